@@ -1,8 +1,8 @@
-"""Extraction of the problem and its steps from the requests that clients of reward models send.
+"""Extracting a problem and the steps of its solution from the requests that clients send to reward models.
 
-A request holds a chat, or a text that a chat template has produced. Steps are separated by the step token of
-Qwen2.5-Math-PRM (`<extra_0>`) or of Math-Shepherd (`ки`). A solution without any such token is split like a pasted
-one.
+A request holds a chat, or the text that a chat template made of one. Steps are separated by the step token of
+Qwen2.5-Math-PRM (`<extra_0>`) or of Math-Shepherd (`ки`). A solution without any such token is split in the same
+way as a solution pasted into the Score page.
 """
 
 import re
@@ -32,16 +32,17 @@ _HINT = (
 
 
 def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
-    """Return the last solution of a chat with the problem that precedes it. Raises `UserError` if there is none."""
+    """Return a trace of the last solution in a chat and the problem before it. Raises `UserError` if there
+    is none."""
     turns = [(str(message.get("role")), _content(message.get("content"))) for message in messages]
     return _trace_of_turns(turns)
 
 
 def trace_of_text(text: str, prompt: str | None = None) -> Trace:
-    """Return the problem and the solution found in a text.
+    """Return a trace of the problem and the solution found in a text.
 
     The text is the output of a chat template, has the form `Question: ... Answer: ...`, or begins with `prompt`.
-    Raises `UserError` if it is none of these.
+    Raises `UserError` if it has none of these forms.
     """
     for turns in _TURNS:
         found = turns.findall(text)
@@ -73,7 +74,7 @@ def _trace(problem: str, solution: str) -> Trace:
 
 
 def _content(content: Any) -> str:
-    """Return the text of a message, joining its parts if it comes in parts."""
+    """Return the content of a chat message as text. If the content is a list of parts, they are joined."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]

@@ -47,9 +47,9 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 
     @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
-        """Only traces without a judgment are scored.
+        """Only traces that the evaluator has not judged yet are scored.
 
-        If the same job already exists, that job is returned instead.
+        If the same job already exists, it is returned instead of a new one.
         """
         evaluator = context.evaluators.about(request.evaluator)
         if request.mode in ("deleted", "placeholder"):

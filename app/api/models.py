@@ -1,6 +1,6 @@
 """The inputs and outputs of the API, and the objects that its routes share.
 
-Steps, sub-steps and positions count from 1. A null means that something is unlabelled or not known.
+Steps, sub-steps and positions count from 1. A null means that a label is missing or a value is unknown.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ GapName = Literal["deleted", "placeholder"]
 
 @dataclass(frozen=True)
 class Context:
-    """The objects shared by all routes. The computation for one request may take at most `seconds`."""
+    """The objects shared by all routes. Computing the answer to a request may take at most `seconds`."""
 
     store: Store
     evaluators: Evaluators
@@ -32,7 +32,7 @@ class Context:
 
 
 class _Given(BaseModel):
-    """The body of a request from a program. Unknown fields are an error."""
+    """The body of an API request. Unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,7 +59,7 @@ class ScoreRequest(_Given):
 
 
 class BatchTrace(_Given):
-    """A solution in a batch."""
+    """One of the solutions in a batch."""
 
     id: str = Field("", description="The name of the solution in errors.", max_length=200)
     problem: str
@@ -79,13 +79,13 @@ class BatchRequest(_Given):
 
 
 class BatchLine(JudgmentRecord):
-    """The line of the response with the judgment of one solution."""
+    """The response line with the judgment of one solution."""
 
     index: int = Field(description="The number of the solution in the request, counted from 0.")
 
 
 class FailedLine(Failure):
-    """The line of the response for a solution or candidate that could not be scored."""
+    """The response line for a solution or candidate that could not be scored."""
 
     index: int = Field(description="The number of the solution or candidate in the request, counted from 0.")
     status: int = Field(description="The status of the response to a separate request for it.")
@@ -109,7 +109,7 @@ class NextRequest(_Given):
 
 
 class NextLine(StepRecord):
-    """The line of the response for one candidate, judged online as the step that follows the earlier ones."""
+    """The response line for one candidate, judged online as the step after the given ones."""
 
     index: int = Field(description="The number of the candidate in the request, counted from 0.")
 
@@ -141,7 +141,7 @@ class DatasetInfo(BaseModel):
 
 
 class TraceQuery(ListQuery):
-    """The conditions and the sort order of the Browse page, with the same names as in its address."""
+    """The filters and the sort order of the Browse page, under the same names as in its URL."""
 
     model_config = ConfigDict(extra="forbid", validate_by_name=False)
 

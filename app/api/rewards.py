@@ -1,8 +1,8 @@
-"""Routes that imitate other reward-model servers, for training loops that support those.
+"""Routes that imitate other reward-model servers, for training loops that already support those.
 
 They are vLLM's POST /pooling and POST /classify, which verl uses too, vLLM's GET /v1/models, and OpenRLHF's remote
-reward model. They are at the root of the server, where the clients expect them. Options other than the texts are
-ignored, and numbers are always probabilities.
+reward model. They are at the root of the server, where the clients expect them. Fields that are not needed to find
+the texts or the evaluator are ignored, and the rewards returned are always probabilities.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _MOST = 1000
 
 
 class _Asked(BaseModel):
-    """The fields of vLLM's requests that contain the texts to judge, and the `mode`, which vLLM does not have."""
+    """The body of a vLLM request: the texts to judge, and a `mode`, which StepSight adds."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -47,7 +47,7 @@ class _Asked(BaseModel):
 
 
 class _RewardAsked(BaseModel):
-    """OpenRLHF's request: whole texts and the prompts that they begin with."""
+    """The body of an OpenRLHF request: the texts to judge, and the prompts that they begin with."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -65,7 +65,7 @@ class _Validities(BaseModel):
 
 
 class _Route(APIRoute):
-    """A route that reports a body it cannot decode in the same way as the API."""
+    """A route that reports a body it cannot decode in the API's error format."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -135,7 +135,7 @@ def _listed(kind: str, name: str, rows: Sequence[dict[str, Any]]) -> dict[str, A
 
 
 def _pairs(validities: Sequence[float]) -> list[list[float]]:
-    """Return pairs of the probabilities of wrong and right, in the form that a two-class head gives."""
+    """Return the probabilities of wrong and right for each validity, in the format of a two-class head."""
     return [[rounded(1 - valid), valid] for valid in validities]
 
 
@@ -192,7 +192,7 @@ async def _answer(
 
 
 async def _collected(stream: Stream, request: Request) -> list[BaseModel]:
-    """Collect all answers of a stream. Raises `ClientDisconnect` if the client goes away first."""
+    """Collect all answers of a stream. Raises `ClientDisconnect` if the client disconnects first."""
 
     async def collect() -> list[BaseModel]:
         async with aclosing(stream.answers()) as answers:

@@ -1,6 +1,6 @@
 """The routes for scoring: POST /score, POST /score/batch, POST /next and GET /evaluators.
 
-POST /score/batch and POST /next are for programs that send many requests; their responses are streamed.
+POST /score/batch and POST /next take many texts at once and stream their responses.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ def routes(context: Context) -> APIRouter:
 
     @router.post("/score", summary="Judge every step of a solution")
     async def score(asked: ScoreRequest, request: Request) -> JudgmentRecord:
-        """Simultaneous requests are scored together, and clients take turns."""
+        """Requests that arrive together are scored in one batch, and clients take turns."""
         name = asked.evaluator or context.evaluators.default
         evaluator = context.evaluators.about(name)
         trace = Trace.of(asked.problem, asked.steps)
@@ -59,7 +59,8 @@ def routes(context: Context) -> APIRouter:
 async def _awaited(scoring: PendingScore[Judgment], request: Request, seconds: float) -> Judgment:
     """Wait for a judgment, and cancel its computation if the client disconnects or time runs out.
 
-    Raises `ShortError` if it takes longer than `seconds`, and `ClientDisconnect` if the client has disconnected.
+    Raises `ClientDisconnect` if the client disconnects, and `ShortError` if the judgment takes longer than
+    `seconds`.
     """
     judged = asyncio.wrap_future(scoring)
     gone = asyncio.ensure_future(gone_away(request))
@@ -97,8 +98,7 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
     )
     async def batch(asked: BatchRequest, request: Request) -> StreamingResponse:
         """The response has one line of JSON for each solution, sent as soon as the solution is judged, in any
-        order. The limit on computation applies to each solution, and the time limit applies to all of them
-        together."""
+        order. The limit on computation applies to each solution separately, the time limit to the whole batch."""
         name = asked.evaluator or context.evaluators.default
         parts = await to_thread.run_sync(_batch_parts, context, name, asked)
         return await streamed(context, request, parts)
@@ -111,8 +111,8 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
     )
     async def next_step(asked: NextRequest, request: Request) -> StreamingResponse:
         """The response has one line of JSON for each candidate, judged online and sent as soon as it is ready, in
-        any order. A causal evaluator reads the prefix that the candidates share only once. If a request extends an
-        earlier one, it reads only the new part."""
+        any order. A causal evaluator reads the steps before the candidates only once. If a request extends an
+        earlier one, only the new part is read."""
         name = asked.evaluator or context.evaluators.default
         parts = await to_thread.run_sync(_next_parts, context, name, asked)
         return await streamed(context, request, parts)
@@ -123,7 +123,7 @@ def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
 
 
 async def streamed(context: Context, request: Request, parts: Sequence[AnswerPart]) -> StreamingResponse:
-    """Return a streamed response with one line for each entry of the request."""
+    """Return a streamed response with one line for each entry of a request, which is scored in `parts`."""
     user = find_user_of(request)
     stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
     await stream.begin()
@@ -150,8 +150,8 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
 def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerPart]:
     """Split a request into parts that are scored separately.
 
-    There is a single part if the evaluator scores all candidates together, and otherwise one part for each distinct
-    text.
+    If the evaluator scores all candidates together, there is a single part. Otherwise, there is one part for each
+    distinct text.
     """
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)

@@ -1,4 +1,4 @@
-"""The API as an application of its own, with its routes, its error handling and its description."""
+"""The API as an application of its own, with its routes, its error handling and the page that describes it."""
 
 import json
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ Document = Mapping[str, Any]
 
 
 def add_api(application: FastAPI, store: Store, evaluators: Evaluators, *, read_only: bool, seconds: float) -> None:
-    """Mount the API, and add the routes of other reward-model servers at the root."""
+    """Mount the API at `API`, and add the routes that imitate other reward-model servers at the root."""
     application.mount(API, build_api(store, evaluators, read_only=read_only, seconds=seconds))
     application.include_router(rewards.routes(Context(store, evaluators, read_only, seconds)))
     application.add_exception_handler(RequestValidationError, _invalid)
@@ -52,7 +52,7 @@ def build_api(
 ) -> FastAPI:
     """Build the application that is mounted at `API`.
 
-    With `read_only`, no route changes the store. The computation for one request may take at most `seconds`.
+    With `read_only`, no route changes the store. Computing the answer to a request may take at most `seconds`.
     """
     context = Context(store, evaluators, read_only, seconds)
     api = FastAPI(
@@ -104,12 +104,13 @@ async def _left(request: Request, error: Exception) -> Response:
 
 
 def description_html(document: Document) -> Markup:
-    """Render a page that describes every route with its input and output."""
+    """Render the page that describes every route with its input and output, given the API's OpenAPI document."""
     return render("api/description.html", document=document, json=json.dumps, example=partial(_example, document))
 
 
 def _example(document: Document, body: Document | None) -> dict[str, Any]:
-    """Build an example of a request body from the fields that have an example."""
+    """Build an example of a request body from the examples of its fields. Fields without an example are left
+    out."""
     if body is None:
         return {}
     schema = document["components"]["schemas"][body["$ref"].rpartition("/")[2]]

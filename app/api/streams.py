@@ -1,4 +1,4 @@
-"""Streamed responses, which send each part of the answer as a line of JSON as soon as it is ready."""
+"""Streamed responses, which send each answer as a line of JSON as soon as it is ready."""
 
 import asyncio
 import logging
@@ -32,9 +32,10 @@ _PASSING = (BusyError, ShortError, LoadingError)
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """A part of a request that is scored on its own, and answers the request's entries at `places`, counted from 0.
+    """A part of a request that is scored on its own.
 
-    `submit` starts the scoring and `lines` formats the result. `texts` are the texts whose scores are then shown.
+    It answers the entries of the request at the indices `places`. `submit` starts the scoring, and `lines` formats
+    the result. `texts` are the texts whose scores the client is shown.
     """
 
     places: tuple[int, ...]
@@ -44,13 +45,11 @@ class AnswerPart:
 
 
 class Stream:
-    """The lines of a streamed response. Parts that the client no longer waits for are not scored."""
+    """The lines of a streamed response. If the client disconnects, parts that are not scored yet are cancelled."""
 
     def __init__(self, parts: Sequence[AnswerPart], seconds: float, note: Callable[..., None]) -> None:
-        """Prepare to score all parts within `seconds`.
-
-        `note` is called with the texts whose scores are about to be sent.
-        """
+        """Prepare to score all `parts` within `seconds`. `note` is called with texts whose scores are about to be
+        sent."""
         self._parts = list(reversed(parts))
         self._seconds, self._note = seconds, note
         self._until = time.monotonic() + seconds
@@ -58,16 +57,13 @@ class Stream:
         self._failed: list[BaseModel] = []
 
     async def begin(self) -> None:
-        """Submit the first parts.
-
-        Raises `BusyError`, `ShortError` or `LoadingError` if none of them is accepted.
-        """
+        """Submit the first parts. Raises `BusyError`, `ShortError` or `LoadingError` if no part is accepted."""
         passing = await self._ask()
         if passing is not None and not self._waiting and not self._failed:
             raise passing
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield the lines of all parts in the order in which they become ready."""
+        """Yield the response lines of all parts, in the order in which they become ready."""
         async with aclosing(self.answers()) as answers:
             async for some in answers:
                 yield b"".join(
@@ -75,7 +71,7 @@ class Stream:
                 )
 
     async def answers(self) -> AsyncGenerator[list[BaseModel]]:
-        """Yield the contents of the lines, in groups that become ready at the same time."""
+        """Yield the answers before they are formatted as lines, in groups that become ready at the same time."""
         try:
             while self._parts or self._waiting or self._failed:
                 done = await self._next()
@@ -87,7 +83,8 @@ class Stream:
                 waiting.cancel()
 
     async def _next(self) -> dict[asyncio.Future[Any], AnswerPart]:
-        """Wait for the next parts that are ready. Returns none once the time is up."""
+        """Wait until some parts are ready, and return them with their futures. Gives up on all parts once the time
+        is up."""
         left = self._until - time.monotonic()
         if left <= 0:
             self._give_up()
@@ -102,9 +99,9 @@ class Stream:
         return {one: self._waiting.pop(one) for one in done}
 
     async def _ask(self) -> BusyError | ShortError | LoadingError | None:
-        """Submit as many parts as may wait at once.
+        """Submit parts until the limit on waiting parts is reached.
 
-        Returns the reason why no more were accepted, if it is temporary.
+        If the scorer temporarily accepts no more, returns the error that says why.
         """
         count = min(len(self._parts), _WAITING - len(self._waiting))
         if count <= 0:

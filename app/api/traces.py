@@ -1,4 +1,4 @@
-"""The routes of datasets and traces: GET /datasets, /datasets/NAME/traces and /traces/NUMBER."""
+"""The routes of datasets and traces: GET /datasets, GET /datasets/NAME/traces and GET /traces/NUMBER."""
 
 from typing import Annotated
 
@@ -75,10 +75,7 @@ def routes(context: Context) -> APIRouter:
 
 
 def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
-    """Return the selection that the Browse page makes at the same address.
-
-    Raises the errors of `Selection.exact`.
-    """
+    """Select the traces that the Browse page shows for the same query. Raises the errors of `Selection.exact`."""
     address = Address(**query.model_dump(exclude={"limit", "offset"}))
     return Selection.exact(context.store, context.evaluators, dataset.id, address)
 

@@ -1,4 +1,5 @@
-"""The Browse page: a dataset as a filtered list, and single traces with their gold, evaluators and people's labels.
+"""The Browse page: a dataset as a filtered list, and single traces with gold labels, evaluators' verdicts and
+people's labels.
 
-Begin with `browse_page`. A `Selection` is the part of the store that an address selects.
+Start with `browse_page`. A `Selection` is the part of the store that a URL selects.
 """

@@ -1,4 +1,4 @@
-"""The address of the Browse page, which determines everything that the page shows."""
+"""The query string of the Browse page, which determines everything that the page shows."""
 
 from typing import Annotated, ClassVar, Self
 
@@ -26,9 +26,9 @@ def _check_order(text: str) -> str:
 
 
 class ListQuery(NamedFilter):
-    """The filter and the sort order of a list of traces.
+    """The filters and the sort order of a list of traces.
 
-    `sort` is the name of an order, with a leading minus for descending.
+    `sort` is the name of a sort order, with a leading minus for descending order.
     """
 
     sort: Annotated[str, AfterValidator(_check_order)] = Field(
@@ -41,18 +41,18 @@ class ListQuery(NamedFilter):
         return _read_order(self.sort)
 
     def without_verdicts(self) -> Self:
-        """Return a copy without any condition on an evaluator's verdicts and without sorting by them."""
+        """Return a copy that neither filters nor sorts by an evaluator's verdicts."""
         plain = super().without_verdicts()
         return plain.without("sort") if self.order.by in _BY_SCORES else plain
 
     def without_redundancy(self) -> Self:
-        """Return a copy without any condition on redundancy and without sorting by it."""
+        """Return a copy that neither filters nor sorts by redundancy."""
         plain = self.without("verdict") if self.verdict == "redundant" else self
         return plain.without("sort") if self.order.by == "redundancy" else plain
 
 
 class _Place(PageQuery):
-    """The position within Browse.
+    """What the Browse page shows: a dataset's list or one trace.
 
     `trace` is a database id, `page` counts from 1, and `field` is the metadata field whose values are listed.
     """
@@ -66,8 +66,8 @@ class _Place(PageQuery):
 class Address(ListQuery, _Place):
     """The query string of the Browse page.
 
-    `evaluator` is the evaluator of the list, and `against` is another one whose verdict has to differ. `beside`
-    lists the evaluators on the page of a trace. All are given by their keys (see `EvaluatorChoice`).
+    `evaluator` is the evaluator that the list shows, and `against` another evaluator, whose verdict has to differ.
+    `beside` lists the evaluators shown with a single trace. All are given by their keys (see `EvaluatorChoice`).
     """
 
     PATH: ClassVar[str] = "/browse"
@@ -76,26 +76,24 @@ class Address(ListQuery, _Place):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The keys of the evaluators on the page of a trace.
-
-        If the first key is "", it stands for the default evaluator.
-        """
+        """The keys of the evaluators shown with a single trace. A first key of "" stands for the default
+        evaluator."""
         return self.beside or (self.evaluator, self.against or self.other)
 
     def narrowed(self, **changes: object) -> Markup:
-        """Return the URL of the first page of the list with changed conditions."""
+        """Return the URL of the list with `changes` applied to its filters, starting from the first page."""
         return self.url(**({"page": 1, "trace": None} | changes))
 
     def loosened(self, name: str) -> "Address":
-        """Return the address of the first page of the list without one of the conditions."""
+        """Return the address of the list without the filter `name`, starting from the first page."""
         return self.without(name, "page", "trace")
 
     def without_meta(self, *conditions: str) -> "Address":
-        """Return the address of the first page of the list without some of the conditions on metadata."""
+        """Return the address of the list without the given filters on metadata, starting from the first page."""
         left = tuple(condition for condition in self.meta if condition not in conditions)
         return self.changed(meta=left, page=1, trace=None)
 
     @property
     def cleared(self) -> Markup:
-        """The URL of the list without any conditions."""
+        """The URL of the list without any filters."""
         return self.without(*self.active).narrowed()

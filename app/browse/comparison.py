@@ -1,4 +1,4 @@
-"""A table that compares the outcomes of two evaluators, shown above the list of traces that its counts link to."""
+"""A table above the Browse list that compares the outcomes of two evaluators. Each count links to its traces."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _TITLES = {True: ("error", "Gold has an error"), False: ("clean", "Gold has no e
 
 @dataclass(frozen=True)
 class Cell:
-    """The number of traces with a given pair of outcomes, and the URL that lists them."""
+    """The number of traces with a given pair of outcomes, and the URL of the list of these traces."""
 
     count: int
     url: Markup
@@ -27,9 +27,9 @@ class Cell:
 
 
 def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, second: str) -> Markup:
-    """Render the table that compares the outcomes of the evaluators `first` and `second`.
+    """Render a table that compares the outcomes of the evaluators `first` and `second`.
 
-    Returns empty markup if the address names no second evaluator.
+    Returns empty markup if `pairs` is None, which means that the address names no second evaluator.
     """
     if pairs is None:
         return Markup()

@@ -1,6 +1,7 @@
-"""The distribution of validity by gold label, in Browse's sidebar.
+"""The distribution of validity by gold label, in the sidebar of Browse.
 
-It is drawn as histograms or, for verdicts given in words, as a table. Each number links to its traces.
+It is drawn as histograms, or as a table if the evaluator gives its verdicts in words. Each number links to its
+traces.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +22,10 @@ _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
 
 @dataclass(frozen=True)
 class Bar:
-    """A bin of a histogram.
+    """One bin of a histogram.
 
-    `height` is its height in percent of the highest bin. `url` lists the traces that have a step in the bin; it is
-    "" if there are none.
+    `height` is a percentage of the highest bin. `url` lists the traces that have a step in the bin; it is "" if
+    there are none.
     """
 
     count: int
@@ -36,7 +37,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class Histogram:
-    """The histogram of the steps with one gold label. `median` is the range of the bin that contains the median."""
+    """A histogram of the steps that have the gold label `gold`. `median` is the range of the bin that contains the
+    median."""
 
     gold: str
     colour: str
@@ -50,7 +52,7 @@ def distribution_html(
 ) -> Markup:
     """Render a histogram for each gold label that occurs, or empty markup if there are no steps.
 
-    For an evaluator that gives verdicts instead of numbers, `words` maps each label to the evaluator's word for it.
+    `words` maps each label to the word that the evaluator uses for it; it is None if the evaluator gives numbers.
     """
     if distribution is None or not distribution.counts.any():
         return Markup()
@@ -71,9 +73,9 @@ def distribution_html(
 
 
 def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
-    """Return a gold label with the bars for both verdicts on its steps.
+    """Return a gold label with two bars, one for each verdict on its steps.
 
-    These are the lowest and the highest bin of the histogram.
+    Verdicts in words are stored as 0 and 1, so they fill the lowest and the highest bin of the histogram.
     """
     bars = [histogram.bars[0], histogram.bars[-1]]
     noun = f"{histogram.gold} step"
@@ -83,10 +85,8 @@ def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, lis
 
 
 def bin_words(bin: str, words: Mapping[str, str] | None) -> str:
-    """Describe the condition on a bin in words.
-
-    With `words`, as in `distribution_html`, the lowest and the highest bin stand for verdicts.
-    """
+    """Describe in words the filter for one bin, such as `neg-0.9`. `words` means the same as for
+    `distribution_html`."""
     gold, _, least = bin.partition("-")
     place = round(float(least) * BINS)
     said = {0: words["neg"], BINS - 1: words["pos"]} if words is not None else {}

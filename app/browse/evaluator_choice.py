@@ -1,4 +1,4 @@
-"""The evaluators that can be chosen for a dataset, and the judgments of a trace by the chosen ones."""
+"""The evaluators that can be chosen for a dataset, and their judgments of a trace."""
 
 import time
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ _SHOWN_OF_FINGERPRINT = 8
 
 @dataclass(frozen=True)
 class EvaluatorChoice:
-    """An evaluator that can be chosen, with the `key` that identifies it in addresses.
+    """An evaluator that can be chosen. `key` identifies it in URLs.
 
     `loaded` is its name if it can score here, or else None. `row` is its row in the store, None if it has never
     judged anything. `judged` is True if it has judged a trace of the dataset.
@@ -38,12 +38,13 @@ class EvaluatorChoice:
 
     @property
     def id(self) -> int | None:
-        """The evaluator's database id, None if it has never judged anything."""
+        """The evaluator's database id, or None if it has never judged anything."""
         return self.row.id if self.row else None
 
 
 def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[EvaluatorChoice]:
-    """List the loaded evaluators in their own order, followed by others that have judged the dataset."""
+    """List the loaded evaluators in the order of `evaluators.all_names`, then the others that have judged the
+    dataset."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
     loaded = {name: evaluators.about(name) for name in evaluators.all_names}
@@ -59,7 +60,10 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
 
 
 def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
-    """Return the evaluator with this key. Raises `NotFoundError`, which lists the valid keys, if there is none."""
+    """Return the evaluator with this key.
+
+    If there is none, raises `NotFoundError`, whose hint lists the valid keys.
+    """
     keys = {choice.key: choice for choice in choices}
     if key not in keys:
         raise NotFoundError(
@@ -70,9 +74,9 @@ def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice
 
 
 def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
-    """Choose the evaluator for a page whose address names none.
+    """Return the evaluator to use if the URL names none.
 
-    Evaluators that have judged the dataset come first, then those that run here, then those with the most
+    Evaluators that have judged the dataset are preferred, then those that can score here, then those with the most
     informative outputs.
     """
     return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
@@ -81,7 +85,7 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:
     """Return the evaluators with these keys, at most `MOST_BESIDE` of them.
 
-    If the first key is "", it stands for the default evaluator. Raises `NotFoundError` for an unknown key.
+    A first key of "" stands for the default evaluator. Raises `NotFoundError` for an unknown key.
     """
     first, *others = keys
     wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
@@ -89,7 +93,8 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
 
 
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
-    """Return the name of a stored evaluator and a longer key, for use if another evaluator has the same name."""
+    """Return two keys for a stored evaluator: its name, and a longer key for when another evaluator has the same
+    name."""
     # Two of one name are mostly one evaluator before and after a change.
     return row.name, f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
 
@@ -101,11 +106,11 @@ def judge_trace(
     trace: StoredTrace,
     patience: float | None = None,
 ) -> list[TraceJudgments]:
-    """Return the judgments of a trace by each chosen evaluator, in order.
+    """Return the judgments of a trace by each chosen evaluator, in the order of `chosen`.
 
-    Fresh stored judgments are used where they exist. Otherwise, the evaluator judges the trace now if it runs here.
-    A judgment that is not ready after `patience` seconds in all continues in the background, for a later request.
-    If `patience` is None, there is no limit.
+    Stored judgments are used where they are still valid. Otherwise, the evaluator judges the trace now if it runs
+    here. All evaluators together get `patience` seconds; a judgment that takes longer continues in the background,
+    for a later request. If `patience` is None, there is no limit.
     """
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
@@ -124,7 +129,7 @@ def _begin(
 ) -> "Future[Judgment] | None":
     """Start judging a trace and return the future judgment.
 
-    Returns None if a stored hindsight judgment stands, or if the evaluator does not run here.
+    Returns None if there is a standing hindsight judgment in the store, or if the evaluator does not run here.
     """
     if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
@@ -161,7 +166,7 @@ def _judgments(
 
 
 def _thresholds(store: Store, evaluators: Evaluators, choice: EvaluatorChoice) -> Thresholds:
-    """Return the evaluator's current thresholds, which the filters of lists use too."""
+    """Return the evaluator's current thresholds, the same that filters use."""
     if choice.id is None:
         return evaluators.thresholds(store, choice.loaded) if choice.loaded is not None else Thresholds()
     return find_thresholds(store, choice.id)

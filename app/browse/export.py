@@ -1,6 +1,6 @@
-"""Downloads of the traces that match Browse's conditions.
+"""Downloads of the traces that match Browse's filters.
 
-The file holds traces, judgments or, for managers of campaigns, labels.
+The file holds traces, judgments or, for people who manage campaigns, labels.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,10 +51,10 @@ OF_PEOPLE = ("labels", "annotations")
 
 
 class ExportAddress(Address):
-    """The address of a list with the options of the download.
+    """The query of a download: the filters of a list, and what to write.
 
-    `content` is one of `CONTENTS`, and `format` is the format of its table. `by` is the key of an evaluator and
-    restricts judgments to its own; "" includes those of all evaluators.
+    `content` is one of `CONTENTS`, and `format` is the format of a table. `by` is the key of the evaluator whose
+    judgments are written; "" stands for all evaluators.
     """
 
     content: Annotated[str, choice(tuple(CONTENTS))] = "judgments"
@@ -98,7 +98,7 @@ def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
 
 
 def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> tuple[Iterator[bytes], str]:
-    """Return the bytes of the file, in parts, and its format."""
+    """Return the content of the file as an iterator over chunks of bytes, and the file's format."""
     store = selection.store
     if address.content == "traces":
         return trace_lines(store, ids), "jsonl"
@@ -117,9 +117,10 @@ def _evaluators(selection: Selection, key: str) -> list[int] | None:
 
 
 def label_rows(store: Store, trace_ids: Sequence[int], *, per_annotator: bool) -> Iterator[Row]:
-    """Yield the labels of these traces in every campaign, with one row per step.
+    """Yield the labels that these traces have in every campaign, one row per step.
 
-    Open campaigns come first, and newer campaigns come before older ones.
+    Open campaigns come first, and newer campaigns come before older ones. `per_annotator` gives each annotator's
+    labels instead of the consensus.
     """
     only = frozenset(trace_ids)
     for campaign in list_campaigns(store):

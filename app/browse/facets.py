@@ -1,4 +1,4 @@
-"""The filter of the Browse page: the values of each condition with their counts, and active conditions as chips."""
+"""The filters in the sidebar of Browse: possible values with their counts, and the active filters as chips."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ EMPTY = "(empty)"
 
 @dataclass(frozen=True)
 class ConditionOptions:
-    """A condition of the filter with its possible values and their labels.
+    """A filter of the sidebar, with its possible values and their labels.
 
-    `values` is empty if the values depend on the dataset. `about_evaluator` is True for a condition on an
-    evaluator's verdicts.
+    `values` is empty if the values depend on the dataset. `about_evaluator` is True for a filter on an evaluator's
+    verdicts.
     """
 
     name: str
@@ -38,10 +38,10 @@ class ConditionOptions:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value that can be chosen for a condition.
+    """A value that can be chosen for a filter.
 
     `url` sets or removes the value; it is "" if no trace would be left. `count` is the number of traces with the
-    value, None if unknown.
+    value, or None if it is unknown.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class FacetSection:
-    """The section of the sidebar with the values of one condition."""
+    """A section of the sidebar with the values of one filter."""
 
     title: str
     about_evaluator: bool
@@ -117,9 +117,10 @@ MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name ==
 
 @dataclass(frozen=True)
 class SetCondition:
-    """An active condition in words.
+    """An active filter.
 
-    `key` is the key of its count in the totals, and `url` is the URL without the condition.
+    `key` identifies the filter's entry in the totals, `text` describes the filter in words, and `url` is the URL of
+    the page without it.
     """
 
     key: str
@@ -137,8 +138,8 @@ def facets_html(
 ) -> Markup:
     """Render the sidebar.
 
-    It shows the values of each condition as links that set or remove them, followed by the sections for `metadata`
-    and for the `distribution` of scores.
+    It shows the values of each filter as links that set or remove them, followed by the sections `metadata` and
+    `distribution`. `about` is the evaluator whose verdicts are filtered.
     """
     sections = [_section(condition, address, counts, choices, about) for condition in _CONDITIONS]
     shown = [section for section in sections if section.choices]
@@ -149,7 +150,7 @@ def facets_html(
 
 
 def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
-    """List the active conditions, with a separate entry for each condition on metadata."""
+    """List the active filters, with a separate entry for each filter on metadata."""
     found = []
     for name in address.active:
         if name == "meta":
@@ -163,9 +164,9 @@ def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
 
 
 def chips_html(address: Address, words: Words = None) -> Markup:
-    """Render the active conditions, with a link to remove each one and a link to remove them all.
+    """Render the active filters, with a link to remove each one and a link to remove them all.
 
-    Returns empty markup if no condition is active.
+    Returns empty markup if no filter is active.
     """
     if not address.active:
         return Markup()
@@ -173,9 +174,9 @@ def chips_html(address: Address, words: Words = None) -> Markup:
 
 
 def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None) -> Markup:
-    """Render suggestions for an empty list: conditions whose removal would give traces.
+    """Render suggestions for an empty list: the filters whose removal would bring traces back.
 
-    `totals` holds the number of traces left when each active condition is removed.
+    `totals` maps the key of each active filter to the number of traces that match without it.
     """
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
@@ -188,13 +189,13 @@ def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None
 
 
 def meta_words(condition: str) -> str:
-    """Describe a condition on metadata in words."""
+    """Describe a filter on metadata in words."""
     one = MetaCondition.read(condition)
     return f"{one.field}{_OPERATORS[one.operator]}{one.value or EMPTY}"
 
 
 def condition_words(address: Address, name: str, words: Words = None) -> str:
-    """Describe an active condition in words."""
+    """Describe the active filter `name` in words."""
     value = getattr(address, name)
     if name == "meta":
         return " · ".join(map(meta_words, value))
@@ -235,9 +236,9 @@ def _values(
     choices: Sequence[EvaluatorChoice],
     about: EvaluatorChoice,
 ) -> tuple[tuple[str, str], ...]:
-    """Return the values of a condition whose values depend on the dataset.
+    """Return the values of a filter whose values depend on the dataset, each with its label.
 
-    The chosen value comes first, followed by the others from most to least common.
+    The chosen value comes first, and the others follow from the most to the least common.
     """
     if condition.name == "against":
         return tuple((choice.key, choice.key) for choice in choices if choice.judged and choice != about)

@@ -1,4 +1,4 @@
-"""Search hits in a text: marking them in HTML, and taking an excerpt around the first one."""
+"""Search hits in a text: marking them in HTML, and cutting an excerpt around the first hit."""
 
 import re
 
@@ -13,9 +13,9 @@ _LONGEST_FORMULA = 200
 
 
 def marked_html(html: Markup, wanted: str) -> Markup:
-    """Wrap each hit of `wanted` in a `mark` element, in HTML from `text_html` or `markdown_html`.
+    """Wrap each hit of the search text `wanted` in a `mark` element, in HTML from `text_html` or `markdown_html`.
 
-    Case and outer spaces are ignored. Formulas are searched as written and marked as a whole.
+    Case and surrounding spaces are ignored. Formulas are searched in their source and marked as a whole.
     """
     if not wanted.strip():
         return html
@@ -23,10 +23,10 @@ def marked_html(html: Markup, wanted: str) -> Markup:
 
 
 def marked_markdown(text: str, wanted: str) -> Markup:
-    """Render a text's Markdown with the hits of `wanted` marked.
+    """Render a text's Markdown with the hits of the search text `wanted` marked.
 
-    If a hit includes Markdown's own characters, it would not be visible when rendered, so the text is shown
-    unrendered.
+    A hit that includes Markdown syntax, such as `**`, cannot be marked in rendered text. If there is such a hit,
+    the text is shown unrendered.
     """
     html = markdown_html(text)
     if not wanted.strip():
@@ -37,14 +37,14 @@ def marked_markdown(text: str, wanted: str) -> Markup:
 
 
 def has_hit(text: str, wanted: str) -> bool:
-    """True if a text contains `wanted`."""
+    """True if a text contains the search text `wanted`."""
     return bool(wanted.strip()) and _pattern(wanted).search(text) is not None
 
 
 def excerpt(text: str, length: int, wanted: str = "") -> str:
     """Return about `length` characters of a text, from its beginning or from around the first hit of `wanted`.
 
-    The text is cut at spaces, and never within a `$…$` formula.
+    The excerpt is cut at spaces, but never within a `$…$` formula.
     """
     match = _pattern(wanted).search(text) if wanted.strip() else None
     start = 0 if match is None or match.end() <= length else _start(text, match.start())
@@ -56,9 +56,9 @@ def excerpt(text: str, length: int, wanted: str = "") -> str:
 
 
 def _start(text: str, hit: int) -> int:
-    """Return the start of an excerpt that shows a hit.
+    """Return the start of an excerpt that shows the hit at index `hit`.
 
-    It is a few words before the hit, or the start of the formula that contains that position.
+    The excerpt starts a few words before the hit, or earlier if that would cut a formula.
     """
     about = max(hit - _BEFORE, 0)
     start = text.rfind(" ", 0, about) + 1 or about
@@ -66,9 +66,10 @@ def _start(text: str, hit: int) -> int:
 
 
 def _whole(text: str, start: int, end: int, hit: int) -> int:
-    """Move `end` so that the excerpt does not cut a formula.
+    """Return the end of an excerpt, moved so that it does not cut a formula.
 
-    It moves in front of the formula, or behind it if the formula contains the hit or begins the excerpt.
+    The formula is left out unless it contains the hit or starts the excerpt. In that case it is included, or cut if
+    it is very long.
     """
     if not _is_open(text[start:end]):
         return end

@@ -1,4 +1,5 @@
-"""Filters on metadata: a section of Browse's sidebar with the dataset's fields and the values of the open field."""
+"""Filters on metadata: the section of Browse's sidebar that lists a dataset's fields and the values of one
+field."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class _FieldEntry:
-    """A metadata field, with the URL that opens or closes it."""
+    """A metadata field in the sidebar, with the URL that opens or closes it."""
 
     field: MetaField
     url: str
@@ -26,10 +27,10 @@ class _FieldEntry:
 
 
 def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCounts | None) -> Markup:
-    """Render the metadata fields with their numbers of traces.
+    """Render the metadata fields, each with the number of traces that have it.
 
-    The open field also shows its values, an input for a text that they contain, and inputs for numeric bounds.
-    Returns empty markup if the dataset has no fields.
+    The open field also shows its values and inputs for searching them and for numeric bounds. Returns empty markup
+    if the dataset has no fields.
     """
     if not fields:
         return Markup()

@@ -1,6 +1,6 @@
 """The Browse page: a dataset's traces, filtered and sorted, and the page of a single trace.
 
-The address determines everything on the page. The page's script changes the address and requests the content again.
+The URL determines everything on the page. The page's script changes the URL and requests the content again.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,8 @@ _PATIENCE = 0.4
 def router(
     store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
-    """Build the routes of the page, its files and saved views. With `read_only`, no route writes to the store."""
+    """Build the routes of the page, its downloads and saved views. With `read_only`, no route writes to the
+    store."""
 
     def content(query: Query, request: Request) -> PageContent:
         return browse_page(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
@@ -81,8 +82,8 @@ def browse_page(
 ) -> PageContent:
     """Render the page for a query.
 
-    Mistakes in the query become notices above whatever can still be shown. `user` is the person who sees the page.
-    With `checks`, the page names the evaluators that do not clear the trivial baselines.
+    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, None if nobody is
+    logged in. With `checks`, the page names the evaluators that do not beat the trivial baselines.
     """
     address, problems = Address.read(query)
     errors: list[UserError] = []
@@ -112,9 +113,9 @@ def browse_page(
 
 
 def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:
-    """Return the trace that an address names.
+    """Return the trace that an address names, or None if it names none.
 
-    If there is no such trace, an error is appended to `errors` and None is returned.
+    If the trace does not exist, an error is appended to `errors` and None is returned.
     """
     try:
         return None if address.trace is None else get_trace(store, address.trace)
@@ -126,7 +127,7 @@ def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrac
 def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
     """Return the dataset with this name, or the first dataset if the name is "".
 
-    Raises `NotFoundError` if there is no such dataset.
+    Raises `NotFoundError` if no dataset has the name.
     """
     matches = [dataset for dataset in datasets if not name or dataset.name == name]
     if not matches:
@@ -183,7 +184,7 @@ def _list_html(
 
 
 def _in_view(selection: Selection) -> list[EvaluatorChoice]:
-    """Return the list's evaluator and, if there is one, the evaluator it is compared with."""
+    """Return the evaluator that the list shows and, if it is compared with another evaluator, that one too."""
     other = selection.address.other
     return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
 
@@ -191,7 +192,7 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
 def _baseline_check(
     checks: BaselineChecks | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
 ) -> Markup:
-    """Render the line that names those shown evaluators that do not clear the trivial baselines on the dataset."""
+    """Render a line that names the shown evaluators that do not beat the trivial baselines on the dataset."""
     rows = [one.row for one in shown if one.judged and one.row is not None]
     return checks.line(dataset, rows, address.mode) if checks is not None and rows else Markup()
 
@@ -203,7 +204,7 @@ def _metadata_html(selection: Selection) -> Markup:
 
 
 def _download(selection: Selection, manages: bool) -> dict[str, object]:
-    """Return the values for the form that downloads the list."""
+    """Return the template's variables for the form that downloads the list."""
     query = selection.address.query(trace=None, page=1, beside=())
     judged = [(choice.key, choice.key) for choice in selection.choices if choice.judged]
     return {
@@ -257,7 +258,7 @@ def _trace_html(
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
     """Build the routes that return a trace with its judgments as JSON and CSV.
 
-    They take the same query as the page of the trace.
+    They take the same query as the page of a single trace.
     """
 
     def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
@@ -283,7 +284,7 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
 
 
 def file_address(path: str, address: Address) -> str:
-    """Return the URL of a file for the trace that an address shows, for use in an HTML attribute."""
+    """Return the URL of a download of the trace that an address names, for use in an HTML attribute."""
     kept = ("trace", "evaluator", "against", "other", "beside")
     short = Address(**{name: getattr(address, name) for name in kept})
     return short.url(path)

@@ -1,4 +1,4 @@
-"""People's labels of a trace and disputes of its gold, for those who may see them."""
+"""People's labels of a trace and the disputes of its gold labels, for users who may see them."""
 
 from collections.abc import Sequence
 
@@ -30,9 +30,9 @@ class PeopleLabels:
     """The labels that people gave to a trace, as far as `user` may see them.
 
     `user` is None for a visitor who is not logged in. Everybody who sees the trace may see the consensus, with two
-    exceptions: a person who has begun to label the trace in a blind campaign and, while a campaign is open,
-    visitors. Individual labels are visible once the campaign is closed; its manager may see them earlier. The
-    user's exposure is recorded before the labels are shown.
+    exceptions: people who have begun to label the trace in a blind campaign, and visitors while a campaign is open.
+    Individual labels are visible once their campaign is closed, and to its manager before that. The user's exposure
+    is recorded before labels are shown.
     """
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
@@ -48,12 +48,13 @@ class PeopleLabels:
 
     @property
     def labels(self) -> tuple[str | None, ...]:
-        """The consensus labels of the newest campaign, one per step. Empty if there is nothing to show."""
+        """The consensus labels of the newest campaign, one per step, or an empty tuple if there are none to
+        show."""
         return self._shown[0].consensus.labels if self._shown else ()
 
     @property
     def words(self) -> str:
-        """A short summary, shown below the trace."""
+        """A short summary of the labels, shown below the trace."""
         if self.hidden:
             return "hidden until you have submitted yours"
         if not self._shown:
@@ -63,7 +64,7 @@ class PeopleLabels:
         )
 
     def html(self) -> Markup:
-        """Tables, one for each campaign, with the consensus and each annotator's label for every step."""
+        """A table for each campaign, with the consensus and every annotator's label for each step."""
         if not self._shown:
             return Markup()
         return macro(_TEMPLATE, "tables", [(one, self._annotations(one)) for one in self._shown], _REASONS)
@@ -74,7 +75,7 @@ class PeopleLabels:
 
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
-    """Return, for each step, links to the disputes of its gold label and, if `user` may label, to file a new one.
+    """Return the links below the gold label of each step: to its disputes and, if `user` may label, to file one.
 
     Returns an empty tuple if the trace has no gold labels.
     """

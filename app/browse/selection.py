@@ -1,4 +1,4 @@
-"""What an address selects: a dataset, the evaluators to choose from, and the traces that meet the conditions."""
+"""What a Browse URL selects: a dataset, the evaluators to choose from, and the traces that match the filters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 
 @dataclass(frozen=True)
 class ListPlace:
-    """The place of a trace in a list.
+    """The position of a trace in a list.
 
-    `near` holds its neighbours. `number` counts from 1 up to `total`; it is None if the list does not contain the
+    `near` holds its neighbours. `number` counts from 1 to `total`; it is None if the list does not contain the
     trace.
     """
 
@@ -34,7 +34,7 @@ class ListPlace:
 
     @property
     def words(self) -> str:
-        """Return a text such as `12 of 83`, or "" if the list does not contain the trace."""
+        """Return the position as text, such as `12 of 83`, or "" if the list does not contain the trace."""
         return "" if self.number is None else f"{self.number:,} of {self.total:,}"
 
 
@@ -42,7 +42,7 @@ class ListPlace:
 class Selection:
     """The part of the store that an address selects.
 
-    `about` is the list's evaluator. Names that do not exist have been removed from the address.
+    `about` is the evaluator that the list shows. Unknown evaluators have been removed from `address`.
     """
 
     store: Store
@@ -55,10 +55,10 @@ class Selection:
     def of(
         cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
     ) -> tuple["Selection", list[UserError]]:
-        """Return the selection for an address, and a list of the errors in that address.
+        """Return the selection for an address, and the errors found in the address.
 
-        There is an error for each unknown evaluator, and for conditions that the evaluator's outputs do not
-        support.
+        There is an error for each unknown evaluator, and for filters and sort orders that the evaluator has no
+        verdicts or no redundancy for.
         """
         choices = list_choices(store, evaluators, dataset_id)
         offered: set[str] = set()
@@ -87,10 +87,7 @@ class Selection:
 
     @classmethod
     def exact(cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address) -> "Selection":
-        """Return the selection as `of` does, but raise the first error.
-
-        An unknown evaluator raises `NotFoundError`.
-        """
+        """Like `of`, but raise the first error. An unknown evaluator raises `NotFoundError`."""
         selection, problems = cls.of(store, evaluators, dataset_id, address)
         if problems:
             raise problems[0]
@@ -105,36 +102,38 @@ class Selection:
 
     @property
     def words(self) -> Mapping[str, str] | None:
-        """The evaluator's words for its verdicts on a step, by label. None if it gives numbers."""
+        """The evaluator's word for each verdict, by label, or None if the evaluator gives numbers."""
         return words_of(self.about.outputs) if self.about.outputs.in_words else None
 
     @property
     def pairs(self) -> OutcomePairs | None:
-        """The outcomes of the address's two evaluators, cross-tabulated. None if the address names only one."""
+        """The cross-tabulated outcomes of the two evaluators in the address, or None if the address names
+        only one."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
 
     @property
     def values(self) -> FieldCounts:
-        """The values of the open metadata field."""
+        """The values of the metadata field that is open in the sidebar, with their counts."""
         return count_field(self.store, self.dataset_id, self.where, self.address.field)
 
     @property
     def distribution(self) -> Distribution | None:
-        """The validities of steps by gold label, with 0 or 1 for verdicts given in words.
+        """The distribution of steps' validities by gold label, or None if the evaluator has not judged steps of
+        this dataset.
 
-        None if the evaluator has judged no steps of this dataset.
+        Verdicts given in words count as 0 or 1.
         """
         if not self.about.judged or not self.about.outputs.has_steps:
             return None
         return read_distribution(self.store, self.dataset_id, self.where)
 
     def page(self, size: int) -> BrowsePage:
-        """Return the rows on the address's page, the total number of rows, and the counts for every condition."""
+        """Return a page of the list with `size` rows, the total number of rows, and the counts for every filter."""
         offset = (self.address.page - 1) * size
         return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
 
     def place(self, trace_id: int) -> ListPlace:
-        """Return a trace's place in the list. A trace outside the list still has neighbours."""
+        """Return a trace's position in the list. A trace outside the list still has neighbours."""
         ids = list_matching(self.store, self.dataset_id, self.where, self.address.order)
         if trace_id not in ids:
             return ListPlace(neighbours(self.store, trace_id, self.where, self.address.order))
@@ -143,9 +142,9 @@ class Selection:
         return ListPlace(near, at + 1, len(ids))
 
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
-        """Return the number and text of the first step with a search hit, by trace id.
+        """Map trace ids to the number and text of the first step with a search hit.
 
-        Only rows without a hit in the problem are searched.
+        Only rows without a hit in the problem are searched, and traces without a hit are left out.
         """
         wanted = self.address.text.strip()
         ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]

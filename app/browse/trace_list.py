@@ -1,4 +1,4 @@
-"""A page of a dataset's traces as a table, with the problem, the gold, and an evaluator's verdicts."""
+"""A page of a dataset's traces as a table, with problems, gold labels, and an evaluator's verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), (
 
 @dataclass(frozen=True)
 class ColumnHead:
-    """The head of a column.
+    """The heading of a column.
 
     `url` sorts the list by the column; it is "" if the column cannot be sorted. `direction` is the current sort
     direction.
@@ -58,10 +58,10 @@ class ColumnHead:
 def list_html(
     rows: Sequence[BrowseRow], address: Address, hits: Mapping[int, tuple[int, str]], outputs: Outputs | None
 ) -> Markup:
-    """Render the rows under sortable column heads.
+    """Render the rows of the list below sortable column headings.
 
-    For rows without a search hit in the problem, `hits` maps the trace id to the number and text of a step with a
-    hit. `outputs` is the kind of the evaluator's outputs, None if it has judged nothing.
+    `hits` maps the ids of traces that have a search hit in a step, but not in the problem, to the number and text
+    of that step. `outputs` says what the evaluator gives; it is None if the evaluator has judged nothing.
     """
     # An evaluator with judgments of only one mode has no changes.
     changes = any(row.change is not None for row in rows)
@@ -82,9 +82,10 @@ def list_html(
 
 
 def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
-    """Return the available sort orders.
+    """Return the available sort orders as pairs of a name and a title.
 
-    Orders by score are included if the evaluator has such scores. `outputs` has the same meaning as in `list_html`.
+    Sort orders by scores that the evaluator does not give are left out. `outputs` means the same as for
+    `list_html`.
     """
     absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)

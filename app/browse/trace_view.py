@@ -1,4 +1,4 @@
-"""A trace on the Browse page: the gold and each evaluator's verdict on every sub-step, side by side."""
+"""A trace on the Browse page: for every sub-step, the gold label and each evaluator's verdict, side by side."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,8 @@ def trace_html(
 ) -> Markup:
     """Render a trace: the problem, each evaluator's verdicts on the solution, and the steps with their sub-steps.
 
-    Hits of the search for `wanted` are marked. `people` holds the labels that people agreed on, and `disputes` the
-    links below the gold; both have one entry per step.
+    Hits of the search text `wanted` are marked. `people` holds the labels that people agreed on, and `disputes` the
+    links below the gold labels; both have one entry per step.
     """
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
     # Only the first column with scores explains the modes.

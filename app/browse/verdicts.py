@@ -1,4 +1,4 @@
-"""An evaluator's verdicts on a whole solution in words, compared with the gold."""
+"""An evaluator's verdicts on a whole solution in words, compared with the gold labels."""
 
 import numpy as np
 from markupsafe import Markup
@@ -13,10 +13,8 @@ from stepsight.core.trace import Trace
 
 
 def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False) -> list[Markup]:
-    """Return the evaluator's statements about the solution as pieces of HTML.
-
-    With `hints`, its modes are explained.
-    """
+    """Return the evaluator's verdicts on the whole solution as pieces of HTML. With `hints`, its modes are
+    explained."""
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
     if answer.outputs == Outputs.CHECKS:
@@ -31,17 +29,15 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
 
 
 def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
-    """Return the first step, counted from 0, that an evaluator calls wrong in one mode.
-
-    Returns None if it calls no step wrong.
-    """
+    """Return the index of the first step that an evaluator calls wrong in one mode, or None if it calls no step
+    wrong."""
     return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
 
 
 def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bools | None = None) -> int | None:
-    """Return the first step, counted from 0, with a sub-step whose validity is below the threshold, or None.
+    """Return the index of the first step with a sub-step whose validity is below the threshold, or None.
 
-    Silent sub-steps are skipped.
+    Sub-steps marked in `silent` are skipped, because the evaluator says nothing about them.
     """
     below = scores.validity < threshold
     wrong = np.flatnonzero(below if silent is None else below & ~silent)
@@ -49,9 +45,9 @@ def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bool
 
 
 def outcome_words(wrong: int | None, trace: Trace) -> str:
-    """Describe how the first step called wrong compares with the gold's first error.
+    """Compare in words the first step called wrong with the first error in the gold labels.
 
-    If the gold does not tell whether there is an error, only the step called wrong is mentioned.
+    If the gold labels do not tell whether there is an error, only the step called wrong is mentioned.
     """
     gold = trace.first_error
     if gold is None and not all(step.valid for step in trace.steps):
@@ -92,10 +88,8 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
 
 
 def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
-    """Render the verdict of an evaluator that checks equations.
-
-    Either mode will do, since later steps do not change a check.
-    """
+    """Render the verdict of an evaluator that checks equations. Later steps do not change it, so any mode
+    will do."""
     mode = next(iter(answer.modes))
     wrong = first_wrong(answer, mode, trace)
     if wrong is not None:

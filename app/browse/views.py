@@ -1,4 +1,4 @@
-"""Saved views: the line of links above Browse's list, and the routes of its forms, which work without a script."""
+"""Saved views: the line of links above the Browse list, and the routes of its forms, which need no script."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -48,7 +48,7 @@ def router(store: Store) -> APIRouter:
 
 
 def views_html(store: Store, address: Address, user: User | None, keeps: bool) -> Markup:
-    """Render a person's views as links. With `keeps`, there are also forms to save and change views."""
+    """Render a user's saved views as links. With `keeps`, there are also forms to save and change views."""
     views = list_views(store, user)
     here = view_query(address)
     if not views and not keeps:
@@ -63,11 +63,12 @@ def views_html(store: Store, address: Address, user: User | None, keeps: bool) -
 
 
 def view_query(address: Address) -> str:
-    """Return the part of an address that a view saves, which is the list without a page or a trace."""
+    """Return the query string that a saved view stores: the address without the page number, the open trace and the
+    evaluators shown beside it."""
     return urlencode(address.query(page=1, trace=None, beside=()), doseq=True)
 
 
 def _to(query: str) -> Response:
-    """Redirect to the list with this query. The page itself reports any mistakes in the query."""
+    """Redirect to the list that this query selects. The page itself reports any mistakes in the query."""
     address, _ = Address.read(read_query(query))
     return RedirectResponse(str(address.narrowed().unescape()), 303)

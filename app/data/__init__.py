@@ -1,4 +1,4 @@
 """The Data page: the datasets in the store, benchmarks to fetch, and files to import.
 
-Begin with `state_html`, which renders the part of the page that changes while files arrive.
+Start with `state_html`, which renders the part of the page that changes during imports.
 """

@@ -32,10 +32,7 @@ _TYPED = ("dataset", "evaluator", "mode", "leave_out")
 
 
 class Beginning(Model):
-    """A file that a browser is about to send.
-
-    `modified` is the time of its last change, as the browser reports it.
-    """
+    """A file that a browser is about to upload. `modified` is the modification time that the browser reports."""
 
     name: str
     size: int
@@ -43,20 +40,20 @@ class Beginning(Model):
 
 
 class Files(Model):
-    """The files to import, in this order."""
+    """The files to import, in order."""
 
     files: Annotated[list[FileImport], Field(max_length=100)]
 
 
 class Fetching(Model):
-    """A request to fetch a benchmark."""
+    """A request to fetch a benchmark and, if `scores` is True, the scores published with it."""
 
     benchmark: str
     scores: bool = True
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """Build the routes for files. The application turns their `UserError`s into responses."""
+    """Build the routes for files. The application turns the `UserError`s they raise into responses."""
     needs = [Depends(RequiresRight(Right.WRITE))]
     if read_only:
         needs.append(Depends(_refuse))
@@ -87,7 +84,8 @@ def _add_sending(routes: APIRouter, store: Store) -> None:
 def _add_adding(routes: APIRouter, store: Store) -> None:
     @routes.get("/uploads/{upload:number}")
     def show(request: Request, upload: int) -> HTMLResponse:
-        """Preview the file, read as the query describes. Without a query, the file's kind is recognised."""
+        """Preview an uploaded file, read with the settings in the query. Without a query, the kind of file is
+        detected."""
         given = get_upload(store, upload, user_of_request(request).id)
         return HTMLResponse(_file_html(store, given, dict(request.query_params)))
 

@@ -1,6 +1,6 @@
 """The Data page: the datasets in the store, the catalogue of benchmarks, and the files waiting to be imported.
 
-The page's script sends files, and refreshes the rest of the page while imports are running.
+The page's script uploads files, and refreshes the rest of the page while imports are running.
 """
 
 import json
@@ -31,7 +31,7 @@ _SHOWN_FAILURES = timedelta(hours=1)
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page, of its changing part, and of the bad rows left out of a dataset."""
+    """Build the routes of the page, of the part that changes during imports, and of the downloads of bad rows."""
 
     def may_add(request: Request) -> bool:
         return not read_only and has_right(request, Right.WRITE)
@@ -87,7 +87,7 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
 
 
 def _catalogue(here: set[str], importing: list[Job]) -> Iterator[tuple[Benchmark, bool, bool]]:
-    """Yield every benchmark, with whether it is in the store and whether it is being fetched."""
+    """Yield every benchmark with two flags: whether it is in the store, and whether it is being fetched."""
     fetched = Counter(str(job.request.get("benchmark", "")) for job in importing)
     for benchmark in benchmarks():
         yield benchmark, benchmark.dataset in here, fetched[benchmark.dataset] > 0
