@@ -85,7 +85,7 @@ def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, lis
 
 
 def bin_words(bin: str, words: Mapping[str, str] | None) -> str:
-    """Describe in words the filter for one bin, such as `neg-0.9`. `words` means the same as for
+    """Describe in words the filter for a histogram bin such as `right-0.95`. `words` means the same as for
     `distribution_html`."""
     gold, _, least = bin.partition("-")
     place = round(float(least) * BINS)

@@ -58,7 +58,7 @@ _FOLDERS = {
 
 
 class _ShowVersion(argparse.Action):
-    """The action of `--version`. It looks up the version only when needed, since that takes a while."""
+    """The action of `--version`. It looks the version up only when the option is used, because that is slow."""
 
     def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
         print(stepsight.__version__)
@@ -66,9 +66,10 @@ class _ShowVersion(argparse.Action):
 
 
 def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """Build the parser for the whole command.
+    """Build the parser for the `stepsight` command.
 
-    Only the `loaded` subcommands get their arguments; the others are listed by name.
+    Only the subcommands in `loaded` get their arguments; the others are merely listed, so their modules are not
+    imported.
     """
     parser = argparse.ArgumentParser(
         prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
@@ -92,7 +93,7 @@ atexit.register(gc.freeze)
 def _uncollected() -> Iterator[None]:
     """Suspend garbage collection while modules are imported.
 
-    Imports produce no garbage, but they do create many objects to scan.
+    Imports create many objects for the collector to scan, but no garbage.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -111,7 +112,11 @@ def _module(command: str) -> ModuleType:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return the exit code: 0, or 2 for an error that the user can correct."""
+    """Run a command line and return the exit code.
+
+    It is 0 on success, 2 for an error that the user can correct, 130 after an interrupt, and 1 if the reader of the
+    output has gone.
+    """
     for stream in (sys.stdout, sys.stderr):
         # Traces contain characters that a terminal's own encoding may lack.
         if isinstance(stream, io.TextIOWrapper):

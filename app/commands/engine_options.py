@@ -22,8 +22,8 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 def read_workers(args: argparse.Namespace, place: Placement, processes: int = 1) -> int | None:
     """Return the number of Ray workers that score at `place`, or None if the current process does the scoring.
 
-    `processes` is the number of processes launched together. Raises `UserError` if the options do not go together
-    or Ray is missing.
+    `processes` is the number of processes launched together. Raises `UserError` if the options contradict each
+    other or Ray is not installed.
     """
     if args.engine != RAY:
         if args.workers is not None:

@@ -31,7 +31,7 @@ def add_db(parser: argparse.ArgumentParser) -> None:
 
 
 def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vllm",)) -> None:
-    """Add `--evaluator`. Its help also mentions evaluators behind these kinds of servers."""
+    """Add `--evaluator`. Its help mentions the kinds of `servers` behind which an evaluator may run."""
     addresses = " or ".join(f"{server}:http://HOST:8000/v1#MODEL" for server in servers)
     parser.add_argument(
         "--evaluator",
@@ -42,10 +42,10 @@ def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vl
 
 
 def add_fields(parser: argparse.ArgumentParser, kind: type, **options: str) -> None:
-    """Add an option for each given field of a dataclass.
+    """Add options for fields of the dataclass `kind`.
 
-    `options` maps the name of a field to its option; "" means that the option has the same name. The field's type
-    is annotated with the option's help, as in `overlap: Annotated[int, "people per trace"]`.
+    `options` maps the name of a field to its option; "" stands for an option with the name of the field. The
+    field's type is annotated with the option's help, as in `overlap: Annotated[int, "people per trace"]`.
     """
     hints = get_type_hints(kind, include_extras=True)
     defaults = {field.name: field.default for field in fields(kind)}
@@ -56,10 +56,10 @@ def add_fields(parser: argparse.ArgumentParser, kind: type, **options: str) -> N
 
 
 def describe_option(option: str, kind: Any, about: str, default: object) -> dict[str, Any]:
-    """Return the arguments of `add_argument` for a value of type `kind`.
+    """Return the keyword arguments of `add_argument` for an option with values of type `kind`.
 
-    `kind` is a literal, an enum, a number, a text, a boolean, or a tuple, for which the option may be repeated. The
-    value is None unless the option is given.
+    `kind` is a literal, an enum, a number, a text, a boolean, or a tuple, which makes the option repeatable. The
+    option defaults to None; `default` only appears in the help, whose text is `about`.
     """
     if NoneType in get_args(kind):
         (kind,) = (one for one in get_args(kind) if one is not NoneType)
@@ -81,7 +81,8 @@ def describe_option(option: str, kind: Any, about: str, default: object) -> dict
 
 
 def read_fields(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the values that were given for the options of these fields. Repeated options become tuples."""
+    """Return the values of these fields' options, without options that were not given. Repeated options become
+    tuples."""
     given = {name: getattr(args, name) for name in names}
     return {
         name: tuple(value) if isinstance(value, list) else value
@@ -123,7 +124,7 @@ def fraction(text: str) -> float:
 
 
 def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[str], float]:
-    """Return the `type` for an option that takes a number above 0, which has to be whole if `kind` is `int`."""
+    """Return a `type` for options that take a number above 0. The number has to be whole if `kind` is `int`."""
 
     def read(text: str) -> float:
         try:
@@ -144,16 +145,16 @@ def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[It
 
 
 def print_left_out(trace: object, error: UserError) -> None:
-    """Report a trace that is left out, such as one that exceeds the evaluator's context."""
+    """Print why a trace is left out, for example because it exceeds the evaluator's context."""
     print(f"left out: {error.message}", file=sys.stderr)
 
 
 @contextmanager
 def open_output(path: str) -> Iterator[IO[str]]:
-    """Open standard output for `-`, or a file that appears complete at the end or not at all.
+    """Open standard output for `-`, or else a file that appears once it is complete.
 
-    A path that is not a regular file, such as /dev/null, is written to and not replaced. Raises `UserError` if the
-    file cannot be written.
+    A path that is not a regular file, such as /dev/null, is written to directly. Raises `UserError` if the file
+    cannot be written.
     """
     if path == "-":
         yield sys.stdout

@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import the file. Unless --skip-bad is given, a bad row leaves the store unchanged."""
+    """Import a file. A bad row leaves the store unchanged, unless `--skip-bad` is given."""
     if args.path is None and not args.download:
         args.parser.error("give the path of the file, or --download.")
     if args.where and (args.kind in (LABELS, AUTO) or args.scores):
@@ -160,9 +160,10 @@ def _listing(args: argparse.Namespace, path: Path) -> Path:
 
 
 def _import_found(args: argparse.Namespace) -> None:
-    """Import every file in a folder according to its content.
+    """Detect the kind of every file in a folder, and import it.
 
-    Files that cannot be imported are reported, and the others are stored.
+    Files that cannot be imported are reported, and the others are stored. Raises `UserError` at the end if there
+    were any.
     """
     if args.download or args.dataset is not None or args.skipped is not None:
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
@@ -179,7 +180,7 @@ def _import_found(args: argparse.Namespace) -> None:
 
 
 def _is_in_parts(args: argparse.Namespace) -> bool:
-    """True if the published file only lists those with the traces."""
+    """True if the file is a published benchmark's index, which only lists the files that hold the traces."""
     benchmark = find_published(args.kind, args.path)
     return benchmark is not None and bool(benchmark.parts)
 
@@ -224,7 +225,7 @@ def _data(args: argparse.Namespace) -> DataFiles:
 
 
 def _import_labels(args: argparse.Namespace) -> None:
-    """Import all labels of a file, or none if there is a mistake."""
+    """Import the labels of a file. If there is a mistake in the file, no label is imported."""
     if args.download or args.skip_bad:
         raise UserError("Labels are neither downloaded nor imported in part.", f"stepsight import {LABELS} FILE")
     with open_store(args.db) as store:
@@ -258,7 +259,7 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
 
 
 def _continued(trace: Trace) -> Trace | None:
-    """Return the trace with its whole solution, of which only the first steps are labelled.
+    """Return a trace with its whole solution, given one that ends at its last labelled step.
 
     Returns None if the rest of the solution is unknown.
     """
@@ -279,7 +280,8 @@ def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
 
 @contextmanager
 def _bar() -> "Iterator[tqdm[Any]]":
-    """Show a progress bar from 0 to 1 on stderr. It appears after two seconds, and only in a terminal."""
+    """Show a progress bar on stderr, whose values run from 0 to 1. It appears after two seconds, and only in a
+    terminal."""
     shown = sys.stderr.isatty()
     bar: tqdm[Any] = tqdm(total=1.0, delay=2, disable=not shown, bar_format="{percentage:3.0f}%|{bar}| {desc}")
     with bar:

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score the missing traces if the evaluator can run, then choose, store and print the threshold."""
+    """Score unjudged traces if the evaluator can run here, then choose, store and print the thresholds."""
     goal, recall = Goal(args.goal), 0.9 if args.recall is None else args.recall
     if args.recall is not None and goal != Goal.RECALL:
         raise UserError("--recall goes with the goal recall.", "Use --goal recall.")

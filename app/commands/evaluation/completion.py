@@ -1,6 +1,6 @@
-"""Judging those traces of a dataset that an evaluator has not judged yet.
+"""Having evaluators judge those traces of a dataset that they have not judged yet.
 
-Importing it loads PyTorch and the store.
+Importing this module loads PyTorch and the store.
 """
 
 import sys
@@ -29,10 +29,10 @@ from stepsight.training.runs.ray_scoring import RayScorer, check_for_workers, op
 
 @dataclass(frozen=True)
 class Completion:
-    """A run that has evaluators judge the missing traces of a dataset in one mode.
+    """A run in which evaluators judge the traces of a dataset that they have not judged in one mode.
 
-    The work is done at `place`. It is shared among the processes `ours`, or among this many Ray `workers`. A
-    critic's hindsight needs a confirmation unless `yes` is set.
+    Evaluators run at `place`. The traces are shared among the processes `ours`, or among `workers` workers on Ray.
+    A critic's hindsight needs a confirmation unless `yes` is True.
     """
 
     store: Store
@@ -44,40 +44,39 @@ class Completion:
     workers: int | None
 
     def check_workers(self, names: Sequence[str]) -> None:
-        """Raise `UserError` if there are workers and one of these evaluators cannot be loaded by each of them."""
+        """Raise `UserError` if the run uses Ray workers and they cannot load one of these evaluators."""
         for name in names if self.workers is not None else ():
             check_for_workers(name, self.place)
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
         """Return the stored evaluator with this name, or None if there is none.
 
-        If the evaluator can run here, the stored one must have weights of the type in which they would be loaded
-        now. Returns None for a critic: its name does not include its prompt, so it is identified only when it is
-        opened.
+        If the evaluator can run here, the stored evaluator must have weights of the type in which they would be
+        loaded now. Returns None for a critic: its name does not include its prompt, so it is identified only when
+        it is opened.
         """
         if is_critic(name):
             return None
         return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
     def resume(self, name: str, stored: StoredEvaluator) -> None:
-        """Call `complete` for a stored evaluator if it would be loaded with weights of the same type."""
+        """Complete the judgments of a stored evaluator, provided that its weights would be loaded in the
+        same type."""
         if self._dtype(name) == stored.dtype:
             self.complete(name, stored.fingerprint)
 
     def _dtype(self, name: str) -> str:
-        """Return the type in which an evaluator's weights would be loaded.
-
-        It is float32 for one without a folder.
-        """
+        """Return the type in which an evaluator's weights would be loaded. An evaluator without a folder counts as
+        float32."""
         if name == EQUATIONS or is_address(name):
             return "float32"
         return resolve_placement(self.place, evaluator_folder(name)).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
-        """Judge the missing traces and return the evaluator.
+        """Have an evaluator judge the traces that it has not judged, and return its row in the store.
 
-        Returns None if the evaluator cannot run here, or if its name now refers to other weights than those with
-        the `fingerprint`.
+        Returns None if the evaluator cannot run here, or if `fingerprint` is given and the name now refers to other
+        weights.
         """
         if not can_load(name):
             return None
@@ -99,9 +98,10 @@ class Completion:
     def judge_missing(
         self, scorer: Scorer | RayScorer, evaluator: int, missing: int, skip: Skip | None, unit: str
     ) -> int:
-        """Judge this process's share of the `missing` traces, and store the judgments.
+        """Judge this process's share of the `missing` traces, and return the number of judgments stored.
 
-        `evaluator` is the evaluator's database id. Returns the number of judgments stored.
+        `evaluator` is the evaluator's database id, `skip` is called for each trace that it cannot judge, and `unit`
+        labels the progress bar.
         """
         wanted = missing_traces(self.store, self.dataset.id, evaluator, self.mode)
         confirm(scorer.evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
@@ -121,7 +121,7 @@ def score_dataset(
     *,
     yes: bool = False,
 ) -> None:
-    """Judge the missing traces of a dataset in the store at `url`, and print how many there were."""
+    """Judge the unjudged traces of the dataset `name` in the store at `url`, and print how many there were."""
     evaluator = scorer.evaluator
     with open_store(url) as store:
         dataset = find_dataset(store, name)
@@ -142,10 +142,10 @@ def score_dataset(
 def complete_left_out(
     store: Store, dataset: Dataset, spec: str, gap: Gap, place: Placement, *, yes: bool
 ) -> StoredEvaluator:
-    """Score the traces of a dataset without each of their steps, as far as such scores are missing.
+    """Score the traces of a dataset without each of their steps, unless such scores are in the store already.
 
-    Returns the evaluator, which is the stored one of that name if it cannot run here. A trace that it cannot take
-    is named and left out.
+    Returns the evaluator's row in the store. If the evaluator cannot run here, nothing is scored. Traces that it
+    cannot score are reported and left out.
     """
     if not can_load(spec):
         return find_by_name(store, spec)

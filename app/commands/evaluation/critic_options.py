@@ -1,4 +1,4 @@
-"""Options for critics. This module does not import PyTorch."""
+"""Command-line options for critics. This module does not import PyTorch."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from stepsight.core.inference_servers.address import CRITIC
 
 
 def add_critic(parser: argparse.ArgumentParser) -> None:
-    """Add `--critic`, `--samples`, `--temperature` and `--yes`, which `as_asked` and `critics.confirm` use."""
+    """Add `--critic`, `--samples` and `--temperature`, which `as_asked` reads, and `--yes`, for
+    `critics.confirm`."""
     group = parser.add_argument_group("if the evaluator is a critic, a chat model behind a server")
     group.add_argument(
         "--critic",
@@ -29,7 +30,7 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
-    """Return the names of the evaluators, with the critic options added to those of critics.
+    """Return the evaluators' names, with the critic options appended to the names of critics.
 
     Raises `UserError` if there are critic options but no critic.
     """

@@ -19,10 +19,11 @@ _PRINTED = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """Print the expected cost of a critic's hindsight and ask whether to continue.
+    """Print the expected cost of a critic's hindsight judgments and ask whether to continue. With `yes`, do not
+    ask.
 
-    Raises `UserError` if the answer is not yes. Raises it too if nobody can be asked, because there is no terminal
-    or this process is not `alone`. With `yes`, nothing is asked.
+    Raises `UserError` if the user declines, or if nobody can be asked because there is no terminal or this process
+    is not `alone`.
     """
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
@@ -33,7 +34,7 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
 
 
 def confirm_left_out(evaluator: Evaluator, traces: Iterable[Trace], gap: Gap, *, yes: bool) -> None:
-    """Do the same as `confirm` for leaving out each sub-step of the traces."""
+    """Like `confirm`, but for scoring the traces without each of their sub-steps."""
     if not isinstance(evaluator, Critic):
         return
     takes = CallEstimate()
@@ -63,14 +64,14 @@ def _confirm(
 
 
 def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
-    """Yield the scorer's judgments. A critic's unreadable answers are left out."""
+    """Yield judgments of the traces. Traces for which a critic's answer cannot be read are left out."""
     if isinstance(scorer.evaluator, Critic):
         return scorer.evaluator.judge_readable(traces, mode)
     return scorer.score(traces, mode, skip)
 
 
 def report(evaluator: Evaluator) -> None:
-    """Print what a critic has cost and how many traces have no judgment."""
+    """Print what a critic has cost, and how many traces it gave no readable judgment for."""
     if not isinstance(evaluator, Critic):
         return
     tally = evaluator.tally

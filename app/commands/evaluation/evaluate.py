@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score the missing traces with the evaluators that can run, then print the tables."""
+    """Have the evaluators that can run here judge unjudged traces, then print the tables of figures."""
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     if args.random_cut is not None and args.patch:
@@ -140,9 +140,9 @@ def run(args: argparse.Namespace) -> None:
 def _table_names(
     names: Sequence[str], measured: Sequence[str], evaluators: Sequence[MeasuredEvaluator]
 ) -> list[str]:
-    """Return the names by which tables show the given evaluators.
+    """Return the names under which the tables show the evaluators given on the command line.
 
-    They differ from the given names for an evaluator loaded from a folder or with weights of another type.
+    The two names differ for an evaluator loaded from a folder or with another type of weights.
     """
     ran = [name for name in measured if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
@@ -152,7 +152,8 @@ def _table_names(
 def _json(
     evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[PairedComparison]]
 ) -> dict[str, object]:
-    """Return the evaluation as JSON. With a patch, both evaluations are included, as `without` and `with`."""
+    """Return the evaluation as JSON. With a patch, the evaluations without and with it are included as `without`
+    and `with`."""
 
     def shown(one: Evaluation) -> dict[str, object]:
         pairs = [comparison.as_json() for comparison in compared.get(one, [])]
@@ -187,10 +188,8 @@ def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Paired
 
 
 def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
-    """Print the tables of figures as they appear in a report.
-
-    With a patch, also print those for the patched gold.
-    """
+    """Print the tables of figures as they appear in a report. With a patch, also print those for the patched gold
+    labels."""
     changes = change_tables(patched) if patched else {}
     for mode, errors in evaluation.judged:
         _print(results(evaluation, mode, errors))

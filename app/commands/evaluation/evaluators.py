@@ -76,7 +76,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _fetch(repo: str, revision: str, place: Placement) -> None:
-    """Fetch a model and everything it needs, with a progress bar, then load the model as a check."""
+    """Fetch a model and everything it needs, with a progress bar, then load it as a check.
+
+    A model that this machine has too little memory for is fetched, but not loaded.
+    """
     remote = look_up(repo, revision)
     lacking = _lacking(remote, find_public(repo), place)
     if lacking is not None:
@@ -110,7 +113,7 @@ def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -
 
 
 def _list(store: Store) -> None:
-    """Print the evaluators on this machine, then the public ones."""
+    """Print the evaluators on this machine, then the public evaluators that can be fetched."""
     from stepsight.app.evaluators.model_list import offers
 
     verified = list_verifications(store)

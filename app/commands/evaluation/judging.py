@@ -1,4 +1,4 @@
-"""Finding the evaluators that a command line names, and having them judge missing traces first."""
+"""Finding the evaluators that a command line names, and having them judge unjudged traces first."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,14 +34,15 @@ def find_evaluators(
     yes: bool = False,
     workers: int | None = None,
 ) -> list[Checked]:
-    """Have the chosen evaluators judge missing traces, and return the results of `check` for them.
+    """Have evaluators judge the traces that they have not judged, and return what `check` returns for each
+    evaluator.
 
-    They are the named evaluators or, without names, those that have judged the dataset. Each one that can run first
-    judges the missing traces. It does so at `place`, with the work shared among the processes `ours` or among this
-    many Ray `workers`. A critic's hindsight needs a confirmation unless `yes` is set.
+    The evaluators are those in `names` or, if it is empty, those that have judged the dataset. Each evaluator that
+    can run here first judges the remaining traces at `place`. The traces are shared among the processes `ours` or
+    among `workers` workers on Ray. A critic's hindsight needs a confirmation unless `yes` is True.
 
     `check` is called once for each evaluator; for stored evaluators, it is called before anything is scored.
-    Baselines are always measured and never returned. Raises `UserError` if a name is not a baseline, a stored or
+    Baselines may be named, but are not returned. Raises `UserError` if a name is not a baseline, a stored or
     shipped evaluator, a folder or an address.
     """
     mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
@@ -76,10 +77,8 @@ def find_evaluators(
 
 
 def _completion(*of: Any) -> "Completion":
-    """Build a `Completion`, which imports PyTorch.
-
-    It is imported only for evaluators that run, since stored judgments can be measured without it.
-    """
+    """Build a `Completion`. Its module is imported only here, because measuring stored judgments does not need
+    PyTorch."""
     from stepsight.app.commands.evaluation.completion import Completion
 
     return Completion(*of)

@@ -1,4 +1,4 @@
-"""Processes that were started together by torchrun or accelerate launch and share the traces among them."""
+"""Processes that torchrun or accelerate launched together, and that share the traces to score."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -17,9 +17,9 @@ _PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Processes:
-    """The position of this process among those launched together.
+    """The position of this process among the processes launched together.
 
-    `rank` is its number, from 0, among `count` processes. `local_rank` is its number on its machine.
+    `rank` counts from 0 over all `count` processes, and `local_rank` over those on the same machine.
     """
 
     rank: int = 0
@@ -28,20 +28,21 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """True for the process that prints on behalf of all."""
+        """True for the one process that prints on behalf of all."""
         return self.rank == 0
 
     def share(self, traces: "Iterable[StoredTrace]") -> "Iterator[StoredTrace]":
-        """Yield the traces in this process's share.
+        """Yield this process's share of the traces.
 
-        Every trace is in the share of exactly one process, whatever has been judged in the meantime.
+        A trace's position determines its process, so shares never overlap, whatever other processes have judged
+        meanwhile.
         """
         return (trace for trace in traces if trace.position % self.count == self.rank)
 
     def total(self, number: int) -> int:
-        """Return the sum of a number over all processes.
+        """Return the sum of the `number` that each process passes.
 
-        Every process has to call this, and each call waits for the others.
+        Every process has to call this method, and the call waits for all of them.
         """
         if self.count == 1:
             return number
@@ -55,13 +56,13 @@ class Processes:
         return int(sums[0])
 
     def wait(self) -> None:
-        """Wait until every process has called this."""
+        """Wait until every process has called this method."""
         self.total(0)
 
 
 @contextmanager
 def launched() -> Iterator[Processes]:
-    """Give the processes launched together with this one, or only this process if it was started alone."""
+    """Yield the position of this process among those launched together, and end their connection afterwards."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()
@@ -75,7 +76,7 @@ def launched() -> Iterator[Processes]:
 
 
 def _torch() -> Any:
-    """Import PyTorch, which takes seconds. A process that runs alone does not need it."""
+    """Import PyTorch, which takes seconds and is not needed by a process that runs alone."""
     import torch.distributed
 
     return torch

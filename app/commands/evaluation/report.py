@@ -51,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add `--output` to the parser of a report's subject.
+    """Add `--output` to the parser of a report's subject, such as `grid`.
 
-    It has no default, since that would override a value given before the subject.
+    The option has no default there, since that would override a value given before the subject.
     """
     parser.add_argument(
         "--output",
@@ -117,7 +117,8 @@ def _add_paper(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run_paper(args: argparse.Namespace) -> None:
-    """Write the report on the paper's results and print the path of its page, or print its tables."""
+    """Write the report on the paper's results and print the path of its page, or print its tables if there is no
+    `--output`."""
     if args.no_store and (args.train or args.test):
         raise UserError("--train and --test need the store.", "Leave --no-store out.")
     wanted = FigureSources(None, args.train, args.test, args.grid, args.filtering, args.trained)
@@ -130,13 +131,14 @@ def run_paper(args: argparse.Namespace) -> None:
 
 
 def run_grid(args: argparse.Namespace) -> None:
-    """Write the report on a grid and print the path of its page, or print its tables."""
+    """Write the report on grids and print the path of its page, or print its tables if there is no `--output`."""
     _check_figures(args)
     _give(make_grid_report([read_results(path) for path in args.results]), args.output, args.figures)
 
 
 def run_filtering(args: argparse.Namespace) -> None:
-    """Write the report on a filter study and print the path of its page, or print its tables."""
+    """Write the report on filter studies and print the path of its page, or print its tables if there is no
+    `--output`."""
     _check_figures(args)
     _give(make_filtering_report(args.results), args.output, args.figures)
 
@@ -144,7 +146,7 @@ def run_filtering(args: argparse.Namespace) -> None:
 def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> None:
     """Add `--figures` to a parser.
 
-    For a report's subject, `default` has to be `SUPPRESS`, for the same reason as in `_add_output`.
+    `default` has to be `SUPPRESS` for the parser of a report's subject, for the same reason as in `_add_output`.
     """
     parser.add_argument(
         "--figures",
@@ -155,7 +157,7 @@ def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> No
 
 
 def _check_figures(args: argparse.Namespace) -> None:
-    """Raise `UserError` if figures are requested but cannot be written, before any work begins."""
+    """Raise `UserError` if figures are requested but cannot be written. Call it before any work begins."""
     if not args.figures:
         return
     if args.output is None:
@@ -171,7 +173,7 @@ def _give(report: Report, output: Path | None, figures: bool) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the report on the datasets and print the path of its page."""
+    """Write the report on evaluators' performance on the datasets, and print the path of its page."""
     for name in ("dataset", "output"):
         if getattr(args, name) is None:
             raise UserError(f"--{name} is missing.", "See stepsight report --help.")

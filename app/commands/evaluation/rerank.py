@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Read, score or read scores, and choose; write the choices, and print their accuracy."""
+    """Choose among candidates by their scores, write the choices, and print their accuracy."""
     method = RankingMethod(args.method)
     pool, scored = _scored(args, method)
     result = rerank(
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _scored(args: argparse.Namespace, method: RankingMethod) -> tuple[CandidateSet, list[EvaluatorScores]]:
-    """Return the candidates, with scores of the store, of files, or made now."""
+    """Return the candidates and their scores, which are read from the store or from files, or computed now."""
     if args.dataset is not None:
         return _scored_in_store(args, method)
     files: list[Path] = args.scores or []
@@ -175,7 +175,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
-    """Raise `UserError` if the method is a vote but no candidate has an answer."""
+    """Raise `UserError` if the method is a vote and no candidate has an answer to vote for."""
     if method.votes and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(
             f"{pool.name}: no candidate has an answer, and {method.value} counts answers.",
@@ -184,9 +184,10 @@ def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
 
 
 def _scores_path(args: argparse.Namespace) -> Path | None:
-    """Return the path of the file for scores, or None if none is given and the output is not a file.
+    """Return the path of the file that keeps the scores, next to the output unless `--scores` names it.
 
-    Raises `UserError` if the candidates, choices and scores would share a file.
+    Returns None if no path is given and the output is not a file. Raises `UserError` if the candidates, choices and
+    scores would share a file.
     """
     output = Path(args.output)
     beside = args.output != "-" and (output.is_file() or not output.exists())
@@ -196,7 +197,7 @@ def _scores_path(args: argparse.Namespace) -> Path | None:
 
 
 def _check_distinct(paths: Sequence[Path | None]) -> None:
-    """Raise `UserError` if two of these are the same file."""
+    """Raise `UserError` if two of these paths are the same file."""
     named = [path for path in paths if path is not None]
     if len({path.resolve() for path in named}) < len(named):
         raise UserError("candidates, choices and scores need files of their own.", "Give each another name.")
@@ -232,7 +233,7 @@ def _score(args: argparse.Namespace, pool: CandidateSet, path: Path | None) -> E
 
 
 def _report_accuracy(args: argparse.Namespace, result: Reranking) -> None:
-    """Print the accuracy, and write its report if requested."""
+    """Print the accuracy of the choices, and write a report on it if one is requested."""
     if not result.has_answers:
         if args.report is not None:
             raise UserError(

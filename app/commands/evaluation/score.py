@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 class _Skipped:
-    """A callback that reports each trace that is left out, and counts them."""
+    """A callback that reports and counts the traces that are left out."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""Reproducing a model's published figure, for `stepsight evaluators verify`."""
+"""Reproducing the published figure of a model, for `stepsight evaluators verify`."""
 
 import argparse
 import random
@@ -31,7 +31,8 @@ _TOGETHER = 200
 
 
 def verify(store: Store, args: argparse.Namespace) -> None:
-    """Score the traces, print the published figure beside the measured one, and store the result."""
+    """Measure a fetched model on a part of ProcessBench, print the result beside the published figure, and store
+    it."""
     if args.limit is not None and args.limit < 1:
         raise UserError(f"--limit is {args.limit}, expected more than 0.")
     part, place = BenchmarkPart(args.part), read_placement(args)
@@ -66,9 +67,10 @@ def verify(store: Store, args: argparse.Namespace) -> None:
 def _threshold(
     store: Store, fetched: Fetched, public: PublicEvaluator | None, part: BenchmarkPart, dtype: str
 ) -> float | None:
-    """Return the threshold to verify with: the authors' own, or the one chosen on GSM8K.
+    """Return the threshold to verify with: the one its authors give, or the one chosen when GSM8K was verified.
 
-    Returns None if it is to be chosen now. Raises `UserError` if GSM8K has to be verified first.
+    Returns None for GSM8K itself, on which the threshold is then chosen. Raises `UserError` if GSM8K has to be
+    verified first.
     """
     if public is not None and public.threshold is not None:
         return public.threshold
@@ -102,7 +104,7 @@ def _traces(store: Store, part: BenchmarkPart, path: str | None) -> Iterable[Tra
 
 
 def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[Trace, StepScores]]:
-    """Return each trace that is not too long, with its offline scores.
+    """Return the traces with their offline scores. Traces that are too long are left out.
 
     Stored judgments are reused. New ones are stored if all traces come from the store.
     """

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print all tables, as text or as a single JSON object."""
+    """Print all tables of agreement, as text or as a single JSON object."""
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     with open_store(args.db) as store:

@@ -1,4 +1,4 @@
-"""Manage campaigns, in which people label traces.
+"""Create, inspect and close campaigns, in which people label traces.
 
 stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.md --overlap 3
 """
@@ -85,7 +85,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Carry out one of `_ACTIONS` and print the state afterwards."""
+    """Carry out one of `_ACTIONS` and print the resulting state of the campaigns."""
     with open_store(args.db) as store:
         if args.action == "list":
             _print_campaigns(store)

@@ -1,4 +1,4 @@
-"""The filter conditions of Browse as command-line options."""
+"""Browse's filters as command-line options."""
 
 import argparse
 from typing import get_args
@@ -13,7 +13,7 @@ _ABOUT = {"evaluator": "the evaluator whose verdicts, changes and scores are mea
 
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
-    """Add an option for each field of the filter."""
+    """Add an option for each field of `NamedFilter`."""
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
     for name, field in NamedFilter.model_fields.items():
         about = _ABOUT.get(name) or str(field.description)
@@ -25,7 +25,7 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
 
 
 def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
-    """Return the filter given by the options, and the database id of `--evaluator`.
+    """Return the filter given by the options, and the database id of `--evaluator` or None.
 
     Raises `UserError` if a value is invalid or there is no such evaluator.
     """

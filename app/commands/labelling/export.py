@@ -68,7 +68,7 @@ _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import 
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the whole file or nothing, and print a summary."""
+    """Write the file, all or nothing, and print a summary."""
     with open_store(args.db) as store:
         print(_export_labels(args, store) if args.what == "labels" else _export_selection(args, store))
 

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> None:
-    """Write the whole patch or nothing, and print its size and the disputes left out."""
+    """Write the patch, all or nothing, and print its size and the disputes left out of it."""
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
         patch, changed = make_patch(store, dataset, DisputeState(args.state), Path(args.file).name)

@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Serve the pages until interrupted."""
+    """Serve the web application until interrupted."""
     check_host(args.host, args.db, args.public_read_only)
     if is_placed(args) and not args.evaluator:
         raise UserError(
@@ -136,12 +136,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _end(*_: object) -> NoReturn:
-    """Exit as after an interrupt, but with exit code 0, since SIGTERM is intended."""
+    """Exit with code 0 on SIGTERM, which is the intended way to stop the server."""
     raise SystemExit(0)
 
 
 def network(text: str) -> str:
-    """Parse an address or a network, for use as the `type` of an option."""
+    """Parse an IP address or a network, for use as the `type` of an option."""
     try:
         return str(ip_network(text)) if "/" in text else str(ip_address(text))
     except ValueError:
@@ -151,7 +151,7 @@ def network(text: str) -> str:
 
 
 def check_host(host: str, db: str | None, public_read_only: bool) -> None:
-    """Raise `UserError` if other machines could reach the server and change what is stored without a login."""
+    """Raise `UserError` if other machines could reach the server and change the store without a login."""
     if is_loopback(host) or public_read_only or _has_users(db):
         return
     raise UserError(
@@ -161,7 +161,7 @@ def check_host(host: str, db: str | None, public_read_only: bool) -> None:
 
 
 def _has_users(db: str | None) -> bool:
-    """True if somebody can log in. A store that does not exist is not created."""
+    """True if the store has a user who can log in. A store that does not exist is not created."""
     url = locate(db)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         return False
@@ -178,9 +178,10 @@ def is_loopback(host: str) -> bool:
 
 
 def public_names(host: str, names: Sequence[str]) -> list[str]:
-    """Return the names by which browsers on other machines may reach the server.
+    """Return the host names under which browsers on other machines may reach the server.
 
-    They are its address, the names of its machine if it listens on every address, and `names`.
+    They are `host`, the given `names` and, if the server listens on every address, the names and addresses of this
+    machine.
     """
     own = {socket.gethostname(), socket.getfqdn(), *_own_addresses()} if _is_wildcard(host) else set()
     return sorted(_in_address(name) for name in {host, *own, *names})
@@ -212,9 +213,9 @@ def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool)
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
-    """Return a socket that listens on `host`, at `port` or one of the nine ports after it.
+    """Return a socket that listens on `host`, at `port` or at one of the nine ports after it.
 
-    Raises `UserError` if none of them is free.
+    Raises `UserError` if none of these ports is free.
     """
     family = _family(host)
     for candidate in range(port, port + 10) if port else [0]:

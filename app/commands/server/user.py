@@ -1,4 +1,4 @@
-"""Manage the users, who may log in.
+"""Manage the users who may log in.
 
 stepsight user add ada --role annotator
 """
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Carry out one of `_ACTIONS` and print the state afterwards."""
+    """Carry out one of `_ACTIONS` and print the resulting state of the users."""
     with open_store(args.db) as store:
         if args.action == "list":
             _print_users(list_users(store))
@@ -80,7 +80,7 @@ def _change(args: argparse.Namespace, store: Store) -> None:
 
 
 def _new_key(store: Store, name: str) -> str:
-    """Create a login for programs and return its token. Raises `UserError` if the user is deactivated."""
+    """Create a login for programs and return its API key. Raises `UserError` if the user is deactivated."""
     user = find_user(store, name)
     if not user.active:
         raise UserError(f"{user.name} is deactivated.", "Set a new password to reactivate the account.")
@@ -88,7 +88,7 @@ def _new_key(store: Store, name: str) -> str:
 
 
 def _read_password(args: argparse.Namespace) -> str:
-    """Read a password typed twice at the terminal, or from the first line of standard input.
+    """Read a password, typed twice at the terminal, or from the first line of standard input.
 
     Raises `UserError` if there is no terminal or the two entries differ.
     """

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Filter the pool, or resume doing so, and print the path of the manifest."""
+    """Filter the pool, or resume an interrupted run, and print the path of the manifest."""
     place = read_placement(args)
     workers = read_workers(args, place)
     wanted = Filtering(

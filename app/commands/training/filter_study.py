@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the study, or resume it, then write its report and print a table like the paper's."""
+    """Run the study, or resume an interrupted run, then write its report and print a table like the paper's."""
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
     study = read_study(args.config)

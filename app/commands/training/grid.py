@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the grid, or resume it, and print the path of its results."""
+    """Run the grid, or resume an interrupted run, and print the path of its results."""
     design = read_design(args.config)
     runs = _chosen(design, args)
     if args.jobs is not None and args.jobs < 1:

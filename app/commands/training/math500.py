@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measure each model, or resume, and print a table of the results."""
+    """Measure each model, or resume an interrupted run, and print a table of the results."""
     place = read_placement(args)
     place = replace(place, dtype=args.dtype or "float32")
     settings = Math500Settings(args.engine, args.tokens, args.batch, args.prompt, place)

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:
-    """Return the recipe, updated with the values from the command line."""
+    """Return the recipe of the config file, updated with the values given on the command line."""
     # A path on the command line is relative to the current folder, not to the recipe.
     data = None if args.data is None else str(Path(args.data).absolute())
     options = {"init": args.init, "seed": args.seed, "data": data}

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Train, or resume an interrupted run, and print the path of the evaluator."""
+    """Train an evaluator, or resume an interrupted run, and print the path of the evaluator."""
     config = read_config(args.config)
     check_resources(args)
     if args.plan:
