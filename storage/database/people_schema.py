@@ -38,8 +38,7 @@ class ServerSecretRow(Base):
 
 
 class LoginRow(Base):
-    """A browser in which a person is logged in. Its cookie holds a secret, and only the secret's digest is
-    stored."""
+    """A browser session of a logged-in user. Its cookie holds a secret, of which only a hash is stored."""
 
     __tablename__ = "logins"
 
@@ -52,7 +51,7 @@ class LoginRow(Base):
 
 
 class FailedLoginRow(Base):
-    """A failed login. It is counted under its `key`, which stands for a name, a network address, or both."""
+    """A failed login, counted under `key`, which stands for a user name, a network address, or both."""
 
     __tablename__ = "failed_logins"
 
@@ -64,7 +63,7 @@ class FailedLoginRow(Base):
 
 
 class HomeRow(Base):
-    """A place from which a person has logged in. `key` is a digest of the name and the address."""
+    """A network address from which a user has logged in. `key` is a hash of the user name and the address."""
 
     __tablename__ = "homes"
 
@@ -73,10 +72,11 @@ class HomeRow(Base):
 
 
 class InvitationRow(Base):
-    """A link for becoming a user, or for choosing a new password.
+    """A link with which somebody becomes a user or chooses a new password.
 
-    The new user is called `name`, or chooses a name if `name` is NULL. If `user_id` is set, the link lets that
-    existing user choose a new password instead. The link holds a secret, and only the secret's digest is stored.
+    `name` is the name of the new user, or NULL if the new user may choose one. If `user_id` is set, the link
+    instead lets that existing user choose a new password. The link contains a secret, of which only a hash is
+    stored.
     """
 
     __tablename__ = "invitations"
@@ -96,9 +96,9 @@ class InvitationRow(Base):
 
 
 class ViewRow(Base):
-    """A view of Browse that a person saved under a name.
+    """A view of the Browse page that a user saved under a name: a dataset name and the page's query string.
 
-    It consists of the name of a dataset, which may no longer exist, and the whole query string.
+    The dataset may no longer exist.
     """
 
     __tablename__ = "views"

@@ -1,7 +1,7 @@
-"""The tables as typed models. Migrations create the tables, and a test keeps the two consistent.
+"""The tables as typed models. The tables themselves are created by migrations; a test keeps the two consistent.
 
-Steps and sub-steps are keyed by trace and position, so reading a trace touches neighbouring rows and needs no join.
-`valid` and `label` are NULL where the gold says nothing, never 0.
+Steps and sub-steps are keyed by trace and position, so reading a trace touches adjacent rows and needs no join.
+`valid` and `label` are NULL, never 0, where there is no gold label.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _LARGEST_ID = 2**31 - 1
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A time in UTC. SQLite drops the time zone, so it is added back on reading."""
+    """A timestamp in UTC. SQLite drops the time zone, so it is added back on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -57,24 +57,24 @@ _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def now() -> datetime:
-    """Return the current time by the machine's clock.
+    """Return the current time of the system clock.
 
-    The clock may be set back, so nothing but judgments is ordered by this time.
+    The clock can be set back, so only judgments are ordered by this time.
     """
     return _clock()
 
 
 def in_range(number: int) -> int:
-    """Return `number` if it can be the id of a row, and otherwise 0, which is never an id.
+    """Return `number` if it can be a row id, and otherwise 0, which is never an id.
 
-    Databases cannot compare ids with larger numbers.
+    Databases fail when an id is compared with a number that is too large.
     """
     return number if 0 < number <= _LARGEST_ID else 0
 
 
 class Base(DeclarativeBase):
-    """The base of all tables. It names every constraint, because a migration can only change a constraint with a
-    name."""
+    """The base class of all tables. It names every constraint, because migrations can only change named
+    constraints."""
 
     metadata = MetaData(
         naming_convention={
@@ -88,10 +88,10 @@ class Base(DeclarativeBase):
 
 
 class DatasetRow(Base):
-    """The traces imported under one name.
+    """A dataset: the traces imported under one name.
 
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
-    traces; a trigger counts deletions.
+    traces; deletions are counted by a trigger.
     """
 
     __tablename__ = "datasets"
@@ -106,10 +106,10 @@ class DatasetRow(Base):
 
 
 class LeftOutRow(Base):
-    """A bad row that was left out of a dataset on import.
+    """A bad row that was left out when a dataset was imported.
 
-    `digest` is the hash of the row's content, so that the row is counted once even if the file, or a longer version
-    of it, is imported again. `place` is the row's place in the file `source`, such as `line 3`.
+    `digest` is a hash of the row's content, so that the row is counted only once if the file, or a longer version
+    of it, is imported again. `place` says where the row is in the file `source`, such as `line 3`.
     """
 
     __tablename__ = "left_out"
@@ -122,7 +122,7 @@ class LeftOutRow(Base):
 
 
 class TraceRow(Base):
-    """A problem, with counts of its steps.
+    """A problem, with the number and gold labels of its steps in summary.
 
     `first_error` is 0-based. `digest` is `Trace.digest` and `text_digest` is `Trace.text_digest`.
     """
@@ -168,9 +168,9 @@ Index(
 
 
 class StepRow(Base):
-    """A step of a trace, with its gold.
+    """A step of a trace and its gold label.
 
-    `label` is 0, 1 or 2 for neg, neu and pos, or NULL if the step is unlabelled. `valid` is as in
+    `label` is 0, 1 or 2 for neg, neu and pos, or NULL if the step is unlabelled. `valid` has the same meaning as in
     `core.trace.Step`.
     """
 
@@ -189,8 +189,7 @@ class StepRow(Base):
 
 
 class SubstepRow(Base):
-    """A sub-step of a trace. `step` is the position of its step, and `position` is its own position within the
-    step."""
+    """A sub-step. `step` is the position of its step in the trace, and `position` its own position in the step."""
 
     __tablename__ = "substeps"
 
@@ -206,7 +205,7 @@ class SubstepRow(Base):
 
 
 class EvaluatorRow(Base):
-    """A model or an imported score file, identified by its fingerprint. The name is only for people."""
+    """A model or an imported score file. The fingerprint identifies it; the name is only for display."""
 
     __tablename__ = "evaluators"
 
@@ -222,15 +221,15 @@ class EvaluatorRow(Base):
 class JudgmentRow(Base):
     """One evaluator's judgment of one trace in one mode.
 
-    `probabilities` are little-endian float32, in rows of neg, neu, pos. There are n rows, or the n (n + 1) / 2 rows
-    of the packed triangle in hindsight mode. `validity` and `redundancy` are those of the solution (offline, in
-    hindsight mode), and `online_validity` and `online_redundancy` are those of the online result. `retroactive` is
-    the largest absolute retroactive change. `solution` is the evaluator's own score of the whole solution, if it
-    gave one, and `rationale` is its reasoning. `spread` is the spread of an ensemble, a little-endian float32 per
-    sub-step. `spent` is the usage reported by the server that produced the judgment. `dataset_id` is repeated here
-    so that one index finds an evaluator's judgments of a dataset.
+    `probabilities` are little-endian float32 in rows of neg, neu, pos. There are n rows, or n (n + 1) / 2 rows in
+    hindsight mode, which form a packed triangle. `validity` and `redundancy` are the scores of the solution (the
+    offline ones in hindsight mode); `online_validity` and `online_redundancy` are the online ones. `retroactive` is
+    the largest absolute retroactive change. `solution` is the evaluator's own score of the whole solution, if any,
+    and `rationale` is its reasoning. `spread` is the spread of an ensemble: one little-endian float32 per sub-step.
+    `spent` is the usage reported by the server that produced the judgment. `dataset_id` duplicates the trace's, so
+    that one index finds all judgments of a dataset by an evaluator.
 
-    An evaluator with judgments cannot be deleted, because its judgments cost far more than the row.
+    An evaluator that has judgments cannot be deleted, because they are costly to produce.
     """
 
     __tablename__ = "judgments"
@@ -270,10 +269,10 @@ class JudgmentRow(Base):
 
 
 class ProfileRow(Base):
-    """A compact form of a judgment's verdicts on the steps, used to filter and sort traces.
+    """A judgment's verdicts on the steps in compact form, used to filter and sort traces.
 
     Profiles of the same evaluator and dataset are stored next to each other. `online` and `offline` are packed by
-    `storage.judgments.step_profiles` and are NULL if the mode does not provide them. They do not depend on
+    `storage.judgments.step_profiles`, and are NULL if the mode does not provide those scores. They do not depend on
     thresholds.
     """
 
@@ -298,12 +297,12 @@ class ProfileRow(Base):
 
 
 class LeftOutScoresRow(Base):
-    """One evaluator's offline scores of one trace with some of its sub-steps left out.
+    """An evaluator's offline scores of a trace, both complete and with sub-steps left out one at a time.
 
-    All arrays are little-endian. `whole` has the probabilities with nothing left out, float32, shape (n, 3).
-    `steps` has the sub-steps that were left out one at a time, int32, ascending, shape (m,). `probabilities` has
-    those of the remaining sub-steps, float32, shape (m, n - 1, 3). `gap` says what replaces a sub-step that is left
-    out (see `core.left_out.Gap`).
+    All arrays are little-endian. `whole`, float32 of shape (n, 3), holds the probabilities with nothing left out.
+    `steps`, int32 of shape (m,), holds the indices of the sub-steps that were left out, in ascending order.
+    `probabilities`, float32 of shape (m, n - 1, 3), holds those of the remaining sub-steps in each case. `gap` says
+    what replaces the sub-step that is left out (see `core.left_out.Gap`).
     """
 
     __tablename__ = "left_out_scores"
@@ -326,9 +325,9 @@ class LeftOutScoresRow(Base):
 
 
 class StepFallRow(Base):
-    """The largest fall of a later sub-step of a trace without sub-step `step` (see `core.left_out`).
+    """The largest fall in the validity of a later sub-step when sub-step `step` is left out (see `core.left_out`).
 
-    It is beside the scores that it follows from, so that the steps of a dataset are sorted in the database.
+    It is stored beside the scores it is computed from, so that the database can sort all steps of a dataset by it.
     """
 
     __tablename__ = "step_falls"
@@ -351,7 +350,7 @@ class StepFallRow(Base):
 
 
 class JudgedRow(Base):
-    """An evaluator that has judged traces of a dataset. `revision` counts the changes to its judgments."""
+    """An evaluator that has judged traces of a dataset. `revision` counts the changes to those judgments."""
 
     __tablename__ = "judged"
 
@@ -363,8 +362,7 @@ class JudgedRow(Base):
 class CalibrationRow(Base):
     """Thresholds chosen for an evaluator on a dataset. The newest row is in force, and rows are never changed.
 
-    `dataset` keeps the dataset's name even if the dataset is deleted. `info` records how the thresholds were
-    chosen.
+    `dataset` keeps the name of the dataset in case it is deleted. `info` records how the thresholds were chosen.
     """
 
     __tablename__ = "calibrations"
@@ -382,11 +380,11 @@ class CalibrationRow(Base):
 
 
 class VerificationRow(Base):
-    """A published figure of a hub model, measured again.
+    """A reproduction of a figure that was published for a hub model.
 
-    `f1` is the measured F1 on a `part` of ProcessBench in percent, `low` and `high` are the ends of its interval,
-    and `published` is the published figure. `whole` is true if all traces of the part were scored. The newest row
-    for each revision, type of weights and part counts.
+    `f1` is the F1 measured on a `part` of ProcessBench, in percent, and `low` and `high` bound its confidence
+    interval. `published` is the published figure. `whole` is true if all traces of the part were scored. For each
+    combination of revision, weight type and part, only the newest row counts.
     """
 
     __tablename__ = "verifications"
@@ -410,7 +408,7 @@ class VerificationRow(Base):
 
 
 def check_name(name: str, what: str) -> str:
-    """Return `name`, or raise `UserError` if it cannot be the name of a dataset or an evaluator."""
+    """Return `name`, or raise `UserError` if it cannot name a dataset or an evaluator. Messages call it `what`."""
     check_text(name, what)
     if len(name) > NAME_LENGTH:
         raise UserError(f"{what} has {len(name):,} characters.", f"Use at most {NAME_LENGTH}.")

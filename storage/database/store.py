@@ -1,4 +1,4 @@
-"""The store: one database of traces and judgments, on SQLite or PostgreSQL."""
+"""The store: one database of traces, judgments and labels, on SQLite or PostgreSQL."""
 
 import os
 import time
@@ -55,20 +55,19 @@ class ConflictError(UserError):
 
 
 class ForbiddenError(UserError):
-    """Raised when a person is not allowed to do something."""
+    """Raised when a user is not allowed to do something."""
 
 
 class UnavailableError(UserError):
-    """Raised when the database fails or cannot be reached. The request itself is fine and may succeed after
-    `seconds`."""
+    """Raised when the database fails or cannot be reached. The same request may succeed after `seconds`."""
 
     seconds = 5
 
 
 class Store:
-    """An open store. Threads can share it, since every `read` and `write` has its own session.
+    """An open store. It can be shared by threads, because every `read` and `write` opens a session of its own.
 
-    `name` is the path, or the URL without the password. `cache` holds columns that were read from the store.
+    `name` is the path, or the URL without the password. `cache` holds data derived from the store.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -90,13 +89,13 @@ class Store:
 
     @contextmanager
     def write(self, durable: bool = False, *, brief: bool = False) -> Iterator[Session]:
-        """Open a session that commits when the block ends and rolls back when the block raises.
+        """Open a session that commits at the end of the `with` block and rolls back if the block raises.
 
         On SQLite the write lock is taken at the start, because a reader that becomes a writer cannot wait for
-        another writer. A commit survives a power cut only if `durable` is set; such a session takes longer and
-        waits less long for other writers. A `brief` session waits at most a second. Raises `UnavailableError` if
-        the database fails, or if its file has been deleted or replaced in the meantime: a commit to a file that
-        nobody opens any more would be lost.
+        another writer. A commit survives a power cut only if `durable` is set; such a session is slower and waits
+        less long for other writers. A `brief` session waits at most one second. Raises `UnavailableError` if the
+        database fails, or if its file was deleted or replaced in the meantime, in which case the commit would be
+        lost.
         """
         self._check_file()
         writer = self._durable_writer if durable else self._brief_writer if brief else self._writer
@@ -114,8 +113,8 @@ class Store:
     def _wait_for_turn(self, seconds: float) -> Iterator[None]:
         """Let only one thread of this process write to SQLite at a time.
 
-        SQLite polls for its lock at growing intervals, so one of many threads might wait very long. Waiting for
-        other processes is left to the database itself.
+        SQLite polls for its lock at growing intervals, so one of many waiting threads could wait very long. Waiting
+        for other processes is left to the database.
         """
         if self.engine.dialect.name != "sqlite":
             yield
@@ -156,10 +155,10 @@ class Store:
 
 
 def open_store(url: str | None = None) -> Store:
-    """Open a store, creating or upgrading its schema.
+    """Open a store, creating or upgrading its schema if necessary.
 
-    `url` is a path, `sqlite:///PATH` or `postgresql://…`. It defaults to `STEPSIGHT_DB` or, failing that, to the
-    default file (see `storage.database.location.locate`). Raises `UserError` if the store cannot be opened.
+    `url` is a path, `sqlite:///PATH` or `postgresql://…`. It defaults to `STEPSIGHT_DB` and then to the default
+    file (see `storage.database.location.locate`). Raises `UserError` if the store cannot be opened.
     """
     address = locate(url)
     name = describe(address)
@@ -224,7 +223,7 @@ def _patience(durable: bool, brief: bool) -> float:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return an identifier of a file that does not depend on its name, or None if the file does not exist."""
+    """Return the device and inode of a file, which identify it regardless of its name, or None if it is missing."""
     try:
         about = os.stat(path)
     except OSError:
@@ -233,9 +232,9 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _use_wal(engine: Engine) -> None:
-    """Switch to write-ahead logging, which lets readers and one writer work at the same time.
+    """Switch to write-ahead logging, which allows readers and one writer at the same time.
 
-    The mode is stored in the file and cannot be set within a transaction.
+    The mode is stored in the file and cannot be set inside a transaction.
     """
     patience = time.monotonic() + _BUSY_SECONDS
     with engine.execution_options(**{_BEGIN: ""}).connect() as connection:
@@ -256,7 +255,7 @@ def _lower(text: str | None) -> str | None:
 
 @contextmanager
 def _database_errors(name: str) -> Iterator[None]:
-    """Turn a failure of the database into an `UnavailableError`. A bug in StepSight keeps its traceback."""
+    """Convert database failures into `UnavailableError`. Errors caused by bugs in StepSight pass through."""
     try:
         yield
     except PoolTimeout:
@@ -273,7 +272,7 @@ def _database_errors(name: str) -> Iterator[None]:
 
 
 def _failing(error: DBAPIError) -> bool:
-    """True if the database failed, False if the statement itself was wrong."""
+    """True if the database failed, False if the SQL statement was wrong."""
     if isinstance(error, OperationalError):
         # SQLite reports a wrong statement in the same class as a full disk, but with another code.
         return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR
@@ -298,7 +297,7 @@ def _hint(reason: str) -> str:
 
 @contextmanager
 def snapshot(store: Store) -> Iterator[Session]:
-    """Open a session that does not see writes made after its first statement."""
+    """Open a read session that sees the store as it was at its first statement."""
     with store.read() as session:
         # SQLite does so in every transaction.
         if store.engine.dialect.name == "postgresql":
@@ -307,9 +306,9 @@ def snapshot(store: Store) -> Iterator[Session]:
 
 
 def read_columns(session: Session, statement: Select[*tuple[Any, ...]]) -> list[list[Any]]:
-    """Return the values of each column of a result.
+    """Execute a query and return its result column by column.
 
-    They are read without the session, whose work on each row would take most of the time.
+    The query bypasses the ORM session, whose work on each row would take most of the time.
     """
     columns: list[list[Any]] = [[] for _ in statement.selected_columns]
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():

@@ -1,7 +1,7 @@
-"""JSON columns that hold one kind of value each and check it on reading.
+"""JSON columns that check the type of their values on reading.
 
-A store is a file that other programs can change, and a value of another kind would lead to a traceback or a wrong
-figure somewhere.
+Other programs can change a store's file. Without the check, a value of an unexpected type would cause a traceback
+or wrong figures somewhere else.
 """
 
 import json
@@ -24,14 +24,14 @@ MOST_NUMBER = 2**53
 
 
 class DamagedError(UserError):
-    """Raised when the store contains something that StepSight does not write."""
+    """Raised when the store contains something that StepSight would never write."""
 
     def __init__(self, message: str, hint: str = _RESTORE) -> None:
         super().__init__(message, hint)
 
 
 class _Kept(BaseModel):
-    """A JSON object with the keys that StepSight reads. Any other keys are kept unchanged."""
+    """A JSON object in which unknown keys are allowed and preserved."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -55,13 +55,13 @@ class EvaluatorFacts(_Kept):
 
 
 class CalibrationInfo(_Kept):
-    """How a threshold was chosen."""
+    """A record of how a threshold was chosen. `threshold` says which of the two it was."""
 
     threshold: Literal["validity", "redundancy"]
 
 
 class SpentInfo(BaseModel):
-    """The usage of a server for a judgment, with the fields of `core.judgment.Usage`."""
+    """The server usage that a judgment cost, with the fields of `core.judgment.Usage`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -74,8 +74,8 @@ class SpentInfo(BaseModel):
 class StoredJson(TypeDecorator[Any]):
     """A JSON column whose values are checked on reading.
 
-    `where` is the name of the column, and `kind` is the pydantic type of its values. The value itself is returned
-    as it is stored. Reading a value of another kind raises `DamagedError`.
+    `where` is the name of the column, and `kind` is the pydantic type of its values. Values are returned unchanged.
+    Reading a value of another type raises `DamagedError`.
     """
 
     impl = JSON
@@ -86,12 +86,11 @@ class StoredJson(TypeDecorator[Any]):
         self.where, self.kind = where, kind
 
     def coerce_compared_value(self, op: Any, value: Any) -> Any:
-        """Return the type of a key or text that the column is compared with, since that is not a value of the
-        column."""
+        """Return the type for a key or text that the column is compared with, since that is no column value."""
         return self.impl_instance.coerce_compared_value(op, value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
-        """Return a function that parses the database's text and checks the kind of the value."""
+        """Return a function that parses the text from the database and checks the type of the value."""
         read = self.impl_instance.dialect_impl(dialect).result_processor(dialect, coltype)
         validate, where = _adapter(self.kind).validate_python, self.where
 
@@ -112,13 +111,12 @@ class StoredJson(TypeDecorator[Any]):
 
 
 def write_stored(value: Any) -> str:
-    """Return a value as the JSON text to be stored. NaN is refused, since SQLite would accept it but PostgreSQL
-    would not."""
+    """Return a value as JSON text for storage. Raises `ValueError` on NaN, which only SQLite would accept."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def read_stored(text: str | bytes) -> Any:
-    """Parse a column's text. Raises `DamagedError` if it is not JSON or is nested too deeply."""
+    """Parse the JSON text of a column. Raises `DamagedError` if it is not JSON or is nested too deeply."""
     try:
         return parse_json(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Insert-or-ignore and upsert for SQLite and PostgreSQL."""
+"""Inserting rows unless they exist, and updating those that do, on SQLite and PostgreSQL."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> None:
-    """Insert `rows`, except those for which a row with the same `key` columns already exists."""
+    """Insert `rows`, skipping each whose values in the `key` columns already exist in the table."""
     session.execute(_insert(session, model).on_conflict_do_nothing(index_elements=key), rows)
 
 
@@ -25,9 +25,9 @@ def insert_or_update(
     unless_same: Sequence[str],
     or_where: ColumnElement[bool] | None = None,
 ) -> None:
-    """Insert `rows`, replacing existing rows with the same `key` columns if they have changed.
+    """Insert `rows`, replacing existing rows with the same values in the `key` columns.
 
-    An existing row is replaced if it differs in any of the columns `unless_same` or meets the condition `or_where`.
+    An existing row is replaced only if it differs in one of the `unless_same` columns or meets `or_where`.
     """
     statement = _insert(session, model)
     new, old = statement.excluded, model.__table__.c
@@ -39,7 +39,7 @@ def insert_or_update(
 
 
 def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:
-    """Add 1 to the column `counter` of the row with this key, inserting the row with 1 if there is none."""
+    """Add 1 to the column `counter` of the row with this key, or insert the row with a count of 1."""
     column = model.__table__.c[counter]
     statement = _insert(session, model).values(key | {counter: 1})
     session.execute(statement.on_conflict_do_update(index_elements=list(key), set_={counter: column + 1}))

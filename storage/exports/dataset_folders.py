@@ -1,6 +1,6 @@
 """Writing a folder that `datasets.load_dataset` can read and that can be uploaded to a hub.
 
-It has Parquet files, and a card that lists their configurations:
+The folder contains Parquet files and a dataset card that lists them as configurations:
 
     FOLDER/README.md
     FOLDER/data/NAME.parquet
@@ -36,18 +36,18 @@ _LARGEST = "n>10M"
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """The bytes of a Parquet file in `parts`, and a description of each of its `columns` by name."""
+    """A Parquet file, as chunks of bytes in `parts`. `columns` maps each column name to its description."""
 
     parts: Iterable[bytes]
     columns: Mapping[str, str]
 
 
 def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, ParquetTable]) -> dict[str, int]:
-    """Write a folder with these tables and return the number of rows of each.
+    """Write a folder with one Parquet file per table and return the row count of each table.
 
-    Each table is a configuration with its name, and the first is the default. `about` is Markdown for the card. The
-    folder appears complete or not at all. Raises `UserError` if it already exists, if it cannot be written, or if
-    pyarrow is missing.
+    Each table becomes a configuration of the same name, the first one being the default. `about` is Markdown for
+    the dataset card. A failed write leaves no folder behind. Raises `UserError` if the folder exists or cannot be
+    written, or if pyarrow is missing.
     """
     _, parquet = load_parquet()
     if path.exists():
@@ -74,10 +74,10 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
 def write_judgments(
     store: Store, path: Path, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> dict[str, int]:
-    """Write a folder with some traces of a dataset and their judgments, as `write_dataset` does.
+    """Write the given traces of a dataset and their judgments to a folder, like `write_dataset`.
 
-    `trace_ids` and `evaluators` are database ids. By default the judgments of all evaluators that have judged the
-    dataset are written.
+    `trace_ids` and `evaluators` are database ids. By default all evaluators that have judged the dataset are
+    included.
     """
     judged = evaluators_of(store, find_dataset(store, dataset).id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
@@ -122,7 +122,7 @@ def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
 
 
 def plain(text: str) -> str:
-    """Return a text with the characters escaped that Markdown would interpret."""
+    """Escape the characters of a text that Markdown would interpret."""
     return _SIGNS.sub(r"\\\1", text)
 
 

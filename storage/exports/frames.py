@@ -1,12 +1,12 @@
-"""Judgments as pandas frames: a whole dataset at once, or some traces at a time.
+"""Judgments as pandas frames, either for a whole dataset or for a few traces at a time.
 
     import stepsight
 
     steps = stepsight.frame(store, "mr-math-invalid", evaluators=["mini-bidir"])
     steps.groupby(["evaluator", "mode"]).validity.mean()
 
-A column has the same type in every frame and keeps it in Parquet. Repeated texts are categories, integers may be
-missing (`Int32`), and missing numbers are NaN.
+A column has the same type in every frame and keeps it in Parquet. Repeated texts are categorical, integer columns
+are nullable (`Int32`), and missing floats are NaN.
 """
 
 from collections import Counter
@@ -69,19 +69,19 @@ _ASKED = (*MODES, Mode.HINDSIGHT)
 
 @dataclass(frozen=True, eq=False)
 class JudgmentColumns:
-    """`n` rows of judgments on some traces.
+    """`n` rows of judgments on a batch of traces.
 
-    `traces` has the ids of the traces, `meta` the other fields of their sources, and `rationales` the reasons that
-    evaluators gave. Each of the `columns` has shape (n,) and its type in `COLUMN_TYPES`:
+    `traces` holds the ids of the traces, `meta` the other fields of their source rows, and `rationales` the reasons
+    that evaluators gave. Each of the `columns` has shape (n,) and the type given in `COLUMN_TYPES`:
 
     - `trace` and `rationale` are indices into `traces` and `rationales`.
     - `evaluator` is an index into the requested evaluators.
     - `mode` and `gold` are indices into `MODES` and `GOLD`.
     - `valid` and `redundant` are 1 or 0. `step` and `substep` count from 1.
     - `neg`, `neu`, `pos`, `validity`, `redundancy`, `change` (offline minus online validity), `spread` and
-      `solution_score` are numbers.
+      `solution_score` are floats.
 
-    A missing value is NaN in the numbers and `SILENT` in all other columns.
+    A missing value is NaN in a float column and `SILENT` in any other.
     """
 
     traces: tuple[str, ...]
@@ -98,22 +98,21 @@ def frame(
     substeps: bool = False,
     metadata: bool | Sequence[str] = True,
 ) -> pd.DataFrame:
-    """Return evaluators' scores of a dataset, with a row per trace, step, evaluator and mode, in the order of the
-    file.
+    """Return evaluators' scores of a dataset, one row per trace, step, evaluator and mode, in file order.
 
     `evaluators` are names or fingerprints and default to all evaluators that have judged the dataset. The columns
     are `storage.exports.frames.COLUMNS`. Steps are counted from 1. `gold` is neg, neu or pos, or `valid` if the
-    benchmark says no more than that. The score of a step is that of its least valid sub-step, with the greatest
-    redundancy among its sub-steps; `substeps` gives each sub-step a row of its own. `change` is the retroactive
-    change, offline minus online validity, of the evaluator's hindsight judgment. `valid` and `redundant` are
+    benchmark only says that the step is valid. A step gets the scores of its least valid sub-step, except that its
+    redundancy is the greatest among its sub-steps; with `substeps`, each sub-step gets its own row. `change` is the
+    retroactive change, offline minus online validity, from the hindsight judgment. `valid` and `redundant` are
     decided by the thresholds in force. Values that an evaluator does not provide are missing. An evaluator that
-    judges only whole solutions has one row per trace, without a step and with its score in `solution_score`.
+    judges only whole solutions has one row per trace, with no step and its score in `solution_score`.
 
-    `metadata` adds the other fields of the traces' source as columns `meta.NAME`, with dots for nested objects. By
-    default these are all fields that are texts, numbers or booleans. A list of names selects some of them, and
-    False leaves out all.
+    `metadata` adds the other fields of the source rows as columns `meta.NAME`, with dots for nested objects. By
+    default these are all fields that hold text, numbers or booleans. Pass a list of names to select some, or False
+    for none.
 
-    Raises `UserError` if there is no such dataset, evaluator or field.
+    Raises `UserError` if the dataset, an evaluator or a field does not exist.
     """
     found = find_dataset(store, dataset)
     chosen = named_evaluators(store, found, evaluators)
@@ -133,10 +132,10 @@ def frame(
 def named_evaluators(
     store: Store, dataset: Dataset, evaluators: str | Sequence[str] | None
 ) -> list[StoredEvaluator]:
-    """Return the evaluators with these names or fingerprints, each once.
+    """Return the evaluators with these names or fingerprints, without duplicates.
 
-    By default these are all evaluators that have judged the dataset. Raises `UserError` if a name matches no
-    evaluator, or several.
+    None stands for all evaluators that have judged the dataset. Raises `UserError` if a name matches no evaluator
+    or several.
     """
     if evaluators is None:
         return evaluators_of(store, dataset.id)
@@ -147,8 +146,7 @@ def named_evaluators(
 def judgment_frames(
     store: Store, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames with a row for each sub-step of these traces of a dataset, in order. There is at least one
-    frame.
+    """Yield frames with one row per sub-step of the given traces, in order; at least one frame, even if empty.
 
     `evaluators` are database ids and default to all evaluators.
     """
@@ -162,11 +160,11 @@ def judgment_frames(
 def read_judgment_columns(
     store: Store, trace_ids: Sequence[int], evaluators: Sequence[StoredEvaluator], *, substeps: bool
 ) -> Iterator[JudgmentColumns]:
-    """Yield these evaluators' scores of these traces, ordered by trace, then evaluator, with online before offline.
+    """Yield evaluators' scores of the given traces, ordered by trace, then evaluator, with online before offline.
 
-    Without `substeps`, the score of a step is that of its least valid sub-step, with the greatest redundancy among
-    its sub-steps, as in `core.metrics.table`. The rows of a mode come from its standing judgment. A judgment of
-    only the whole solution has a single row, without a step. No database connection is held between parts.
+    Without `substeps`, a step gets the scores of its least valid sub-step and the greatest redundancy among its
+    sub-steps, as in `core.metrics.table`. The rows of each mode come from the standing judgment. A judgment of the
+    whole solution only has a single row, without a step. No database connection is held between batches.
     """
     shown = _ShownEvaluators.of(store, evaluators)
     size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
@@ -184,7 +182,7 @@ def read_judgment_columns(
 
 @dataclass(frozen=True, eq=False)
 class _ShownEvaluators:
-    """The kind of scores that each evaluator gives, and its thresholds. Every array has shape (evaluators,)."""
+    """The kinds of scores and the thresholds of the exported evaluators. Every array has shape (evaluators,)."""
 
     has_steps: Bools
     in_words: Bools
@@ -255,11 +253,11 @@ def _columns(
 
 
 def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
-    """Return the entries in order. An entry is a judgment in a mode.
+    """Return the (judgment, mode) pairs to export, in order, as three arrays.
 
-    For each entry, the three arrays have the index of the judgment, the index of the mode, and whether the judgment
-    stands in that mode. A hindsight judgment has an entry in both modes even if another judgment stands, because it
-    provides the change. An entry that does not stand comes directly before the one that does.
+    The arrays hold, for each pair, the index of the judgment, the index of the mode, and whether the judgment
+    stands in that mode. A hindsight judgment is paired with both modes even if another judgment stands, because it
+    provides the retroactive change. A pair that does not stand comes directly before the pair that does.
     """
     standing = judgments.stands[:, : len(MODES)]
     entry, mode = np.nonzero(standing | judgments.hindsight[:, None])
@@ -269,10 +267,10 @@ def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
 
 
 def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, entry: Ints) -> Floats32:
-    """Return, for each row, the offline minus the online validity of the hindsight judgment.
+    """Return, for each row, the offline minus the online validity in the hindsight judgment.
 
-    If another judgment stands, its rows take the change from the hindsight judgment, whose entry comes directly
-    before. `entry` is the entry of each row. `shown` is True for each entry that stands.
+    Where another judgment stands, its rows take the change from the hindsight judgment, which comes directly
+    before. `entry` is the index of each row's (judgment, mode) pair, and `shown` is True for the pairs that stand.
     """
     change = np.full(len(mode), np.nan, np.float32)
     online, offline = np.flatnonzero(hindsight & (mode == 0)), np.flatnonzero(hindsight & (mode == 1))
@@ -283,7 +281,7 @@ def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, ent
 
 
 def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
-    """Join all parts into one. Their columns are removed as they are copied."""
+    """Concatenate all parts into one. The columns of each part are removed as they are copied, to save memory."""
     traces = tuple(name for part in parts for name in part.traces)
     words: dict[str, int] = {}
     first = 0
@@ -334,8 +332,7 @@ def _whole(numbers: NDArray[np.int32]) -> Any:
 def _metadata(
     metas: Sequence[Mapping[str, Any]], place: NDArray[np.int32], names: Sequence[str] | None, dataset: str
 ) -> dict[str, Any]:
-    """Return columns of the named metadata fields, by default of all, for rows of the traces at the indices
-    `place`.
+    """Return the metadata columns `names` (by default all) for rows whose traces have the indices `place`.
 
     Raises `UserError` if no trace has a named field, or if there are too many fields.
     """
@@ -355,7 +352,7 @@ def _metadata(
 
 
 def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the texts, numbers and booleans of an object with their names. A nested one is called `a.b`."""
+    """Yield (name, value) for every text, number and boolean in an object. Nested names are joined as `a.b`."""
     for name, value in meta.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{before}{name}.")
@@ -364,7 +361,10 @@ def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _values(values: Sequence[Any]) -> Any:
-    """Return the values of one field, possibly None, as an array of booleans, integers, numbers or else texts."""
+    """Return the values of a field as a pandas array of booleans, integers or floats, or else of categories.
+
+    None stands for a missing value.
+    """
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool}:
         return pd.array(values, "boolean")

@@ -1,4 +1,4 @@
-"""Writing tables and traces as files, with only a few rows in memory at a time.
+"""Writing tables and traces to files while holding only a few rows in memory.
 
 Rows and pandas frames become CSV, Parquet or JSON Lines. Traces are written in the plain format.
 """
@@ -37,11 +37,11 @@ _PART = 5_000
 
 
 def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[bytes]:
-    """Return the bytes of a file with these rows. Each row has the keys of `columns`, in order.
+    """Return the content of a file with these rows, in chunks. Each row has the keys of `columns`, in order.
 
-    CSV cells are escaped so that a spreadsheet never takes them for formulas (`core.escaping`). An empty cell is
-    null in JSON Lines. Raises `UserError` right away if the format is unknown, or if it is Parquet and pyarrow is
-    missing.
+    CSV cells are escaped so that a spreadsheet never interprets them as formulas (`core.escaping`). An empty cell
+    becomes null in JSON Lines. Raises `UserError` immediately if the format is unknown, or if it is Parquet and
+    pyarrow is missing.
     """
     writers: dict[str, Callable[[Columns, Iterable[Row]], Iterator[bytes]]]
     writers = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
@@ -50,10 +50,10 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
 
 
 def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
-    """Return the bytes of a file with the rows of one or more frames that have the same columns.
+    """Return the content of a file with the rows of one or more frames that have the same columns, in chunks.
 
     Scores have single precision and are rounded to `DIGITS` decimals, except in Parquet, from which pandas restores
-    the original frames. Raises `UserError` as `table_parts` does.
+    the original frames. Raises `UserError` in the same cases as `table_parts`.
     """
     writers = {"csv": _frames_csv, "parquet": _frames_parquet, "jsonl": _frames_jsonl}
     _check_format(format)
@@ -61,14 +61,13 @@ def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes
 
 
 def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    """Return the same as `frame_parts` for Parquet, but with categories as plain texts, which every reader
-    supports."""
+    """Like `frame_parts` for Parquet, but with categories as plain text, which every Parquet reader supports."""
     load_parquet()
     return _frames_parquet(frames, plain=True)
 
 
 def trace_lines(store: Store, trace_ids: Sequence[int]) -> Iterator[bytes]:
-    """Yield the lines of a file that `stepsight import jsonl` can read back, including the gold."""
+    """Yield JSON Lines with traces and their gold labels, which `stepsight import jsonl` can read back."""
     for batch in trace_batches(store, trace_ids):
         yield "".join(f"{json.dumps(format_trace(trace), ensure_ascii=False)}\n" for trace in batch).encode()
 
@@ -110,7 +109,7 @@ def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
 
 
 def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Prepare a column for a spreadsheet by rounding scores and disarming formulas."""
+    """Prepare a column for a spreadsheet by rounding scores and neutralising formulas."""
     if column.dtype == "category":
         return column.cat.rename_categories([inert(text) for text in column.cat.categories])
     return _rounded(column)
@@ -153,7 +152,7 @@ def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 class _Sink(io.RawIOBase):
-    """An append-only file that hands out the bytes written to it."""
+    """A write-only file whose content is handed out in chunks."""
 
     def __init__(self) -> None:
         super().__init__()

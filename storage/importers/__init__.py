@@ -1,4 +1,4 @@
-"""The kinds of files that can be imported, in one module each.
+"""The supported file kinds, one module each.
 
 To add a kind, write its module and add a line to `_MODULES`.
 """
@@ -42,7 +42,7 @@ ALIASES = {"jsonl": plain.KIND.name}
 
 
 def find_kind(name: str) -> FileKind:
-    """Return the kind with this name or alias. Raises `UserError`, listing all kinds, if there is none."""
+    """Return the file kind with this name or alias. Raises `UserError`, listing all kinds, if there is none."""
     try:
         return KINDS[ALIASES.get(name, name)]
     except KeyError:
@@ -54,7 +54,7 @@ _FIRST = 20
 
 
 class OtherKindError(UserError):
-    """Raised for a row that looks like a row of another kind. `likely` is the name of that kind."""
+    """Raised for a row that looks like it belongs to a file of another kind, whose name is in `likely`."""
 
     def __init__(self, error: UserError, kind: FileKind, likely: str) -> None:
         super().__init__(
@@ -66,12 +66,12 @@ class OtherKindError(UserError):
 def read_traces(
     kind: FileKind, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
 ) -> Iterator[tuple[str, Trace]]:
-    """Yield (where, trace) for each row of the file called `name`, holding one row at a time.
+    """Yield (where, trace) for each row of a file, holding one row in memory at a time.
 
-    `where` is such as `file.jsonl line 3`, or `file.json row 3` in a JSON array. Raises `UserError` at the first
-    bad row. If the row looks like a row of another kind, the message names that kind. With `on_bad`, bad rows are
-    passed to that function and skipped. An error is then raised only if the rest of the file cannot be read, or if
-    the first rows all look like rows of one other kind.
+    `where` looks like `file.jsonl line 3`, or `file.json row 3` in a JSON array. Raises `UserError` at the first
+    bad row. If the row seems to belong to a file of another kind, the message names that kind. With `on_bad`, bad
+    rows are passed to that function and skipped. `UserError` is then raised only if the rest of the file cannot be
+    read, or if all of the first rows look like rows of one other kind.
     """
     rows = kind.rows(lines, name, on_bad)
     if on_bad is not None:
@@ -99,7 +99,7 @@ def _check_kind(kind: FileKind, first: Sequence[tuple[str, Row]], name: str) -> 
 def _likely(kind: FileKind, row: Row, where: str) -> str | None:
     """Return the name of the other kind that a row looks like.
 
-    It is None if the row is of this kind or is wrong in some other way.
+    None means that the row is of this kind or has some other fault.
     """
     try:
         parse_row(kind, row, where)
@@ -111,8 +111,7 @@ def _likely(kind: FileKind, row: Row, where: str) -> str | None:
 
 
 def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError`, or `OtherKindError` if the row looks like a row of another
-    kind."""
+    """Parse a row into a trace. Raises `OtherKindError` if the row looks like another kind, or else `UserError`."""
     try:
         return kind.parse(row, where)
     except UserError as error:
@@ -123,9 +122,9 @@ def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
 
 
 def guess_kind(row: Row) -> str | None:
-    """Return the name of the kind whose fields `row` has, or None if there is none.
+    """Return the name of the kind whose fields are all in `row`, or None if there is none.
 
-    If several kinds match, the one with the most fields is returned.
+    If several kinds match, the one with the most fields wins.
     """
     fitting = [kind for kind in KINDS.values() if kind.fields <= row.keys()]
     return max(fitting, key=lambda kind: len(kind.fields)).name if fitting else None

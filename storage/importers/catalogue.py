@@ -1,6 +1,6 @@
-"""The catalogue of public benchmarks, and of the scores that authors of evaluators have published for them.
+"""The catalogue of public benchmarks and of the scores that authors of evaluators have published for them.
 
-`assets/catalogue.json` describes each benchmark with its source and licence. Files are identified by their hash.
+`assets/catalogue.json` describes each benchmark, its source and its licence. Files are identified by their hash.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from stepsight.storage.importers.kind import PublicFile
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """An evaluator's scores on a benchmark, as published by its authors. `size` is in bytes, or None if unknown."""
+    """Scores for a benchmark that the authors of an evaluator published. `size` is in bytes, or None if unknown."""
 
     evaluator: str
     file: PublicFile
@@ -26,11 +26,11 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark in the catalogue, with what one should know before fetching it.
+    """A benchmark in the catalogue, described for users who consider fetching it.
 
-    `dataset` is the name of the dataset that it becomes, and `kind` is the kind of its file. `traces` and `size`,
-    in bytes, are None if unknown. If `parts` are given, `file` only lists other files with their SHA-256. The
-    traces are then in the files whose paths begin with one of the parts, in the order of the parts.
+    `dataset` is the name that the dataset gets on import, and `kind` is the kind of its file. `traces` and `size`
+    (in bytes) are None if unknown. If `parts` is set, `file` only lists other files and their SHA-256. The traces
+    are then in those listed files whose paths begin with one of the parts, in the order of the parts.
     """
 
     dataset: str
@@ -47,17 +47,17 @@ class Benchmark:
 
     @property
     def can_be_fetched(self) -> bool:
-        """True if the hash of the file's content is known."""
+        """True if a digest is known to check the downloaded file against."""
         return self.file.digest is not None
 
     @property
     def evaluators(self) -> tuple[str, ...]:
-        """The evaluators whose scores were published, each once."""
+        """The evaluators with published scores, without duplicates."""
         return tuple(dict.fromkeys(score.evaluator for score in self.scores))
 
     @property
     def whole_size(self) -> int:
-        """The total size in bytes of the file and its scores, counting only known sizes."""
+        """The total size in bytes of the file and all score files. Unknown sizes count as 0."""
         return (self.size or 0) + sum(score.size or 0 for score in self.scores)
 
 
@@ -69,10 +69,8 @@ def benchmarks() -> tuple[Benchmark, ...]:
 
 
 def find_benchmark(dataset: str) -> Benchmark:
-    """Return the benchmark that becomes the dataset of this name.
-
-    Raises `UserError`, listing all benchmarks, if there is none.
-    """
+    """Return the benchmark whose dataset has this name. Raises `UserError`, listing all benchmarks, if there is
+    none."""
     for benchmark in benchmarks():
         if benchmark.dataset == dataset:
             return benchmark
@@ -81,27 +79,27 @@ def find_benchmark(dataset: str) -> Benchmark:
 
 
 def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
-    """Return the benchmark whose file has this hash, or whose published scores of an evaluator do.
+    """Return the benchmark and the score file that a hash belongs to, or None if the hash is unknown.
 
-    The second value is the score file, or None for the benchmark's own file. Returns None if the hash is unknown.
+    The score file is None if the hash is that of the benchmark's own file.
     """
     return _known().get(sha256)
 
 
 def find_published(kind: str, name: str | None) -> Benchmark | None:
-    """Return the benchmark whose file a kind's published file of that name is, or None if there is none.
+    """Return the benchmark that a published file of a kind belongs to, or None if it is not in the catalogue.
 
-    Raises `UserError` as `FileKind.public_file` does.
+    Raises `UserError` in the same cases as `FileKind.public_file`.
     """
     url = find_kind(kind).public_file(name).url
     return next((one for one in benchmarks() if one.file.url == url), None)
 
 
 def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
-    """Return the files that hold the traces of a benchmark with `parts`.
+    """Return the files that contain the traces of a benchmark with `parts`.
 
-    `content` is the content of the benchmark's file, which lists them. Raises `UserError` if it lists no file for a
-    part.
+    `content` is the content of the benchmark's own file, which lists them. Raises `UserError` if no listed file
+    belongs to one of the parts.
     """
     root = benchmark.file.url.removesuffix(f"/{benchmark.file.name}")
     pairs = [line.split(maxsplit=1) for line in content.splitlines() if line.strip()]

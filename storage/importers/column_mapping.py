@@ -1,6 +1,6 @@
-"""Importing a table of solutions with arbitrary column names.
+"""Importing tables of solutions with arbitrary column names.
 
-A person says which columns hold the problem, the steps and the labels.
+The user says which columns hold the problem, the steps and the labels.
 """
 
 import re
@@ -52,12 +52,12 @@ _GUESSES = {
 
 @dataclass(frozen=True, config=STRICT)
 class ColumnMap(Record):
-    """The columns that hold the problem, the steps and the labels of a table.
+    """The names of the columns that hold the problem, the steps and the labels of a table.
 
-    In a column name, `a.b` is the key `b` of the object in column `a`, or of each object in a list there, and `a.0`
-    is the first element of a list. `steps` holds a list, or a text that is split at each `split` or, if `split` is
-    empty, as `core.text.split` does it. `labels_as` is one of `LABELS`. If `id` is empty, a trace is identified by
-    the content of its row.
+    In a column name, `a.b` stands for the key `b` of the object in column `a`, or of every object in a list there,
+    and `a.0` for the first element of a list. `steps` holds a list, or a text to be split at each `split` or, if
+    `split` is empty, by `core.text.split`. `labels_as` is one of `LABELS`. If `id` is empty, traces are identified
+    by a hash of their row.
     """
 
     problem: str
@@ -69,7 +69,7 @@ class ColumnMap(Record):
 
 
 def columns_kind(columns: ColumnMap, rows: RowReader) -> FileKind:
-    """Return a file kind that reads rows with `rows` and maps them to traces by these columns."""
+    """Return a file kind that reads rows with `rows` and turns them into traces by the mapping `columns`."""
     return FileKind(
         name=NAME,
         title="a table under its own column names",
@@ -80,7 +80,7 @@ def columns_kind(columns: ColumnMap, rows: RowReader) -> FileKind:
 
 
 def column_names(rows: Iterable[Row]) -> list[str]:
-    """Return the column names of some rows in order, including the keys of objects in the columns."""
+    """Return the names of all columns in the given rows, including `a.b` for keys of objects in a column."""
     names: dict[str, None] = {}
     for row in rows:
         for key, value in row.items():
@@ -92,7 +92,7 @@ def column_names(rows: Iterable[Row]) -> list[str]:
 
 
 def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> ColumnMap:
-    """Guess the columns from their names. A field is empty if no column fits."""
+    """Guess from their names which columns hold what. A field of the result is empty if no column fits."""
     found = {field: _guess(names, words) for field, words in _GUESSES.items()}
     if found["labels"] in (found["steps"], found["problem"]):
         found["labels"] = ""
@@ -132,7 +132,7 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
 
 
 def _find(row: Row, name: str) -> Any:
-    """Return the value in a column, or `_MISSING` if there is none."""
+    """Return the value of a column, or `_MISSING` if the row does not have it."""
     if name in row:
         return row[name]
     first, _, inner = name.partition(".")
@@ -140,9 +140,9 @@ def _find(row: Row, name: str) -> Any:
 
 
 def _within(value: Any, name: str) -> Any:
-    """Return the value at a path in an object or a list.
+    """Return the value at the dotted path `name` in an object or a list.
 
-    For a path into each element of a list, the value is missing unless every element has it.
+    A key applied to a list is looked up in every element, and the result is `_MISSING` unless all have it.
     """
     if isinstance(value, dict):
         return _find(value, name)
@@ -262,7 +262,7 @@ def _valid(texts: tuple[str, ...], label: object, number: int) -> Step:
 
 
 def _key(label: object) -> str | int | None:
-    """Normalise a label for the lookup: `Pos `, `1` and `1.0` become pos, 1 and 1."""
+    """Normalise a label for lookup: `Pos `, `1` and `1.0` become "pos", 1 and 1."""
     if isinstance(label, float) and label.is_integer():
         return int(label)
     if isinstance(label, str):
@@ -272,7 +272,7 @@ def _key(label: object) -> str | int | None:
 
 
 def _list(value: object) -> list[Any] | None:
-    """Return a list, also if it is given as JSON text, as in CSV. Returns None if the value is not a list."""
+    """Return a list, which may also be given as JSON text, as in CSV files. Returns None for anything else."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
             value = parse_json(value)

@@ -1,7 +1,7 @@
-"""The files of a dataset, read one after the other as one table: a file, a folder, or a dataset on a hub.
+"""Reading all files of a dataset as one table, from a file, a folder or a dataset on a hub.
 
-A folder is one that `datasets` saved to disk with its Arrow files, or one with files as on a hub, such as
-`data/train-00000-of-00002.parquet`. Files numbered like that form one part, called `data/train` or `train`. Rows
+A folder can be one that `datasets` saved to disk as Arrow files, or one with data files as on a hub, such as
+`data/train-00000-of-00002.parquet`. Files numbered in this way form one part, called `data/train` or `train`. Rows
 are numbered across all files of a part, as in `datasets`, but from 1.
 """
 
@@ -32,7 +32,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file, with the name that messages give it."""
+    """A data file and the name under which messages refer to it."""
 
     name: str
     path: Path
@@ -41,7 +41,7 @@ class DataFile:
 class DataFiles:
     """The files of one dataset, as a source for `storage.traces.imports`.
 
-    `name` is used in messages and `file_name` in the store. `kind()` returns the kind that reads the rows.
+    `name` is used in messages, and `file_name` is what the store records. `kind()` returns the matching file kind.
     """
 
     def __init__(self, name: str, files: Sequence[DataFile], file_name: str = "") -> None:
@@ -52,7 +52,7 @@ class DataFiles:
         self._hash = hashlib.sha256()
 
     def kind(self, columns: ColumnMap) -> FileKind:
-        """Return the kind that reads these files with the given columns."""
+        """Return a file kind that reads these files with the column mapping `columns`."""
         return columns_kind(columns, self._rows)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -98,14 +98,15 @@ class DataFiles:
 
 
 def is_hub_id(text: str) -> bool:
-    """True if a text looks like the `OWNER/NAME` of a dataset on a hub rather than a file."""
+    """True if a text looks like the `OWNER/NAME` of a hub dataset rather than a file name."""
     return bool(_HUB_ID.fullmatch(text)) and not text.lower().endswith(SUFFIXES)
 
 
 def find_data(path: Path, part: str = "") -> DataFiles:
-    """Return the data at a path: a single file, or the files of one `part` of a folder.
+    """Return the data at a path: a single file, or the files of one part of a folder.
 
-    Raises `UserError` if there is no such file or part, or if the folder has several parts and none is named.
+    `part` may be empty if the folder has only one. Raises `UserError` if the file or part does not exist, or if the
+    folder has several parts and none is named.
     """
     if not path.is_dir():
         with open_input(path):
@@ -120,10 +121,10 @@ def find_data(path: Path, part: str = "") -> DataFiles:
 
 
 def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
-    """Fetch the files of one part of a dataset on a hub, unless they are already in the cache of the hub's client.
+    """Return the files of one part of a hub dataset, downloading those that are not in the hub client's cache.
 
-    The store calls the files `OWNER/NAME@COMMIT`. Raises `UserError` if the hub has no such dataset, revision or
-    part, refuses access or cannot be reached, or if the disk has no room for the files.
+    The store records them as `OWNER/NAME@COMMIT`. Raises `UserError` if the dataset, revision or part does not
+    exist, if the hub refuses access or cannot be reached, or if the disk has no room for the files.
     """
     # Most datasets come from files, for which no hub's client is loaded.
     from stepsight.core.hubs.hub_download import fetch_dataset
@@ -133,7 +134,7 @@ def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
 
 
 def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
-    """Return the names of the files of one part, in order. Raises `UserError` as `find_data` does."""
+    """Return the file names of one part, in order. Raises `UserError` in the same cases as `find_data`."""
     parts = _parts(names)
     if not parts:
         raise UserError(f"{where}: no file of data.", f"Expected files that end in {', '.join(SUFFIXES)}.")
@@ -147,7 +148,7 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
 
 
 def _parts(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the files of each part. A part that exists in several formats is taken in the preferred format."""
+    """Return the file names of each part. If a part exists in several formats, only the preferred format counts."""
     found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         path = PurePosixPath(name)
@@ -159,7 +160,7 @@ def _parts(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _saved_part(path: Path, part: str) -> str:
-    """Return the folder of a part of a dataset dictionary that `datasets` saved."""
+    """Return the folder name of a part of a `DatasetDict` that `datasets` saved."""
     splits = read_json(path / _DICTIONARY).get("splits")
     if not isinstance(splits, list) or not splits or not all(_is_name(one) for one in splits):
         raise UserError(f"{path / _DICTIONARY}: no splits are named.", "Save the dataset again.")
@@ -172,7 +173,7 @@ def _saved_part(path: Path, part: str) -> str:
 
 
 def _saved_files(path: Path) -> list[str]:
-    """Return the names of the Arrow files that `datasets` saved, in order."""
+    """Return the names of the Arrow files of a saved dataset, in order."""
     state: Mapping[str, Any] = read_json(path / _STATE)
     files = state.get("_data_files")
     named = files if isinstance(files, list) else []
@@ -186,7 +187,7 @@ def _saved_files(path: Path) -> list[str]:
 
 
 def _is_name(value: object) -> bool:
-    """True if a value is the plain name of a file or folder, without a path."""
+    """True if a value is a plain file or folder name without a path."""
     return isinstance(value, str) and bool(_PLAIN.fullmatch(value)) and value.strip(".") != ""
 
 

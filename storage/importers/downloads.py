@@ -1,4 +1,4 @@
-"""Fetching a public file once, checking it by its hash, and keeping it in the cache."""
+"""Downloading public files once, verifying their hash and caching them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,16 +22,15 @@ _BY_HAND = "Check the network, or fetch the file by hand and import it by its pa
 
 
 def _ignore(there: int, size: int | None) -> None:
-    """Report no progress."""
+    """Do nothing. Used when the caller wants no progress reports."""
 
 
 def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
-    """Return the path of a file in the cache, fetching the file if it is not there.
+    """Return the path of a file in the cache, downloading it if necessary.
 
-    The file appears in the cache complete or not at all. The bytes of an interrupted transfer are kept, and the
-    next transfer continues from there. If another process is fetching the file, the call waits for it. Raises
-    `UserError` if the file's hash is unknown or does not match, if the server refuses or cannot be reached, or if
-    the cache cannot be written.
+    The cache never contains an incomplete file. An interrupted download is resumed by the next call. If another
+    process is downloading the same file, the call waits for it. Raises `UserError` if the file's hash is unknown or
+    does not match, if the server refuses or cannot be reached, or if the cache cannot be written.
     """
     if file.digest is None:
         raise UserError(
@@ -63,9 +62,9 @@ def _is_here(path: Path, digest: str) -> bool:
 
 @contextmanager
 def _locked(path: Path, progress: Progress) -> Iterator[None]:
-    """Keep other processes from fetching the same file.
+    """Keep other processes from downloading the same file.
 
-    If another process is already fetching it, `progress` is called while this one waits.
+    While another process is already downloading it, this one waits and reports that progress to `progress`.
     """
     lock = FileLock(path.with_name(_LOCK))
     while not lock.is_locked:

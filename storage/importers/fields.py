@@ -1,5 +1,4 @@
-"""Reading typed fields of a row. On a bad value each function raises `UserError`, saying what it found and
-expected."""
+"""Reading typed fields from a row. Every function raises `UserError` on a bad value, saying what was expected."""
 
 import hashlib
 import json
@@ -15,7 +14,7 @@ from stepsight.storage.importers.kind import Row
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Put `where` before the message of a `UserError` raised in the block."""
+    """Prefix the message of a `UserError` raised in the `with` block with `where`."""
     try:
         yield
     except UserError as error:
@@ -31,12 +30,12 @@ def field(row: Row, key: str) -> Any:
 
 
 def text(row: Row, key: str) -> str:
-    """Return a field that must be a non-empty text."""
+    """Return the value of a field that must be non-empty text."""
     return check_text(field(row, key), f"the field {key!r}")
 
 
 def identifier(row: Row, key: str) -> str:
-    """Return a field that must be a text or a whole number, as a text."""
+    """Return the value of a field that must be text or a whole number, converted to text."""
     value = field(row, key)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UserError(f"the field {key!r} is {describe(value)}, expected text or a whole number.")
@@ -44,15 +43,15 @@ def identifier(row: Row, key: str) -> str:
 
 
 def content_id(row: Row) -> str:
-    """Return an id for a row of a file without ids: a hash of its content that ignores the order of its keys.
+    """Return an id for a row that has none: a hash of its content that ignores the order of its keys.
 
-    Unlike a line number, it stays the same when rows are added to the file or moved within it.
+    Unlike a line number, it stays the same when rows are added to the file or moved.
     """
     return hashlib.sha256(canonical(row)).hexdigest()[:16]
 
 
 def canonical(row: Row) -> bytes:
-    """Return the content of a row in a form that does not depend on the order of its keys."""
+    """Serialise a row so that rows with the same content give the same bytes, whatever the order of their keys."""
     try:
         return json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
     except RecursionError:
@@ -60,9 +59,9 @@ def canonical(row: Row) -> bytes:
 
 
 def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:
-    """Return an integer that must be from `low` to `high`. True and 2.0 are refused.
+    """Return `value`, which must be an integer from `low` to `high`. True and 2.0 are refused.
 
-    `expected` describes the range in messages.
+    In messages, `what` names the value and `expected` describes the range.
     """
     if type(value) is not int or not low <= value <= high:
         raise UserError(f"{what} is {describe(value)}, expected {expected or f'a step from {low} to {high}'}.")
@@ -70,7 +69,7 @@ def whole(value: object, low: int, high: int, what: str, expected: str = "") -> 
 
 
 def listed(row: Row, key: str) -> list[Any]:
-    """Return a field that must be a list."""
+    """Return the value of a field that must be a list."""
     value = field(row, key)
     if not isinstance(value, list):
         raise UserError(f"the field {key!r} is {describe(value)}, expected a list.")
@@ -78,15 +77,15 @@ def listed(row: Row, key: str) -> list[Any]:
 
 
 def texts(row: Row, key: str) -> list[str]:
-    """Return a field that must be a list of non-empty texts, one per step."""
+    """Return the value of a field that must be a list of non-empty texts, one per step."""
     return [check_text(item, f"step {number} of {key!r}") for number, item in enumerate(listed(row, key), start=1)]
 
 
 def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step, ...]:
-    """Return the steps of a solution for which only the first error is known.
+    """Return the steps of a solution of which only the first error is known.
 
-    `error` is its 0-based index, or None if there is no error. The steps before it are valid without a label, the
-    step itself is neg, and the steps after it are unlabelled.
+    `error` is its 0-based index, or None if there is none. Steps before it become valid without a label, the step
+    itself becomes neg, and later steps are unlabelled.
     """
     return tuple(_until(tuple(substeps), i, error) for i, substeps in enumerate(steps))
 
@@ -98,7 +97,7 @@ def _until(substeps: tuple[str, ...], i: int, error: int | None) -> Step:
 
 
 def steps(row: Row, key: str) -> list[tuple[str, ...]]:
-    """Return a field that must be a list of steps, each a list of texts (its sub-steps)."""
+    """Return the value of a field that must be a list of steps, each a list of sub-step texts."""
     value = field(row, key)
     if not isinstance(value, list):
         raise UserError(f"the field {key!r} is {describe(value)}, expected a list of steps.")
@@ -111,12 +110,12 @@ def steps(row: Row, key: str) -> list[tuple[str, ...]]:
 
 
 def rest(row: Row, *used: str) -> dict[str, Any]:
-    """Return the `meta` of a trace: every field of the row that is not in `used`."""
+    """Return the `meta` of a trace: all fields of the row except `used`."""
     return {key: value for key, value in row.items() if key not in used}
 
 
 def describe(value: object) -> str:
-    """Describe a value in JSON's terms for a message, shortened if it is long."""
+    """Describe a value for a message in JSON terms, truncated if it is long."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A kind of file: how its rows are read, and how a row is turned into a trace."""
+"""File kinds: how the rows of a file are read and how each row is turned into a trace."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -19,10 +19,10 @@ OnBad = Callable[[str, UserError, bytes], None]
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A published file of a benchmark.
+    """A published benchmark file.
 
-    `sha256` is the hash of its content, or None if unknown. In that case the content is checked against `git_blob`,
-    its id in a Git repository, if that is known.
+    `sha256` is the hash of its content, or None if unknown. The content is then checked against `git_blob`, its id
+    in a Git repository, if that is known.
     """
 
     name: str
@@ -32,14 +32,14 @@ class PublicFile:
 
     @property
     def digest(self) -> str | None:
-        """The digest that the content is checked against, or None if it is unknown."""
+        """The digest to check the content against, or None if neither is known."""
         return self.sha256 or self.git_blob
 
 
 def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each line of a JSON Lines file, with `where` such as `file.jsonl line 3`.
+    """Yield (where, row) for each line of a JSON Lines file; `where` looks like `file.jsonl line 3`.
 
-    A line that is not a JSON object is reported to `on_bad`, or raises `UserError` if there is no `on_bad`.
+    A line that is not a JSON object is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
     for number, raw in enumerate(lines, start=1):
         try:
@@ -54,10 +54,10 @@ def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -
 
 
 def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each row of a file that holds JSON Lines or one JSON array.
+    """Yield (where, row) for each row of a file that contains either JSON Lines or one JSON array.
 
-    The first character tells which of the two it is. In an array, `where` is such as `file.json row 3`. Only one
-    row is held at a time, but an array that is written on a single line is held whole.
+    The first character tells which. In an array, `where` looks like `file.json row 3`. Only one row is held in
+    memory at a time, except that an array written on a single line is held as a whole.
     """
     source = iter(lines)
     head = []
@@ -72,11 +72,10 @@ def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
 
 
 def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each object of a JSON array.
+    """Yield (where, row) for each object in a JSON array.
 
-    Invalid UTF-8 and invalid or truncated JSON raise `UserError` with the line or row, since nothing can be read
-    after them. An element that is not an object is reported to `on_bad`, or raises `UserError` if there is no
-    `on_bad`.
+    Invalid UTF-8 and invalid or truncated JSON raise `UserError` with the line or row, because nothing after them
+    can be read. An element that is not an object is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
     for where, value in _values(lines, name):
         if isinstance(value, dict):
@@ -125,7 +124,7 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _with_last(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield each line with its number and False, and finally an empty line with True."""
+    """Yield (number, line, is_last) for each line, followed by an empty line for which `is_last` is True."""
     at = 0
     for at, line in enumerate(lines, start=1):
         yield at, line, False
@@ -141,9 +140,9 @@ def _decode(raw: bytes, line: int, name: str) -> str:
 
 
 def _punctuation(sign: str, wanted: str, where: str) -> str:
-    """Return what follows a bracket or comma of the array: `row` or `end`.
+    """Return what must follow a bracket or comma of the array: `row` or `end`.
 
-    Raises `UserError` if `sign` is not allowed here.
+    Raises `UserError` if `sign` is not among the characters `wanted` at this point.
     """
     if sign not in wanted or wanted == "end":
         expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
@@ -152,7 +151,7 @@ def _punctuation(sign: str, wanted: str, where: str) -> str:
 
 
 def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
-    """Return the value at `offset` and the offset after it, or None if more lines are needed."""
+    """Decode the value at `offset` and return it with the offset after it, or None if more lines are needed."""
     try:
         value, end = decoder.raw_decode(buffer, offset)
         check_depth(value)
@@ -176,19 +175,19 @@ def _skip(buffer: str, offset: int) -> int:
 
 
 class RowReader(Protocol):
-    """A function that reads the rows of a file, as `json_rows` does."""
+    """The signature of functions that read the rows of a file, such as `json_rows`."""
 
     def __call__(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows: ...
 
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file.
+    """A kind of file that can be imported.
 
-    `fields` are the field names that distinguish its rows from those of other kinds. `parse(row, where)` raises a
-    `UserError` whose message starts with `where`. `dataset` is the default name of the dataset, with None for the
-    name of the file. `files` are the published files whose addresses are known. A row with one of `score_fields` is
-    one of its files of scores.
+    `fields` are the field names by which its rows are recognised. `parse(row, where)` raises `UserError` with a
+    message that starts with `where`. `dataset` is the default name of the dataset; None means that the dataset is
+    named after the file. `files` are published files whose URLs are known. A row that has one of `score_fields`
+    belongs to a score file of this kind.
     """
 
     name: str
@@ -201,10 +200,10 @@ class FileKind:
     score_fields: frozenset[str] = frozenset()
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
-        """Return the published file with this name, or the only one by default. `sha256` overrides the file's own
-        hash.
+        """Return the published file with this name, which may be omitted if there is only one.
 
-        Raises `UserError`, listing the published files, if there is no such file.
+        `sha256` overrides the file's own hash. Raises `UserError`, listing the published files, if there is no such
+        file.
         """
         if not self.files:
             raise UserError(

@@ -1,13 +1,13 @@
-r"""Math-Shepherd: solutions whose steps are labelled by whether continuing from them reaches the answer.
+r"""Math-Shepherd: solutions in which a step's label says whether continuing from it can reach the answer.
 
 `label` is `input` with the tag after each step replaced by + or -:
 
     {"input": "Janet's ducks lay … Step 1: She sells 16 - 3 = <<16-3=13>>13. ки\nStep 2: So 25. ки",
      "label": "Janet's ducks lay … Step 1: She sells 16 - 3 = <<16-3=13>>13. +\nStep 2: So 25. -", "task": "GSM8K"}
 
-A + means that a step is valid but not whether it is redundant, so the step is valid without a label. A - means neg,
-wherever it stands. The rows have no id, so one is made from their content. "Step 1:" stays part of the text of the
-step.
+A + means that a step is valid, but not whether it is redundant, so the step becomes valid without a label. A -
+always means neg. The rows have no ids, so each gets one made from its content. "Step 1:" stays part of the text of
+the step.
 """
 
 from stepsight.core.errors import UserError
@@ -21,8 +21,7 @@ _FIRST = "Step 1:"
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or `label` does not correspond to
-    `input`."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or `label` does not match `input`."""
     with located(where):
         parts = text(row, "input").split(_TAG)
         signs = _signs(parts, text(row, "label"))
@@ -39,7 +38,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _signs(parts: list[str], label: str) -> list[str]:
-    """Return the sign in `label` for each tag between the parts of the input."""
+    """Return the sign that `label` has in place of each tag. `parts` is the input split at the tags."""
     signs, at = [], 0
     for number, part in enumerate(parts[:-1], start=1):
         at += len(part)

@@ -1,4 +1,4 @@
-"""MR-GSM8K: solutions to GSM8K problems and variants of them, with the first wrong step (dvlab-research).
+"""MR-GSM8K: solutions to GSM8K problems and variants of them, with the first error marked (dvlab-research).
 
 The file is a JSON array or JSON Lines. `question_type` is original, reversed or POT, and the first error is
 1-based:
@@ -10,7 +10,7 @@ The file is a JSON array or JSON Lines. `question_type` is original, reversed or
       "model_output_solution_first_error_step": 2, "model_output_solution_first_error_reason": "…",
       "question_type": "reversed"}]
 
-A correct solution has `"N/A"` for the first error. As in MR-MATH, the steps before the first error are valid
+In a correct solution, the first error is `"N/A"`. As in MR-MATH, the steps before the first error become valid
 without a label, and those after it are unlabelled.
 """
 
@@ -25,7 +25,7 @@ _TYPES = ("original", "reversed", "POT")
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
+    """Parse a row into a trace. Raises `UserError` if fields are missing, mistyped or contradictory."""
     with located(where):
         steps = texts(row, _STEPS)
         if (question_type := field(row, "question_type")) not in _TYPES:

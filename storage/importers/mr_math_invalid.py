@@ -1,7 +1,6 @@
-r"""MR-MATH, invalid steps: solutions to MATH problems with the first wrong step named (GAIR-NLP/ReasonEval).
+r"""MR-MATH, invalid steps: solutions to MATH problems with the first error marked (GAIR-NLP/ReasonEval).
 
-The file is JSON Lines in spite of its name ending in `.json`. A step is a list of sub-steps, and the first error is
-1-based:
+The file is JSON Lines despite its extension `.json`. A step is a list of sub-steps, and the first error is 1-based:
 
     {"id": 4, "question": "Compute $\sin 45^\circ$.", "ground_truth_answer": "\frac{\sqrt{2}}{2}",
      "generator": "Abel13B-001", "model_output": "1. The problem …", "model_output_step_format":
@@ -9,9 +8,9 @@ The file is JSON Lines in spite of its name ending in `.json`. A step is a list 
      "model_output_answer_correctness": "correct", "model_output_solution_correctness": "wrong",
      "model_output_solution_first_error_step": 2}
 
-A correct solution has `"N/A"` for the first error. The gold says which steps are valid, but not whether a valid
-step is redundant. A step before the first error is therefore valid without a label, and a step after it is
-unlabelled.
+In a correct solution, the first error is `"N/A"`. The gold labels say which steps are valid, but not whether a
+valid step is redundant. The steps before the first error therefore become valid without a label, and those after it
+are unlabelled.
 """
 
 from stepsight.core.errors import UserError
@@ -25,7 +24,7 @@ FIRST_ERROR = "model_output_solution_first_error_step"
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
+    """Parse a row into a trace. Raises `UserError` if fields are missing, mistyped or contradictory."""
     with located(where):
         texts = steps(row, _STEPS)
         error = first_error(row, len(texts))
@@ -38,7 +37,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def first_error(row: Row, n_steps: int) -> int | None:
-    """Return the 0-based first error from the fields of MR-MATH and MR-GSM8K, or None for a correct solution."""
+    """Return the 0-based first error of an MR-MATH or MR-GSM8K row, or None if the solution is correct."""
     correctness, error = field(row, CORRECTNESS), field(row, FIRST_ERROR)
     if correctness == "correct":
         if error != "N/A":

@@ -1,7 +1,7 @@
 """MR-MATH, redundant steps: solutions in which every step is rated (GAIR-NLP/ReasonEval).
 
-The file is JSON Lines in spite of its name ending in `.json`. A step is a list of sub-steps. `rating` has one
-number per step, 1 for pos, 0 for neu and -1 for neg, as in PRM800K:
+The file is JSON Lines despite its extension `.json`. A step is a list of sub-steps. `rating` has one number per
+step, 1 for pos, 0 for neu and -1 for neg, as in PRM800K:
 
     {"id": 1, "question": "Simplify $19x + 1 - 4x - 81$.", "ground_truth_answer": "15x - 80",
      "generator": "GPT-4 (PRM800K)",
@@ -19,7 +19,7 @@ _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
+    """Parse a row into a trace. Raises `UserError` if fields are missing, mistyped or contradictory."""
     with located(where):
         texts = steps(row, _STEPS)
         labels = _labels(row, len(texts))

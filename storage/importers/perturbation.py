@@ -1,6 +1,6 @@
-"""Perturbed PRM800K solutions: correct solutions with one planted error each (GAIR-NLP/ReasonEval).
+"""Perturbed PRM800K solutions: correct solutions into which one error each was inserted (GAIR-NLP/ReasonEval).
 
-The file is JSON Lines in spite of its name ending in `.json`. `tags` holds 0-based indices into `hypothesis_steps`:
+The file is JSON Lines despite its extension `.json`. `tags` holds 0-based indices into `hypothesis_steps`:
 
     {"id": 0, "rid": 0, "question": "Three pencils …", "ground_truth_answer": "29",
      "reference_steps": ["Let's call …", "We have …"], "hypothesis_steps": ["Let's call …", "We have … 1.15"],
@@ -8,15 +8,15 @@ The file is JSON Lines in spite of its name ending in `.json`. `tags` holds 0-ba
 
 The meaning of `tags` depends on the error type:
 
-- `random number`, `random operation`, `remove step`: the step that is wrong, or the first step after
-  the removed one.
-- `swap steps`: the two swapped steps, the earlier of which is the first error.
-- `repeat step`: the step that is followed by its copy. The copy is neu, and all other steps are valid
-  without a label.
-- `swap solutions`: the number of the problem that the solution was taken from. No step can be named, so
-  all are unlabelled, and `tags` stays in the meta.
+- `random number`, `random operation`, `remove step`: the wrong step, or the first step after the removed
+  one.
+- `swap steps`: the two swapped steps. The earlier one is the first error.
+- `repeat step`: the step that is followed by its copy. The copy becomes neu, and all other steps become
+  valid without a label.
+- `swap solutions`: the number of the problem that the solution was taken from. This names no step, so all
+  steps are unlabelled, and `tags` stays in the metadata.
 
-In the first two cases, the steps before the first error are valid without a label, and those after it are
+In the first two cases, the steps before the first error become valid without a label, and those after it are
 unlabelled.
 """
 

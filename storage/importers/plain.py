@@ -1,6 +1,6 @@
-"""The plain format of StepSight, which is JSON Lines and the kind `jsonl`. See `core.jsonl`.
+"""StepSight's plain format, which is JSON Lines as described in `core.files.jsonl` (`stepsight import jsonl`).
 
-A step is a text, or a list of texts if it has sub-steps. `labels` and any other fields may be left out:
+A step is a text, or a list of texts if it has sub-steps. `labels` and all other fields are optional:
 
     {"id": "pencils-1", "problem": "Three pencils cost $1.24. …", "steps":
      ["Let p be …", ["Then …", "So p = 29."]], "labels": ["pos", null], "generator": "a model"}

@@ -11,17 +11,17 @@
          "human_completion": null, "chosen_completion": null}],
       "total_time": 164458, "finish_reason": "found_error"}}
 
-In phase 1 a labeler chose among several completions, or wrote one if none was good enough. In phase 2 one solution
-was generated beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is the
-completion that the labeler continued with: the chosen one, or else the human one. The last step may have neither.
-It is then the first completion, which in phase 2 is the step of the pre-generated solution in which the error was
-found. Ratings of -1, 0 and 1 are neg, neu and pos. A rating of null means unlabelled, and so is a human completion,
-which nobody rated. `completions` may be null if there are none.
+In phase 1 the labeler chose among several completions of each step, or wrote one if none was good enough. In phase
+2 a whole solution was generated beforehand (`pre_generated_steps`) and labelled up to its first error. A step of
+the trace is the completion that the labeler continued with: the chosen one, or else the human one. The last step
+may have neither; the first completion is then used, which in phase 2 is the pre-generated step in which the error
+was found. Ratings of -1, 0 and 1 become neg, neu and pos. A step is unlabelled if its rating is null or if a human
+wrote it, because such steps were not rated. `completions` may be null if there are none.
 
-The trace ends where the labelling ended. The rest of a phase 2 solution stays in `pre_generated_steps` in the meta,
-next to `finish_reason` and `phase`. `phase` is 1 if nothing was generated beforehand. The other completions are
-left out. The file has no ids, so one is made from the row's content. It does not change when rows are added or
-moved, and it keeps the records of two labelers apart. Rows that agree in every field become one trace.
+The trace ends where the labelling ended. The rest of a phase 2 solution stays in the metadata as
+`pre_generated_steps`, next to `finish_reason` and `phase`. `phase` is 1 if nothing was generated beforehand. The
+other completions are left out. The file has no ids, so each trace gets a hash of its row as id. It stays the same
+when rows are added or moved, and records by different labelers get different ids. Identical rows become one trace.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
+    """Parse a row into a trace. Raises `UserError` if fields are missing, mistyped or contradictory."""
     with located(where):
         question, label = _object(field(row, "question"), "question"), _object(field(row, "label"), "label")
         return Trace(
@@ -56,7 +56,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def beside_the_paper(traces: int, labelled: int) -> str:
-    """Compare the number of traces and labelled steps that were read with the numbers in the paper, as a text.
+    """Return a sentence that compares the trace count and the labelled-step count with those in the paper.
 
     The paper (appendix "Data and Reproducibility") does not say which records of the files it counts.
     """
@@ -85,7 +85,7 @@ def _step(item: object, number: int) -> Step:
 
 
 def _picked(step: Row, what: str) -> Row:
-    """Return the completion with which the trace continues."""
+    """Return the completion of a step that the trace continues with."""
     completions = [] if field(step, "completions") is None else listed(step, "completions")
     chosen, human = field(step, "chosen_completion"), None
     if chosen is None:

@@ -8,14 +8,14 @@
      "classification": "missing_condition"}
 
 The trace is the modified question with the modified process. PRMBench regards every step that is not an error step
-as correct, even after the first error, so these steps are valid. It does not say whether they are redundant, so
-they have no label. Error steps are neg, except in the two classes of its Simplicity category, `redundency` (its
-spelling) and `circular`. PRMBench calls these a specific form of redundancy, so there the error steps are neu. (The
-`reason` of some circular rows calls the reasoning fallacious as well. PRMScore, which only knows right and wrong,
-has to count neu as wrong in these two classes.) Rows of `multi_solutions` have no error.
+as correct, even after the first error, so these steps become valid. It does not say whether they are redundant, so
+they have no label. Error steps become neg, except in the two classes of its Simplicity category, `redundency` (its
+spelling) and `circular`. PRMBench calls these a specific form of redundancy, so there the error steps become neu.
+(The `reason` of some circular rows calls the reasoning fallacious as well. PRMScore, which only distinguishes right
+from wrong, has to count neu as wrong in these two classes.) Rows of `multi_solutions` have no error.
 
-`idx` repeats across the classes, and also within `multi_solutions`, where one problem has several solutions. The id
-is therefore `class/idx`, with a hash of the content added for `multi_solutions`.
+`idx` repeats across classes, and also within `multi_solutions`, where one problem has several solutions. The id is
+therefore `class/idx`, followed by a hash of the content in the case of `multi_solutions`.
 """
 
 from stepsight.core.errors import UserError
@@ -40,8 +40,7 @@ _CLASSES = (*ERROR_CLASSES, "multi_solutions")
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or an error step is out of
-    range."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or an index out of range."""
     with located(where):
         steps, kind = texts(row, "modified_process"), _class(row)
         errors = {whole(step, 1, len(steps), "an error step") for step in listed(row, "error_steps")}

@@ -1,11 +1,11 @@
-"""ProcessBench: solutions by models, with the first wrong step (Qwen).
+"""ProcessBench: solutions by models, with the first error marked (Qwen).
 
 The file is a JSON array or JSON Lines. `label` is the 0-based first error, or -1 if there is none:
 
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "Sue lives in …",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": false, "label": 1}
 
-The steps before the first error are valid without a label, and those after it are unlabelled.
+The steps before the first error become valid without a label, and those after it are unlabelled.
 """
 
 from stepsight.core.trace import Trace
@@ -14,8 +14,7 @@ from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or the label is out
-    of range."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or `label` out of range."""
     with located(where):
         steps = texts(row, "steps")
         last = len(steps) - 1

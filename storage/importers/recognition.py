@@ -1,4 +1,4 @@
-"""Recognising the content of a file: traces of a known kind, scores, or a table whose columns have to be named."""
+"""Recognising what a file contains: traces of a known kind, scores, or a table with columns to assign."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -47,11 +47,11 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The recognised content of a file.
+    """What a file was recognised to contain.
 
-    `kind` is the kind that reads the file, if it `holds` traces. For a file that is read as a table, `names` are
-    its columns and `columns` is a guess at their meaning. `dataset` and `evaluator` are suggested names, or empty.
-    `known` is True if the file's hash is in the catalogue.
+    `holds` says whether it contains traces or scores, and `kind` is the kind of a trace file. For a file that is
+    read as a table, `names` are its column names and `columns` is a guess at their meaning. `dataset` and
+    `evaluator` are suggested names, or empty. `known` is True if the hash of the file is in the catalogue.
     """
 
     holds: Holds
@@ -64,7 +64,7 @@ class Finding:
 
 
 def check_beginning(content: bytes, name: str) -> None:
-    """Raise `UserError` if a file that begins with these bytes cannot be imported."""
+    """Raise `UserError` if the first bytes of a file show that it cannot be imported."""
     for magic, what, hint in _OTHER_FILES:
         if content.startswith(magic):
             raise UserError(f"{name}: {what}.", hint)
@@ -73,7 +73,7 @@ def check_beginning(content: bytes, name: str) -> None:
 
 
 def find_reader(content: bytes) -> RowReader:
-    """Return the reader for the rows of a file that begins with these bytes."""
+    """Return the function that reads the rows of a file, chosen by the file's first bytes."""
     if content.startswith(PARQUET):
         return parquet_rows
     start = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -81,10 +81,10 @@ def find_reader(content: bytes) -> RowReader:
 
 
 def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "") -> Finding:
-    """Recognise the content of the file called `name`, by its hash if the catalogue has it, or else by its first
-    rows.
+    """Recognise what a file contains, by its hash if the catalogue lists it, or else by its first rows.
 
-    Raises `UserError` if the file cannot be imported, or if its first rows cannot be read.
+    `beginning` holds the first bytes of the file and `lines` its lines. Raises `UserError` if the file cannot be
+    imported or its first rows cannot be read.
     """
     if not beginning.strip():
         raise UserError(f"{name}: the file is empty.", "Check the file.")
@@ -107,9 +107,9 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
 
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
-    """Return the kind with this name, ready to read a file that begins with these bytes.
+    """Return the kind `finding_kind`, ready to read a file that starts with the bytes `beginning`.
 
-    Raises `UserError` if the file is a table and its columns are not named.
+    Raises `UserError` if the file is a table and `columns` is None.
     """
     if finding_kind != COLUMNS:
         return find_kind(finding_kind)

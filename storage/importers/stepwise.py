@@ -1,12 +1,11 @@
-"""Stepwise supervision, as in TRL and its datasets: a prompt, its completions, and right or wrong for each
-completion.
+"""Stepwise supervision, the format of TRL's datasets: a prompt and completions that are each right or wrong.
 
     {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
      "labels": [true, false]}
 
-The labels distinguish only right and wrong. True is valid without a label, because datasets differ in whether a
-neutral step became true or false. False is neg, and null is unlabelled. The rows have no id, so one is made from
-their content.
+The labels only distinguish right from wrong. True becomes valid without a label, because datasets differ in whether
+a neutral step counts as true or false. False becomes neg, and null unlabelled. The rows have no ids, so each trace
+gets a hash of its row as id.
 """
 
 from stepsight.core.errors import UserError

@@ -1,7 +1,7 @@
-"""StrictPRMBench: solutions to GSM8K by one model, 32 per problem, and pairs with and without a step.
+"""StrictPRMBench: one model's solutions to GSM8K, 32 per problem, and pairs of solutions with and without a step.
 
-Its files are read as published. A pool has the candidate solutions to one problem. An edit has a solution and the
-step that is deleted from it. Either may also be published with one solution per row:
+The files are read as published. A "pool" holds the candidate solutions to one problem. An "edit" holds a solution
+and the step that is deleted from it. Both may also be published with one solution per row:
 
     {"problem_id": "gsm8k_000", "n": 32, "candidates": [{"problem": {"question": "Janet's ducks …",
      "ground_truth": "18"}, "steps": [{"text": "…"}], "extracted_answer": "18", "is_correct": true}]}
@@ -9,10 +9,10 @@ step that is deleted from it. Either may also be published with one solution per
      "original_trace": {"problem": {"question": "Janet's ducks …"}, "steps": [{"text": "…"}]}}
     {"problem_id": "gsm8k_000", "candidate_index": 0, "problem": "Janet's ducks …", "answer": "18", "steps": ["…"]}
 
-The id of a trace is such as `gsm8k_000/0`, and the benchmark's score files name traces in the same way. The steps
-have no gold. The metadata `necessary` and `inert` list the steps, counted from 1, whose deletion breaks the
-solution or leaves it intact. Edits have to come before the pool that contains their solution. Some first steps
-begin with the prompt of a chat, which is kept because it was part of the scored text.
+The id of a trace looks like `gsm8k_000/0`, and the benchmark's score files refer to traces in the same way. The
+steps have no gold labels. The metadata fields `necessary` and `inert` list the steps, counted from 1, whose
+deletion breaks the solution or leaves it intact. An edit must come before the pool that contains its solution. Some
+first steps begin with a chat prompt, which is kept because it was part of the scored text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,15 +43,15 @@ _LARGEST = 2**31 - 2
 
 
 def identify(row: Row) -> str:
-    """Return the id of the trace that a row belongs to. Raises `UserError` if a field is missing or mistyped."""
+    """Return the id of a row's trace. Raises `UserError` if a field is missing or mistyped."""
     number = whole(field(row, "candidate_index"), 0, _LARGEST, "the field 'candidate_index'", "a whole number")
     return f"{text(row, 'problem_id')}/{number}"
 
 
 def translated(row: Row) -> Row:
-    """Translate a row of the benchmark's score files into StepSight's form.
+    """Convert a row of the benchmark's score files to the format of StepSight's score files.
 
-    Raises `UserError` as `identify` does.
+    Raises `UserError` in the same cases as `identify`.
     """
     if STEP not in row:
         return {"id": identify(row), "scores": field(row, SCORES[0])}
@@ -60,10 +60,10 @@ def translated(row: Row) -> Row:
 
 
 def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each solution, as `json_rows` does.
+    """Like `json_rows`, but yield one row per solution.
 
-    The solutions of a pool come one by one, each with the steps that edits delete from it. Several edits may be of
-    the same solution, so solutions that are in edits but in no pool come at the end.
+    The solutions of a pool are yielded one by one, each with the steps that edits delete from it. Solutions that
+    occur in edits but in no pool come at the end, because several edits can concern the same solution.
     """
     edited: dict[str, tuple[str, Row]] = {}
     count = 0
@@ -101,8 +101,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _as_array(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the lines of a file, wrapped into a JSON array if they are a single object over several lines, like a
-    pool."""
+    """Wrap the lines of a file into a JSON array if they are a single object on several lines, as in a pool."""
     source = iter(lines)
     first = next(source, b"")
     if first.strip() == b"{":
@@ -111,7 +110,7 @@ def _as_array(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _deleted(row: Row) -> int:
-    """Return the number of the deleted step, counted from 1."""
+    """Return the 1-based index of the deleted step."""
     return whole(field(row, STEP), 0, _LARGEST, f"the field {STEP!r}", "a step from 0") + 1
 
 
@@ -124,7 +123,7 @@ def _kind_of_edit(row: Row) -> str:
 
 
 def _edit(row: Row) -> Row:
-    """Return the solution in an edit, with its deleted step."""
+    """Return the solution that an edit is about, as a row that includes the deleted step."""
     deletion = {_kind_of_edit(row): [_deleted(row)]}
     if _ORIGINAL in row:
         return _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index")) | deletion
@@ -132,19 +131,19 @@ def _edit(row: Row) -> Row:
 
 
 def _with_deletions(solution: Row, other: Row) -> Row:
-    """Return a solution with the deleted steps of another row of the same solution added to its own."""
+    """Return a solution with the deleted steps of another row for the same solution merged into its own."""
     steps = {kind: sorted({*solution.get(kind, ()), *other.get(kind, ())}) for kind in _KINDS}
     return solution | {kind: found for kind, found in steps.items() if found}
 
 
 def _candidates(row: Row) -> list[Row]:
-    """Return the solutions of a pool."""
+    """Return the candidate solutions of a pool as rows."""
     problem_id = text(row, "problem_id")
     return [_solution(one, problem_id, number) for number, one in enumerate(listed(row, _CANDIDATES))]
 
 
 def _solution(held: Any, problem_id: str, number: int) -> Row:
-    """Convert a solution from its form in pools and edits to a row."""
+    """Convert a solution from its nested form in pools and edits to a flat row."""
     held = _object(held, "a solution")
     problem = _object(field(held, "problem"), "the field 'problem'")
     steps = [field(_object(step, "a step"), "text") for step in listed(held, "steps")]

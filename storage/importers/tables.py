@@ -1,4 +1,4 @@
-"""Reading the rows of CSV, Parquet and Arrow files, whose columns a person assigns (see `column_mapping`)."""
+"""Reading the rows of CSV, Parquet and Arrow files, whose columns the user assigns (see `column_mapping`)."""
 
 import csv
 import io
@@ -18,11 +18,11 @@ _SEPARATORS = ",;\t"
 
 
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each row of a CSV file below its header. Every value is a text, even a formula.
+    """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
     The separator is a comma, a semicolon or a tab, whichever is most frequent in the header. Invalid UTF-8 and
-    invalid CSV raise `UserError`, since nothing can be read after them. A row with more or fewer cells than the
-    header is reported to `on_bad`, or raises `UserError` if there is no `on_bad`.
+    invalid CSV raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the
+    header is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
     texts = _decoded(lines, name)
     header = next(texts, "")
@@ -52,7 +52,7 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
 
 
 def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each row of a Parquet file, whose bytes are held in memory.
+    """Yield (where, row) for each row of a Parquet file. The file is held in memory as a whole.
 
     Raises `UserError` if the file is not Parquet or pyarrow is missing.
     """
@@ -60,8 +60,7 @@ def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None)
 
 
 def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
-    """Yield (where, row) for each row of `parquet_batches` or `arrow_batches`, turning their errors into
-    `UserError`."""
+    """Yield (where, row) for each row of the pyarrow `batches`, converting pyarrow's errors to `UserError`."""
     arrow, _ = load_parquet()
     number = 0
     try:
@@ -75,16 +74,16 @@ def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
 
 
 def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
-    """Yield the rows of a Parquet file in batches. Raises pyarrow's errors."""
+    """Yield the content of a Parquet file in batches of rows. Errors of pyarrow are passed on."""
     _, parquet = load_parquet()
     with parquet.ParquetFile(file) as content:
         yield from content.iter_batches(batch_size=_BATCH)
 
 
 def arrow_batches(path: Path) -> Iterator[Any]:
-    """Yield the rows of an Arrow file in batches. Raises pyarrow's errors.
+    """Yield the content of an Arrow file in batches of rows. Errors of pyarrow are passed on.
 
-    The file is a stream, as `datasets` writes it, or a file with an index at its end.
+    The file can be a stream, as `datasets` writes it, or a file with an index at its end.
     """
     arrow, _ = load_parquet()
     with arrow.memory_map(str(path)) as content:
@@ -103,7 +102,7 @@ def arrow_batches(path: Path) -> Iterator[Any]:
 
 
 def is_arrow(beginning: bytes) -> bool:
-    """True if a file that begins with these bytes is an Arrow file."""
+    """True if `beginning`, the first bytes of a file, shows that it is an Arrow file."""
     return beginning.startswith((_ARROW_FILE, _ARROW_STREAM))
 
 
@@ -117,13 +116,13 @@ def load_parquet() -> tuple[Any, Any]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Convert a row to JSON's types. Dates and similar values become texts."""
+    """Convert a row to JSON types. Dates and similar values become text."""
     value: dict[str, Any] = json.loads(json.dumps(row, default=_text), parse_constant=_constant)
     return value
 
 
 def _constant(name: str) -> float | None:
-    """Return None for NaN, as in pandas, and the number for the infinities."""
+    """Return None for NaN, as in pandas, and a float for positive and negative infinity."""
     return None if name == "NaN" else float(name)
 
 

@@ -1,4 +1,4 @@
-"""Work that outlives a request or a server, and the files that browsers upload for it.
+"""Work that outlives a request or a server process, and the files that browsers upload for it.
 
-Begin with `start_job` and `take_job`.
+Start with `start_job` and `take_job`.
 """

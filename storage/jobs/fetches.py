@@ -1,4 +1,4 @@
-"""The request of a job that fetches an evaluator: a hub model at a commit."""
+"""Jobs that fetch an evaluator: a hub model at a given commit."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
@@ -17,10 +17,10 @@ from stepsight.storage.jobs.jobs import Job, Task, list_requests, start_request
 
 @dataclass(frozen=True, config=STRICT)
 class Fetch(Record):
-    """A request to fetch a hub model at the commit `revision`.
+    """A request to fetch the hub model `repo` at the commit `revision`.
 
-    `parts` are the commits of the other models that it needs, by their `part_key`, so that a job resumed days later
-    fetches the same versions.
+    `parts` maps the `part_key` of every other model that it needs to a commit, so that a job resumed days later
+    still fetches the same versions.
     """
 
     repo: str
@@ -29,9 +29,9 @@ class Fetch(Record):
 
 
 def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
-    """Start fetching a model that was found on the hub, or loading a model that has been fetched.
+    """Queue a job that downloads a model found on the hub, or that loads a model already downloaded.
 
-    Raises `UserError` if its name cannot be stored.
+    Raises `UserError` if the name of the model cannot be stored.
     """
     check_name(remote.repo, "the name of the model")
     request = asdict(Fetch(remote.repo, remote.revision, remote.pins))
@@ -39,10 +39,10 @@ def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
 
 
 def list_fetches(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:
-    """List the fetches that are queued or running, oldest first, and those that failed recently."""
+    """List the fetches that are queued or running, oldest first, and those that failed within `failed_since`."""
     return list_requests(store, Task.FETCH, failed_since)
 
 
 def read_fetch(request: Mapping[str, Any]) -> Fetch:
-    """Read the request of a stored job. Raises `UserError` if it is not a fetch."""
+    """Parse the request of a stored job. Raises `UserError` if it is not a fetch."""
     return validate(Fetch, dict(request), "the request of the job")

@@ -1,4 +1,4 @@
-"""Importing a file or folder: its traces first, then the scores of evaluators on them."""
+"""Importing a file or a folder: first all traces, then evaluators' scores of them."""
 
 import hashlib
 from collections import Counter
@@ -20,7 +20,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 
 @dataclass(frozen=True)
 class Found:
-    """A file with its recognised content, or with the error that keeps it from being imported."""
+    """A file, with either its recognised content or the error that prevents importing it."""
 
     path: Path
     finding: Finding | None = None
@@ -28,11 +28,10 @@ class Found:
 
 
 def find_files(path: Path) -> list[Found]:
-    """Inspect a file, or every file in a folder and its subfolders, and return those with traces before those with
-    scores.
+    """Inspect a file, or every file in a folder and its subfolders, and list files with scores last.
 
-    If several files would become the same dataset, each gets a dataset of its own, whose name includes that of the
-    file. Raises `UserError` if there is no file to import.
+    If several files would become the same dataset, each gets its own dataset, named after the file. Raises
+    `UserError` if there is no file to import.
     """
     if path.is_dir():
         paths = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
@@ -45,7 +44,7 @@ def find_files(path: Path) -> list[Found]:
 
 
 def inspect_file(path: Path) -> Found:
-    """Recognise the content of a file, or find out why it cannot be imported."""
+    """Recognise what a file contains, or the reason why it cannot be imported."""
     try:
         with open_input(path) as file:
             beginning = file.read(BEGINNING)
@@ -62,10 +61,10 @@ def inspect_file(path: Path) -> Found:
 
 
 def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
-    """Import a file according to its content, and return the outcome in words.
+    """Import a file according to its content and return the outcome as a sentence.
 
-    With `listings`, bad rows are left out and listed in a file in that folder. Raises `UserError` if the file
-    cannot be imported. Nothing is stored in that case.
+    If `listings` is a folder, bad rows are left out and listed in a file there. Raises `UserError` and stores
+    nothing if the file cannot be imported.
     """
     if found.error is not None:
         raise found.error
@@ -78,7 +77,7 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
 
 
 def _dataset_of(store: Store, path: Path) -> str:
-    """Find the dataset that scores belong to, by their ids and how many there are."""
+    """Return the name of the only dataset whose traces match the ids and the number of scores in a score file."""
     names = matching_datasets(store, path)
     if len(names) == 1:
         return names[0]
@@ -89,9 +88,9 @@ def _dataset_of(store: Store, path: Path) -> str:
 
 
 def _apart(files: list[Found], root: Path) -> Iterator[Found]:
-    """Give each file that shares its dataset with another file a dataset of its own.
+    """Give files that would become the same dataset separate datasets.
 
-    It is named after the file, or after the file's path if several files have the same name.
+    These are named after the file, or after its path if several files have the same name.
     """
     named = [_with_name(one, one.path.stem) for one in files]
     by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]
@@ -114,6 +113,6 @@ def _datasets(files: list[Found]) -> Counter[str]:
 
 
 def _dataset(found: Found) -> str:
-    """Return the dataset that a file of traces becomes, or "" for any other file."""
+    """Return the dataset name that a trace file gets on import, or "" for any other file."""
     finding = found.finding
     return finding.dataset if finding and finding.holds == Holds.TRACES else ""

@@ -1,7 +1,7 @@
-"""Carrying out an import: turning fetched or uploaded files into traces and judgments of the store.
+"""Carrying out imports: turning downloaded or uploaded files into traces and judgments in the store.
 
-Every file is stored completely or not at all, and a stored file is not stored again. An interrupted import can
-therefore simply be repeated.
+Each file is stored completely or not at all, and a file that is already stored is skipped. An interrupted import
+can therefore simply be repeated.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ _EVERY = 200
 
 @dataclass(frozen=True)
 class Imported:
-    """The outcome of an import: a summary in words, the dataset, and the number of rows left out."""
+    """The outcome of an import: a summary sentence, the dataset's id, and the number of rows left out."""
 
     summary: str
     dataset_id: int
@@ -49,16 +49,16 @@ class Imported:
 
 
 def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Progress) -> Imported:
-    """Carry out an import job's request. Raises `UserError` if that is not possible."""
+    """Carry out the request of an import job. Raises `UserError` if the import fails."""
     if isinstance(wanted, BenchmarkImport):
         return fetch_benchmark(store, find_benchmark(wanted.benchmark), progress, scores=wanted.scores)
     return _import_upload(store, wanted, progress)
 
 
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
-    """Import a benchmark of the catalogue and its published scores, fetching the files that are not in the cache.
+    """Import a benchmark from the catalogue with its published scores, downloading files that are not cached.
 
-    Bad rows are left out, because a published file cannot be corrected here. PRMBench, for example, has bad rows.
+    Bad rows are left out, because the user cannot correct a published file. PRMBench, for example, has bad rows.
     """
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
@@ -75,7 +75,7 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
 
 @contextmanager
 def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineSource]:
-    """Open the lines of a benchmark's file, or of all parts that it lists."""
+    """Open the lines of a benchmark's file or, if it has parts, of all files in those parts."""
     if not benchmark.parts:
         with open_input(path) as file:
             yield FileSource(Path(path.name), file)
@@ -86,9 +86,9 @@ def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineS
 
 
 class _PartLines:
-    """The lines of several files, each of which is JSON Lines or one JSON object.
+    """The lines of several files, each of which is JSON Lines or a single JSON object.
 
-    `sha256` is the hash of the file `name`, which lists these files and their hashes.
+    `name` and `sha256` belong to the file that lists these files and their hashes.
     """
 
     def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
@@ -113,7 +113,7 @@ class _PartLines:
 
 
 class _Files:
-    """Fetches the files of a benchmark one after the other and reports their joint progress."""
+    """Downloads the files of a benchmark one after the other and reports their combined progress."""
 
     def __init__(self, benchmark: Benchmark, progress: Progress, *, scores: bool) -> None:
         self._progress = progress
@@ -123,12 +123,11 @@ class _Files:
         self._before = 0
 
     def expect(self, files: Sequence[PublicFile], size: int) -> None:
-        """Plan to fetch further files, so that the total stays `size` bytes. Each is assumed to have an equal share
-        of the rest."""
+        """Add files to the download. The bytes of `size` that are still missing are divided equally among them."""
         self._sizes |= {file.name: max(0, size - self._before) // len(files) for file in files}
 
     def check(self, *_: object) -> None:
-        """Report that the work goes on. `progress` raises an error if the import has to stop."""
+        """Report unchanged progress. This raises an error if the import has to stop."""
         self._progress(self._before, sum(self._sizes.values()))
 
     def fetch(self, file: PublicFile) -> Path:
@@ -172,7 +171,7 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:
-    """Return the outcome of an import whose previous worker ended just after storing everything.
+    """Return the outcome of an import whose worker stopped just after storing the file.
 
     Raises `NotFoundError` if the file was not stored.
     """
@@ -191,7 +190,7 @@ def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[by
 
 
 def _check(kind: FileKind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
-    """Read the whole file as a check. Raises `UserError` if there are bad rows, unless they are to be left out."""
+    """Read through the whole file. Raises `UserError` if it has bad rows and they are not to be left out."""
     bad = RefusedRows(name, LEAVE_OUT)
     good = sum(1 for _ in read_traces(kind, lines, name, bad))
     if not leave_out:

@@ -1,4 +1,4 @@
-"""The request of an import job: a benchmark of the catalogue, or a file that a browser uploaded."""
+"""Import jobs and their requests, which name a benchmark in the catalogue or a file that a browser uploaded."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -19,12 +19,12 @@ from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
 @dataclass(frozen=True, config=STRICT)
 class FileImport(Record):
-    """A request to import an upload.
+    """A request to import an uploaded file.
 
-    `holds` says what the file contains. `dataset` is the dataset that the traces go to or the scores refer to. For
-    traces, `kind` is the kind of the file, `columns` are given if the kind is `importers.column_mapping.NAME`, and
-    `leave_out` allows leaving out bad rows. Scores have an `evaluator` and a `mode`. `sha256` is the hash of the
-    content that was previewed.
+    `upload` is its id, and `holds` says what it contains. `dataset` is the dataset to add the traces to, or the one
+    that the scores refer to. For traces, `kind` is the file kind, `columns` is set if that is
+    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. For scores, `evaluator` and `mode`
+    say whose they are and in which mode. `sha256` is the hash of the content that the user previewed.
     """
 
     upload: int
@@ -40,15 +40,17 @@ class FileImport(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class BenchmarkImport(Record):
-    """A request to import a benchmark of the catalogue, named by its dataset, with or without its published
-    scores."""
+    """A request to import a benchmark from the catalogue, identified by its dataset name.
+
+    `scores` says whether to import its published scores too.
+    """
 
     benchmark: str
     scores: bool = True
 
 
 def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
-    """Start the import of an uploaded file. Raises `NotFoundError` if the upload does not belong to this user."""
+    """Queue the import of an uploaded file. Raises `NotFoundError` if the upload does not belong to this user."""
     upload = get_upload(store, wanted.upload, user_id)
     if not upload.is_whole:
         raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
@@ -60,7 +62,7 @@ def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
 
 
 def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
-    """Start fetching a benchmark. Raises `UserError` if the catalogue has no benchmark of this name."""
+    """Queue the import of a benchmark. Raises `UserError` if it is not in the catalogue."""
     benchmark = find_benchmark(wanted.benchmark)
     scores = (
         f" with the scores of {len(benchmark.evaluators)} evaluators" if wanted.scores and benchmark.scores else ""
@@ -69,6 +71,6 @@ def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
 
 
 def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:
-    """Read the request of a stored job. Raises `UserError` if it is not a known kind of import."""
+    """Parse the request of a stored job. Raises `UserError` if it is not a known kind of import."""
     kind: type[FileImport] | type[BenchmarkImport] = BenchmarkImport if "benchmark" in request else FileImport
     return validate(kind, dict(request), "the request of the job")

@@ -1,7 +1,8 @@
-"""Jobs, which a separate process carries out: judging a dataset, importing, or fetching an evaluator.
+"""Background jobs: judging a dataset, importing, or fetching an evaluator.
 
-A worker holds on to its job with a heartbeat. If the heartbeat stops, the next worker takes the job over. Should
-the first worker come back, it finds that it has lost the job. Judgments already in the store are not made again.
+A separate worker process runs a job and keeps hold of it by a heartbeat. If the heartbeat stops, the next worker
+takes over, and the first one finds that it has lost the job should it come back. Judgments that are already in the
+store are not repeated.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -62,15 +63,16 @@ ACTIVE = (State.QUEUED, State.RUNNING)
 class Job:
     """A job and its progress.
 
-    For a judging job, `evaluator` is a name for people, and `spec` is the shipped name or the folder by which a
-    worker finds the evaluator. `mode` is the mode to judge in; it is None if `gap` says instead that the traces are
-    scored without each of their steps (see `core.left_out`). Of `total` traces, `done` are judged, `began` of them
-    before the current worker took the job, and `left_out` are too long for the evaluator. `reason` says why the job
-    failed, or why the first trace was left out.
+    For a judging job, `evaluator` is a name to show to users, and `spec` is the shipped name or the folder from
+    which a worker loads the evaluator. `mode` is the mode to judge in, or None for a job that instead scores each
+    trace with its steps left out one at a time, as `gap` says (see `core.left_out`). `total` counts the traces to
+    judge, and `done` those already judged, of which `began` were done before the current worker took the job.
+    `left_out` counts the traces that are too long for the evaluator. `reason` says why the job failed, or why the
+    first trace was left out.
 
-    For an import or a fetch, `subject` describes the job to people and `request` describes it to the worker.
-    `total`, `began` and `done` are in bytes, and `left_out` is in rows. `reason` may also be the outcome in words.
-    `dataset` is empty until there is one.
+    For an import or a fetch, `subject` describes the job to users and `request` describes it to the worker.
+    `total`, `began` and `done` are in bytes, and `left_out` counts rows. `reason` may also be the outcome in words.
+    `dataset` is empty until the dataset exists.
     """
 
     id: int
@@ -98,21 +100,21 @@ class Job:
 
     @property
     def asked(self) -> Mode | Gap:
-        """The mode or the gap of a judging job."""
+        """The mode of a judging job, or its gap if it leaves steps out."""
         found = self.mode or self.gap
         assert found is not None
         return found
 
     @property
     def progress(self) -> float:
-        """The share of the work that is done, from 0 to 1. It is 1 for a dataset without traces."""
+        """The fraction of the work that is done, from 0 to 1. A dataset without traces counts as done."""
         if self.task != Task.JUDGE:
             return 1.0 if self.state == State.DONE else min(1.0, self.done / self.total) if self.total else 0.0
         return min(1.0, (self.done + self.left_out) / self.total) if self.total else 1.0
 
     @property
     def rate(self) -> float | None:
-        """Traces or bytes per second since the worker took the job, or None if that is not known yet."""
+        """Traces or bytes per second since the worker took the job, or None if that is not yet known."""
         if self.state != State.RUNNING or self.started is None or self.heartbeat is None:
             return None
         seconds = (self.heartbeat - self.started).total_seconds()
@@ -120,14 +122,14 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated remaining time at the present rate, or None if it is unknown."""
+        """The estimated remaining time in seconds at the current rate, or None if it is unknown."""
         passed = self.done + (self.left_out if self.task == Task.JUDGE else 0)
         return max(0, self.total - passed) / self.rate if self.rate else None
 
 
 @contextmanager
 def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
-    """Within the block, call `call` whenever this process has queued a job, in the thread that queued it."""
+    """During the `with` block, call `call` after every job that this process queues, in the queueing thread."""
     listeners = _LISTENERS.setdefault(store, [])
     listeners.append(call)
     try:
@@ -138,7 +140,7 @@ def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _queueing(store: Store) -> Iterator[Session]:
-    """Open a session for queueing a job. The listeners are notified once it is committed."""
+    """Open a session for queueing a job and notify the `on_queued` listeners after it commits."""
     with store.write() as session:
         yield session
     for call in tuple(_LISTENERS.get(store, ())):
@@ -154,9 +156,10 @@ def start_job(
     fingerprint: str,
     mode: Mode | Gap | str,
 ) -> Job:
-    """Queue a judging job and return it, or return the job that is already queued or running for the same work.
+    """Queue a judging job and return it. If the same work is already queued or running, return that job.
 
-    Raises `NotFoundError` if there is no such dataset, and `UserError` if the evaluator's name cannot be stored.
+    Raises `NotFoundError` if the dataset does not exist. Raises `UserError` if the evaluator's name cannot be
+    stored, or if steps are to be left out and the evaluator, by its `outputs`, does not score steps.
     """
     mode = Gap(mode) if mode in set(Gap) else Mode(mode)
     check_name(evaluator, "the name of the evaluator")
@@ -173,8 +176,7 @@ def start_job(
 
 
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
-    """Queue an import or a fetch and return it, or return the job that is already queued or running for the same
-    request.
+    """Queue an import or a fetch and return it. If the same request is already queued or running, return that job.
 
     `total` is the number of bytes to transfer.
     """
@@ -198,7 +200,7 @@ def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
 
 
 def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta()) -> list[Job]:
-    """List the imports or fetches that are queued or running, oldest first, and those that failed recently."""
+    """List the imports or fetches that are queued, running, or failed within `failed_since`, oldest first."""
     failed = (JobRow.state == State.FAILED) & (JobRow.finished > now() - failed_since)
     wanted = _jobs().where(JobRow.task == task.value, or_(JobRow.state.in_(ACTIVE), failed))
     with store.read() as session:
@@ -206,15 +208,15 @@ def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta(
 
 
 def get_job(store: Store, job_id: int) -> Job:
-    """Return the job with this number. Raises `NotFoundError` if there is none."""
+    """Return the job with this id. Raises `NotFoundError` if there is none."""
     with store.read() as session:
         return _get(session, job_id)
 
 
 def cancel_job(store: Store, job_id: int) -> Job:
-    """Cancel a job that is queued or running. Existing judgments are kept.
+    """Cancel a queued or running job. Judgments made so far are kept.
 
-    The job's worker learns of it at its next heartbeat. Raises `NotFoundError` if there is no such job, and
+    The job's worker notices at its next heartbeat. Raises `NotFoundError` if the job does not exist, and
     `UserError` if it has already ended.
     """
     with store.write() as session:
@@ -226,10 +228,10 @@ def cancel_job(store: Store, job_id: int) -> Job:
 
 
 def resume_job(store: Store, job_id: int) -> Job:
-    """Queue a failed or cancelled job again. It continues with the remaining work.
+    """Queue a failed or cancelled job again, to continue with the remaining work.
 
-    Raises `NotFoundError` if there is no such job. Raises `UserError` if the job is neither failed nor cancelled,
-    or if another job does the same work.
+    Raises `NotFoundError` if the job does not exist. Raises `UserError` if it is neither failed nor cancelled, or
+    if another job is doing the same work.
     """
     with _queueing(store) as session:
         job = _get(session, job_id)
@@ -254,12 +256,12 @@ def take_job(
     *,
     queued_only: bool = False,
 ) -> Job | None:
-    """Give the oldest available job of `tasks` to `worker` and return it, or return None if there is none.
+    """Assign the oldest available job of `tasks` to `worker` and return it, or return None if there is none.
 
-    A job is available if it is queued or, unless `queued_only` is set, if its worker has gone. Two workers never
-    get the same job. A job fails once three workers in a row have ended while they held it. A heartbeat in the
-    future counts as lost: it was written before the clock was set back, and a live worker would have written
-    another one since.
+    A job is available if it is queued or, unless `queued_only` is set, if its worker has not sent a heartbeat
+    within `lease`. Two workers never get the same job. A job fails once three workers in a row have ended while
+    holding it. A heartbeat in the future counts as lost: it was written before the clock was set back, and a live
+    worker would have sent another one since.
     """
 
     def oldest() -> Select[JobRow]:
@@ -294,16 +296,15 @@ def take_job(
 
 
 def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) -> bool:
-    """Record the amount of work, once the worker knows it. Returns False if the worker no longer holds the job."""
+    """Record the amount of work once the worker knows it. Returns False if the worker no longer holds the job."""
     values = {"total": total, "done": done, "began": done, "started": now(), "heartbeat": now()}
     return _change(store, job_id, worker, values)
 
 
 def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
-    """Continue a job with the evaluator of this fingerprint, because the evaluator has changed since the job was
-    started.
+    """Assign a job to a new fingerprint, because its evaluator has changed since the job was started.
 
-    Returns False if the worker no longer holds the job. Raises `UserError` if another job does the same work.
+    Returns False if the worker no longer holds the job. Raises `UserError` if another job is doing the same work.
     """
     with store.write() as session:
         job = _get(session, job_id)
@@ -317,15 +318,12 @@ def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
 
 
 def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> bool:
-    """Record the dataset of an import. Returns False if the worker no longer holds the job."""
+    """Record which dataset an import created. Returns False if the worker no longer holds the job."""
     return _change(store, job_id, worker, {"dataset_id": dataset_id})
 
 
 def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
-    """Record that the worker is alive, and its progress.
-
-    Returns False if the worker no longer holds the job and has to stop.
-    """
+    """Record a heartbeat and the job's progress. Returns False if the worker no longer holds the job and must stop."""
     # A job that makes progress is not stuck, however often its worker ends; an import begins anew each time.
     got_on = (JobRow.task != Task.IMPORT.value) & (JobRow.began < done)
     attempts = case((got_on, 0), else_=JobRow.attempts)
@@ -334,18 +332,18 @@ def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, re
 
 
 def release_job(store: Store, job_id: int, worker: str) -> bool:
-    """Return a job to the queue, because its worker was asked to stop."""
+    """Put a job back in the queue because its worker was asked to stop."""
     values = {"state": State.QUEUED.value, "worker": None, "heartbeat": None, "attempts": 0}
     return _change(store, job_id, worker, values)
 
 
 def finish_job(store: Store, job_id: int, worker: str, state: State, reason: str = "") -> bool:
-    """End a job as done or failed. Returns False if the worker no longer holds the job."""
+    """Mark a job as done or failed. Returns False if the worker no longer holds the job."""
     return _change(store, job_id, worker, {"state": state.value, "finished": now(), "reason": reason})
 
 
 def _change(store: Store, job_id: int, worker: str, values: Mapping[str, Any]) -> bool:
-    """Change a job if the worker holds it, and return whether it does."""
+    """Update a job if the worker still holds it. Returns whether it does."""
     held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
     with store.write() as session:
         return _changed(session, update(JobRow).where(*held).values(**values))
@@ -357,17 +355,19 @@ def _changed(session: Session, statement: Update) -> bool:
 
 
 def _lock_dataset(session: Session, dataset_id: int) -> None:
-    """Keep others from starting a job on this dataset until the transaction ends. SQLite has only one writer
-    anyway."""
+    """Prevent others from starting jobs on this dataset until the transaction ends.
+
+    Nothing needs to be locked on SQLite, which allows only one writer.
+    """
     locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
     if session.scalar(locked) is None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
 
 
 def _lock_requests(session: Session) -> None:
-    """Keep others, on any server, from queueing an import or a fetch until the transaction ends.
+    """Prevent others, on any server, from queueing an import or a fetch until the transaction ends.
 
-    SQLite has only one writer anyway.
+    Nothing needs to be locked on SQLite, which allows only one writer.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_REQUESTS)))

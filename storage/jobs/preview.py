@@ -1,4 +1,4 @@
-"""Previewing an upload before anything is stored: its first traces, and the bad rows near its beginning."""
+"""Previewing an upload before it is stored: its first traces and the bad rows near its beginning."""
 
 import time
 from dataclasses import dataclass, replace
@@ -21,17 +21,17 @@ _SECONDS = 2.0
 
 
 class _EnoughError(Exception):
-    """Raised when the time for the preview is up."""
+    """Raised to end a preview when its time is up."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A preview of an upload, read according to `finding`.
+    """A preview of an upload, read as `finding` describes it.
 
-    Of the rows examined, `good` can be imported and `bad` cannot. `faults` has the first bad rows, with their
-    places. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind of
-    scores in a score file. `error` says why the file cannot be imported at all. `stored` is the name of a dataset
-    that was imported from the same file.
+    `good` and `bad` count the examined rows that can and cannot be imported. `faults` lists the first bad rows by
+    place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind
+    of scores in a score file. `error` says why the file cannot be imported at all, or is None. `stored` is the name
+    of a dataset already imported from the same file, or "".
     """
 
     upload: Upload
@@ -51,9 +51,9 @@ class Preview:
 
 
 def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | None = None) -> Preview:
-    """Preview a complete upload, with `kind` and `columns` in place of the suggested ones if they are given.
+    """Preview a complete upload. `kind` and `columns`, if given, replace the suggested ones.
 
-    Raises `UserError` if the upload cannot be imported.
+    Raises `UserError` if the content of the upload cannot be recognised.
     """
     source, beginning = UploadSource(store, upload), read_beginning(store, upload.id)
     finding = recognise(beginning, source, upload.name, upload.sha256)

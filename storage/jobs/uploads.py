@@ -1,7 +1,7 @@
 """Files that browsers send in parts, kept in the database until a job has read them.
 
-An upload is either complete or can be resumed. If the page was closed, the server was restarted, or another server
-of the same database takes over, the parts that have arrived are still there.
+An incomplete upload can be resumed. The parts that have arrived are still there if the page was closed, the server
+was restarted, or another server on the same database takes over.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ _LARGEST_PART = 2 * PART
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that a browser sends. `received` of its `size` bytes have arrived.
+    """A file that a browser sends in parts. `received` of its `size` bytes have arrived.
 
     `sha256` is empty until the file is complete.
     """
@@ -56,10 +56,10 @@ class Upload:
 
 
 def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str = "") -> Upload:
-    """Begin an upload, or continue the one in which the same user is sending the same file.
+    """Start an upload, or resume one if the same user is already uploading the same file.
 
-    Files are the same if their names, sizes and times of last change are. Raises `UserError` if the file is empty
-    or too large, or if there is no room left.
+    Files count as the same if their names, sizes and modification times are equal. Raises `UserError` if the file
+    is empty or too large, or if there is no room for it.
     """
     check_name(name, "the name of the file")
     modified = modified[:40] if modified.isprintable() else ""
@@ -92,8 +92,7 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
 def _check_disk(store: Store, name: str, size: int) -> None:
     """Raise `UserError` if the store is a file and its disk has no room for another upload.
 
-    The disk must not fill up: then nothing could be removed either, since SQLite has to write what it is about to
-    remove.
+    On a full disk nothing could be deleted either, because SQLite has to write in order to delete.
     """
     if store.engine.dialect.name != "sqlite":
         return
@@ -107,11 +106,11 @@ def _check_disk(store: Store, name: str, size: int) -> None:
 
 
 def add_part(store: Store, upload_id: int, user_id: int, start: int, content: bytes) -> Upload:
-    """Add the bytes at `start` to an upload. They are ignored unless they are the next missing bytes.
+    """Append the bytes that begin at `start` to an upload. They are ignored unless they come next.
 
-    `received` of the returned upload tells where to continue. Raises `NotFoundError` if there is no such upload,
-    and `UserError` if the part is too long. Also raises `UserError`, and removes the upload, if its beginning shows
-    that the file cannot be imported.
+    `received` of the returned upload says where to continue. Raises `NotFoundError` if the upload does not exist,
+    and `UserError` if the part is too long. If the first part shows that the file cannot be imported, the upload is
+    removed and `UserError` is raised.
     """
     if len(content) > _LARGEST_PART:
         raise UserError(f"A part of {len(content):,} bytes.", f"Send at most {_LARGEST_PART:,}.")
@@ -134,7 +133,7 @@ def add_part(store: Store, upload_id: int, user_id: int, start: int, content: by
 
 
 def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Upload:
-    """Return the upload with this number, belonging to `user_id` if that is given.
+    """Return the upload with this id. If `user_id` is given, it must belong to that user.
 
     Raises `NotFoundError` if there is no such upload.
     """
@@ -150,27 +149,29 @@ def list_uploads(store: Store, user_id: int) -> list[Upload]:
 
 
 def keep_upload(store: Store, upload_id: int) -> None:
-    """Keep a file for another day."""
+    """Keep an upload for another day."""
     with store.write() as session:
         session.execute(update(UploadRow).where(UploadRow.id == in_range(upload_id)).values(touched=now()))
 
 
 def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> None:
-    """Remove an upload, if it exists."""
+    """Remove an upload if it exists and, if `user_id` is given, belongs to that user."""
     with store.write() as session:
         session.execute(delete(UploadRow).where(*_wanted(upload_id, user_id)))
 
 
 def read_beginning(store: Store, upload_id: int) -> bytes:
-    """Return the first bytes of an upload."""
+    """Return the first bytes of an upload, enough to recognise its content."""
     with store.read() as session:
         first = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == 0)
         return (session.scalar(first) or b"")[:BEGINNING]
 
 
 class UploadSource:
-    """The lines of a complete upload, as a `storage.traces.imports.LineSource`. Raises `UserError` if a part is
-    missing."""
+    """The lines of a complete upload, as a `storage.traces.imports.LineSource`.
+
+    Raises `UserError` if the upload is incomplete, and `NotFoundError` while reading if it has been removed.
+    """
 
     def __init__(self, store: Store, upload: Upload) -> None:
         if not upload.is_whole:
@@ -209,7 +210,7 @@ class UploadSource:
 
 
 def _part(session: Session, upload_id: int, start: int) -> bytes:
-    """Return the part that begins at `start`. Raises `NotFoundError` if the upload is gone."""
+    """Return the part that begins at the offset `start`. Raises `NotFoundError` if the upload was removed."""
     part = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == start)
     content = session.scalar(part)
     if content is None:

@@ -1,7 +1,8 @@
-"""The gold and judgments of traces as columns of numbers, for metrics, exports, filters and sorting.
+"""The gold labels and judgments of traces as numeric columns, for metrics, exports, filters and sorting.
 
-Rows never become Python objects. The judgments of some thousand traces are one array, and the rows of a mode are
-selected by index. If a trace has several judgments, the standing one counts, as defined in `judgments`.
+No Python object is created per row. The judgments of a few thousand traces are read into one array, from which the
+rows of a mode are selected by index. If a trace has several judgments, the standing one is used, as defined in
+`judgments`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,11 +45,11 @@ _STEPS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TraceGold:
-    """The gold of some traces, as columns.
+    """The gold labels of several traces, as columns.
 
-    `trace_ids` (database ids), `ids` and `counts` (numbers of steps) have one entry per trace. `label`, `valid` and
-    `substeps` (numbers of sub-steps) have one entry per step, for the steps of all traces one after the other.
-    `label` and `valid` are `SILENT` where the gold says nothing.
+    `trace_ids` (database ids), `ids` and `counts` (step counts) have one entry per trace. `label`, `valid` and
+    `substeps` (sub-step counts) have one entry per step, trace by trace. `label` and `valid` are `SILENT` where
+    there is no gold label.
     """
 
     trace_ids: Ints
@@ -60,7 +61,7 @@ class TraceGold:
 
     @cached_property
     def trace(self) -> AnyInts:
-        """The index of each step's trace, shape (steps,)."""
+        """The index of the trace that each step belongs to, shape (steps,)."""
         return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
 
     @cached_property
@@ -75,18 +76,19 @@ class TraceGold:
 
     @cached_property
     def sizes(self) -> Ints:
-        """The number of sub-steps of each trace, shape (traces,)."""
+        """The sub-step count of each trace, shape (traces,)."""
         sizes = np.add.reduceat(self.substeps, starts(self.counts)) if len(self.counts) else self.counts
         return sizes.astype(np.int64)
 
     @cached_property
     def owners(self) -> AnyInts:
-        """The index of each sub-step's step, shape (sub-steps,)."""
+        """The index of the step that each sub-step belongs to, shape (sub-steps,)."""
         return np.repeat(np.arange(len(self.substeps)), self.substeps)
 
     @cached_property
     def step_ends(self) -> AnyInts:
-        """For each sub-step, the last sub-step of its step, as an index within the trace, shape (sub-steps,)."""
+        """The last sub-step of the step that each sub-step belongs to, as an index within the trace, shape
+        (sub-steps,)."""
         return np.repeat(np.cumsum(self.substeps) - 1, self.substeps) - np.repeat(starts(self.sizes), self.sizes)
 
     @cached_property
@@ -94,18 +96,17 @@ class TraceGold:
         return np.argsort(self.trace_ids, kind="stable")
 
     def places(self, trace_ids: Ints) -> Ints:
-        """Return the indices of the traces with these database ids."""
+        """Return the indices in `trace_ids` of the given database ids."""
         places: Ints = self._by_id[np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)]
         return places
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gold(TraceGold):
-    """The gold of all traces of a dataset, in file order.
+    """The gold labels of all traces of a dataset, in file order.
 
-    `digests` and `groups` have shape (traces,). A group is the benchmark's class of the trace, or "". If `kept` is
-    given, it is the number of steps of each trace that are in view, shape (traces,). The other steps appear in no
-    table.
+    `digests` and `groups` have shape (traces,). A group is the benchmark's class of a trace, or "". If `kept`,
+    shape (traces,), is given, only the first `kept[i]` steps of trace i are in view; the others appear in no table.
     """
 
     dataset: Dataset
@@ -115,7 +116,7 @@ class Gold(TraceGold):
 
     @cached_property
     def in_view(self) -> Bools:
-        """A mask of the steps in view, shape (steps,)."""
+        """A mask, shape (steps,), of the steps in view. Without `kept`, these are all steps."""
         if self.kept is None:
             return np.ones(len(self.label), np.bool_)
         inside: Bools = self.position < self.kept[self.trace]
@@ -123,14 +124,14 @@ class Gold(TraceGold):
 
     @cached_property
     def last_in_view(self) -> Ints:
-        """The index of the last sub-step in view in each trace, shape (traces,)."""
+        """The index of the last sub-step in view within each trace, shape (traces,)."""
         sub_steps = np.bincount(self.trace, np.where(self.in_view, self.substeps, 0), len(self.counts))
         return sub_steps.astype(np.int64) - 1
 
     def ends_at_first_error(self) -> bool:
-        """True if labelled traces end at their first error, so that the end of a trace gives its error away.
+        """True if traces with an error usually end at it, so that the length of a trace gives the error away.
 
-        This is assumed if at least nine tenths of the traces with an error end there, as in PRM800K.
+        "Usually" means for at least nine tenths of them, as in PRM800K.
         """
         wrong = np.flatnonzero(self.valid == 0)
         if not len(wrong):
@@ -141,7 +142,7 @@ class Gold(TraceGold):
 
 
 def read_gold(store: Store, dataset: Dataset) -> Gold:
-    """Read the gold of a dataset. The memory it takes grows with the number of steps."""
+    """Read the gold labels of a dataset. Memory use grows with the number of steps."""
     row = TraceRow
     columns = (row.id, row.external_id, row.digest, row.n_steps, row.n_substeps, trace_group())
     traces = select(*columns).where(row.dataset_id == dataset.id).order_by(row.position)
@@ -165,8 +166,7 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
 
 
 def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold, tuple[dict[str, Any], ...]]:
-    """Read the gold and the metadata of some traces, in order, skipping traces that have been deleted in the
-    meantime."""
+    """Read the gold labels and the metadata of the given traces, in order. Deleted traces are skipped."""
     row = TraceRow
     statement = select(row.id, row.external_id, row.n_steps, row.n_substeps, row.meta).where(row.id.in_(trace_ids))
     by_id = {one.id: one for one in session.connection().execute(statement).all()}
@@ -179,9 +179,9 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Read the `label` and `valid` of the steps of some traces, one trace after the other, `SILENT` without gold.
+    """Return `label` and `valid` for all steps of the given traces, trace by trace.
 
-    `counts` are the numbers of steps of the traces.
+    `counts` are the step counts of the traces. Both arrays are `SILENT` where there is no gold label.
     """
     statement = text(_STEPS[session.get_bind().dialect.name]).bindparams(bindparam("ids", expanding=True))
     signs: dict[int, str] = {}
@@ -197,7 +197,7 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
 
 
 def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
-    """Return the number of sub-steps of each step, for traces with these numbers of steps and sub-steps."""
+    """Return the sub-step count of each step, given each trace's step count and sub-step count."""
     substeps = np.ones(int(counts.sum()), np.int32)
     # In the order of the keys, which is that of the rows in the database.
     parted = np.flatnonzero(sizes != counts)
@@ -216,24 +216,24 @@ def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints)
 
 
 def starts(counts: AnyInts) -> Ints:
-    """Return the index at which each of several consecutive runs with these lengths starts."""
+    """Return the start index of each of several consecutive runs. `counts` are the lengths of the runs."""
     begin: Ints = np.cumsum(counts, dtype=np.int64) - counts
     return begin
 
 
 def within(counts: AnyInts) -> Ints:
-    """Return 0 … count - 1 for each count, one after the other."""
+    """Return the ranges 0, …, count - 1 for every count, concatenated into one array."""
     return np.arange(int(counts.sum())) - np.repeat(starts(counts), counts)
 
 
 @dataclass(frozen=True, eq=False)
 class JudgmentRows:
-    """The stored rows of `m` judgments that stand in at least one of the requested modes.
+    """The probabilities of `m` judgments, each standing in at least one of the requested modes.
 
     `trace`, `evaluator` and `hindsight` (True for a hindsight judgment) have shape (m,). `stands`, shape (m,
-    modes), is True for the modes in which the judgment stands. `start`, shape (m,), is the index of its first row
-    in `probs`, shape (rows, 3). `solution` is its score of the whole solution, NaN if there is none. `spread_start`
-    is the index of its first value in `spread`, and `rationale` is an index into `rationales`; both are `SILENT` if
+    modes), is True for the modes in which a judgment stands. `start`, shape (m,), is the index of a judgment's
+    first row in `probs`, shape (rows, 3). `solution` is its score of the whole solution, or NaN. `spread_start` is
+    the index of its first value in `spread`, and `rationale` is an index into `rationales`; both are `SILENT` if
     there is none.
     """
 
@@ -250,7 +250,7 @@ class JudgmentRows:
     rationales: tuple[str, ...]
 
     def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
-        """Return the spread of the sub-step `i` of each of some judgments, NaN for a judgment without a spread."""
+        """Return, for each pair of a judgment and a sub-step `i`, the spread there, or NaN if there is none."""
         start = self.spread_start[judgment]
         there = start != SILENT
         if not there.any():
@@ -268,9 +268,9 @@ def read_rows(
     *,
     rationales: bool = False,
 ) -> JudgmentRows:
-    """Read the judgments of some evaluators that stand in these modes, for a part of the traces.
+    """Read the judgments by the given evaluators that stand in the given modes, for the slice `part` of the traces.
 
-    Raises `DamagedError` if the rows do not match the trace, or if a value is not a probability.
+    Raises `DamagedError` if a judgment does not match its trace in length, or a value is not a probability.
     """
     row, standing = JudgmentRow, [stands(mode) for mode in modes]
     # For a single mode the condition says it already.
@@ -314,7 +314,7 @@ def read_rows(
 
 
 def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
-    """Join the stored numbers of all entries, and return them with the count of each entry."""
+    """Concatenate the stored float32 arrays, and return the result with the length of each array."""
     sizes = np.fromiter(map(len, stored), np.int64, len(stored))
     if (sizes % 4).any():
         raise DamagedError("judgments.probabilities: a number is cut off.")
@@ -324,12 +324,12 @@ def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
 def substep_rows(
     gold: TraceGold, judgments: JudgmentRows, chosen: Ints, online: Bools, last: Ints | None = None
 ) -> tuple[Ints, Ints, Floats32]:
-    """Return the online or offline row of every sub-step of the chosen judgments.
+    """Return the online or offline probabilities of every sub-step of the chosen judgments.
 
-    The three arrays have the index of the judgment among the chosen ones, the index of the sub-step among those of
-    `gold`, and its probabilities. In the triangle of a hindsight judgment, the online row of a sub-step is that of
-    the last sub-step of its step. The offline row is that of the sub-step `last` of its trace, shape (traces,),
-    which defaults to the final sub-step. Sub-steps after `last` have NaN.
+    The three arrays hold the index of the judgment in `chosen`, the index of the sub-step in `gold`, and its
+    probabilities. In the triangle of a hindsight judgment, the online probabilities of a sub-step are taken from
+    the row of the last sub-step of its step. The offline ones are taken from the row of the sub-step `last[trace]`,
+    by default the final one of the trace. Sub-steps after `last` get NaN.
     """
     trace = judgments.trace[chosen]
     sizes = gold.sizes[trace]
@@ -344,10 +344,10 @@ def substep_rows(
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
-    """Return an evaluator's scores in a mode, together with the gold.
+    """Return an evaluator's scores in a mode, joined with the gold labels.
 
-    Only the steps of traces with a standing judgment are in the table. If some steps are out of view, only
-    hindsight judgments provide offline scores of the steps in view.
+    The table contains only the steps of traces with a standing judgment. If some steps are out of view, offline
+    scores are taken only from hindsight judgments.
     """
     asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
     probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
@@ -372,9 +372,9 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
 
 
 def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
-    """Build the table of a dataset from one row of probabilities per sub-step.
+    """Build the step table of a dataset from `probs`, which has one row of probabilities per sub-step.
 
-    A row of zeros or NaN means that there are no scores. If every step has one sub-step, the rows are not copied.
+    A row of zeros or NaN stands for missing scores. If no step has several sub-steps, the rows are not copied.
     """
     if gold.has_substeps:
         least, redundancy, silent = step_rows(probs, gold.owners)
@@ -398,10 +398,10 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """The profiles of `m` traces in one mode.
+    """The compact verdicts (profiles) of one mode on `m` traces.
 
     `places` are the indices of the traces in their columns, `heads` are as in `step_profiles.HEAD`, and `counts`
-    are numbers of steps, each of shape (m,). `validity` has the validities of all steps, one trace after the other.
+    are step counts, all of shape (m,). `validity` holds the validities of all steps, trace by trace.
     """
 
     places: Ints
@@ -410,7 +410,7 @@ class Profiles:
     validity: Floats32
 
     def where(self, wanted: Bools) -> "Profiles":
-        """Return the profiles of the traces for which `wanted`, shape (m,), is True."""
+        """Return the profiles of the traces for which the mask `wanted`, shape (m,), is True."""
         if wanted.all():
             return self
         steps = np.repeat(wanted, self.counts)
@@ -418,7 +418,7 @@ class Profiles:
 
     @classmethod
     def joined(cls, parts: Sequence["Profiles"]) -> "Profiles":
-        """Join the parts into one, in the order of their traces."""
+        """Join several parts into one, sorted by the index of the trace."""
         none = cls(np.empty(0, np.int64), np.empty(0, HEAD), np.empty(0, np.int64), np.empty(0, np.float32))
         names = ("places", "heads", "counts", "validity")
         places, heads, counts, validity = (
@@ -431,10 +431,10 @@ class Profiles:
 
 @dataclass(frozen=True, eq=False)
 class JudgedProfiles:
-    """The profiles of judgments that are not stale and were made in the mode `stored`.
+    """The profiles of up-to-date judgments made in the mode `stored`.
 
-    `given` has all of them, by each mode in which they provide scores. `standing` has only those that stand in the
-    mode.
+    `given` holds all of them, by the mode for which they provide scores. `standing` holds only those that stand in
+    it.
     """
 
     stored: Mode
@@ -445,8 +445,7 @@ class JudgedProfiles:
 def read_profiles(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, wanted: Sequence[Mode] = tuple(Mode)
 ) -> Iterator[JudgedProfiles]:
-    """Yield the profiles of an evaluator's judgments that were made in the modes `wanted`, some traces at a
-    time."""
+    """Yield the profiles of an evaluator's judgments in the modes `wanted`, in batches of traces."""
     row = JudgmentRow
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
     there = {mode for mode in Mode if session.scalar(select(exists().where(*of_pair, row.mode == mode.value)))}
@@ -486,8 +485,7 @@ def _fresh_profiles(traces: TraceColumns, places: Ints, packed: Sequence[bytes])
 
 
 def _overruled_ids(session: Session, dataset_id: int, evaluator_id: int, stored: Mode, mode: Mode) -> Ints:
-    """Return the ids of the traces whose `stored` judgment does not stand in `mode` because there is a newer
-    judgment."""
+    """Return the ids of the traces whose `stored` judgment does not stand in `mode` because a newer one does."""
     row = JudgmentRow
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
     ids = select(row.trace_id).join(TraceRow, TraceRow.id == row.trace_id).where(*of_pair, overruled(mode))

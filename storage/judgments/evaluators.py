@@ -1,6 +1,6 @@
-"""The evaluators with judgments in the store, and their calibrated thresholds.
+"""The evaluators that have judgments in the store, and their calibrated thresholds.
 
-The thresholds are kept as a history, of which the newest entry is in force.
+Thresholds are kept as a history, whose newest entry is in force.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ Basis = tuple[int, ...]
 
 @dataclass(frozen=True)
 class StoredEvaluator:
-    """An evaluator in the store. It is identified by its fingerprint, and its name is only for people."""
+    """An evaluator in the store. Its fingerprint identifies it; its name is only for display."""
 
     id: int
     name: str
@@ -58,17 +58,17 @@ class StoredEvaluator:
 
     @property
     def outputs(self) -> Outputs:
-        """The kind of its scores. It defaults to probabilities of the three classes."""
+        """The kind of scores the evaluator gives, by default probabilities of the three classes."""
         return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
 
     @property
     def dtype(self) -> str:
-        """The type that its weights had when it judged."""
+        """The data type of the evaluator's weights at the time it judged."""
         return str(self.info.get("dtype", _DTYPE))
 
     @property
     def thresholds(self) -> Thresholds:
-        """The evaluator's own thresholds, which apply unless others are calibrated."""
+        """The evaluator's own thresholds, which apply until calibrated ones replace them."""
         return own_thresholds(self.info)
 
 
@@ -86,7 +86,7 @@ def register_evaluator(
     attention: str,
     info: Mapping[str, Any] | None = None,
 ) -> StoredEvaluator:
-    """Return the evaluator with this fingerprint, adding it if it is missing. An existing evaluator is not changed.
+    """Return the evaluator with this fingerprint, adding it if necessary. An existing one is left unchanged.
 
     Raises `UserError` if the name cannot be stored.
     """
@@ -97,22 +97,22 @@ def register_evaluator(
 
 
 def add_evaluator(session: Session, row: Mapping[str, Any]) -> StoredEvaluator:
-    """Do the same as `register_evaluator` within a transaction, without its checks."""
+    """Like `register_evaluator`, but within the caller's transaction and without checking the name."""
     insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
     stored = session.execute(_evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"]))
     return StoredEvaluator(**stored.mappings().one())
 
 
 def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]) -> None:
-    """Add facts to those stored about an evaluator, or replace some of them."""
+    """Merge `info` into the facts stored about an evaluator."""
     row = session.get_one(EvaluatorRow, evaluator_id, with_for_update=True)
     row.info = row.info | dict(info)
 
 
 def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> StoredEvaluator:
-    """Return the stored entry of an evaluator that is or was loaded, adding it if it is missing.
+    """Return the stored entry of an evaluator that is or was loaded, adding it if necessary.
 
-    Its own thresholds are brought up to date.
+    Its own thresholds are updated in the store if they have changed.
     """
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
     stored = register_evaluator(
@@ -131,20 +131,20 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
 
 
 def _kind(evaluator: "Evaluator | EvaluatorSummary") -> dict[str, str]:
-    """Return the facts behind `StoredEvaluator.outputs` and `StoredEvaluator.dtype`, leaving out defaults."""
+    """Return the facts behind `StoredEvaluator.outputs` and `StoredEvaluator.dtype`, without defaults."""
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:
-    """List all evaluators by name, and by order of addition if names are equal."""
+    """List all evaluators, sorted by name and then in the order they were added."""
     with store.read() as session:
         rows = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
 
 
 def find_by_name(store: Store, name: str) -> StoredEvaluator:
-    """Return the evaluator with this name or fingerprint. Raises `UserError` if there is none, or more than one."""
+    """Return the evaluator with this name or fingerprint. Raises `UserError` if there is none or several."""
     evaluators = list_evaluators(store)
     matches = [one for one in evaluators if name in (one.name, one.fingerprint)]
     if len(matches) == 1:
@@ -156,7 +156,7 @@ def find_by_name(store: Store, name: str) -> StoredEvaluator:
 
 
 def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
-    """List the evaluators that have judged at least one trace of a dataset, by name."""
+    """List the evaluators that have judged at least one trace of a dataset, sorted by name."""
     judged = exists().where(JudgmentRow.evaluator_id == EvaluatorRow.id, JudgmentRow.dataset_id == dataset_id)
     with store.read() as session:
         rows = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
@@ -164,9 +164,9 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
 
 
 def count_evaluators(store: Store) -> dict[int, int]:
-    """Return the number of evaluators that have judged each dataset, by its database id.
+    """Return the number of evaluators that have judged each dataset, keyed by dataset id.
 
-    Datasets that no evaluator has judged are left out.
+    Datasets that no evaluator has judged are omitted.
     """
     counts = select(JudgedRow.dataset_id, func.count()).group_by(JudgedRow.dataset_id)
     with store.read() as session:
@@ -178,7 +178,7 @@ def _evaluators() -> Select[Any]:
 
 
 class Threshold(StrEnum):
-    """One of the two thresholds, which are chosen independently. The values are the fields of `Thresholds`."""
+    """One of the two thresholds, which are chosen independently. The values are field names of `Thresholds`."""
 
     VALIDITY = "validity"
     REDUNDANCY = "redundancy"
@@ -186,10 +186,7 @@ class Threshold(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdOrigin:
-    """The dataset on which a threshold was chosen, and how it was chosen.
-
-    `dataset_id` is None if the dataset has been deleted.
-    """
+    """A record of the dataset on which a threshold was chosen, and how. `dataset_id` is None if it was deleted."""
 
     dataset_id: int | None
     dataset: str
@@ -199,23 +196,21 @@ class ThresholdOrigin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The thresholds in force. `origins` says where the chosen ones come from; the others are the
-    evaluator's own."""
+    """The thresholds in force. A threshold that is not in `origins` is the evaluator's own."""
 
     thresholds: Thresholds
     origins: Mapping[Threshold, ThresholdOrigin] = field(default_factory=dict)
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The names of the datasets on which a threshold was chosen, each once."""
+        """The names of the datasets on which the thresholds were chosen, without duplicates."""
         return tuple(dict.fromkeys(origin.dataset for origin in self.origins.values()))
 
 
 def save_calibration(
     store: Store, evaluator_id: int, dataset: Dataset, chosen: Threshold, value: float, info: Mapping[str, Any]
 ) -> Calibration:
-    """Put into force a threshold chosen on a dataset. The other threshold does not change, and the history
-    is kept."""
+    """Put a threshold chosen on a dataset into force. The other threshold and the history stay as they are."""
     with store.write() as session:
         before = thresholds_in_force(session, evaluator_id)
         session.add(
@@ -233,7 +228,7 @@ def save_calibration(
 
 
 def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
-    """Return the thresholds in force, or None if no threshold has been chosen."""
+    """Return the thresholds in force, or None if no threshold has been calibrated."""
     with store.read() as session:
         rows = session.scalars(_history(evaluator_id)).all()
     if not rows:
@@ -246,7 +241,7 @@ def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
 
 
 def outputs_of_evaluator(session: Session, evaluator_id: int) -> Outputs:
-    """Return the kind of an evaluator's scores."""
+    """Return the kind of scores that an evaluator gives."""
     info = session.scalar(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)) or {}
     return Outputs(info.get("outputs", Outputs.THREE_WAY))
 
@@ -261,13 +256,13 @@ def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
 
 
 def find_thresholds(store: Store, evaluator_id: int) -> Thresholds:
-    """Return `thresholds_in_force` in a transaction of its own."""
+    """Like `thresholds_in_force`, but in a transaction of its own."""
     with store.read() as session:
         return thresholds_in_force(session, evaluator_id)
 
 
 def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
-    """Count the traces of a dataset that another dataset has too, with the same problem, steps and gold."""
+    """Count the traces of a dataset that another one also has, with the same problem, steps and gold labels."""
     digests = select(TraceRow.digest).where(TraceRow.dataset_id == other_id)
     shared = TraceRow.dataset_id == dataset_id, TraceRow.digest.in_(digests)
     counted = select(func.count()).select_from(TraceRow).where(*shared)
