@@ -1,4 +1,5 @@
-"""The evaluators on this machine and those to fetch, for the Evaluators page and `stepsight evaluators`."""
+"""The evaluators on this machine and those that can be fetched, for the Evaluators page and `stepsight
+evaluators`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,9 +23,9 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 
 @dataclass(frozen=True)
 class LocalModel:
-    """An evaluator that scores here.
+    """An evaluator that can score here.
 
-    `origin` says where it comes from. `repo` and `revision` identify one that was fetched.
+    `origin` says where it comes from. `repo` and `revision` identify a fetched evaluator and are "" for others.
     """
 
     name: str
@@ -39,11 +40,11 @@ class LocalModel:
 
 @dataclass(frozen=True)
 class FetchableModel:
-    """A public evaluator that can be fetched. `is_here` is True if it has been.
+    """A public evaluator that can be fetched. `is_here` is True if it has been fetched.
 
-    `memory` is its size in memory with weights in `dtype`, and `seconds` is the approximate time per trace.
+    `memory` is its size in bytes with weights in `dtype`, and `seconds` is the approximate time per trace.
     `unreadable` is the reason why this version cannot read the evaluator, and `unfit` the reason why this machine
-    cannot hold it. Either is "" if there is none.
+    cannot hold it. Either is "" if there is no such reason.
     """
 
     public: PublicEvaluator
@@ -64,8 +65,9 @@ class FetchableModel:
 class Shelf:
     """The content of the Evaluators page.
 
-    `here` lists the evaluators that score here, and `unloaded` those that were fetched but never loaded with this
-    type of weights. `imported` lists imported score files, and `offers` the evaluators that can be fetched.
+    `here` lists the evaluators that can score here, and `unloaded` those that were fetched but never loaded with
+    this type of weights. `imported` lists the evaluators known only by imported scores, and `offers` those that can
+    be fetched.
     """
 
     here: tuple[LocalModel, ...]
@@ -99,15 +101,18 @@ def offers(
     here: Iterable[str],
     speed: Speed | None = None,
 ) -> list[FetchableModel]:
-    """List the public evaluators. Those whose id is in `here` count as fetched."""
+    """List the public evaluators, with the resources they need at `place`.
+
+    `here` holds the ids of evaluators that have been fetched. Without `speed`, the time per trace is not estimated.
+    """
     known = frozenset(here)
     return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
-    """Return the reason why this machine cannot hold an evaluator with these sizes in bytes.
+    """Return the reason why this machine cannot hold an evaluator that takes `memory` and `disk` bytes.
 
-    Returns "" if it can, or if the sizes are unknown.
+    Returns "" if it can hold the evaluator, or if its own capacity is unknown.
     """
     total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
@@ -175,7 +180,7 @@ def _by_revision(verifications: Iterable[Verification]) -> dict[tuple[str, str],
 
 
 def _is_imported(row: StoredEvaluator) -> bool:
-    """True if only the evaluator's scores are known. The store records a size for every evaluator that has run."""
+    """True if only scores of the evaluator are known. An evaluator that has run here has its size in the store."""
     return "parameters" not in row.info
 
 

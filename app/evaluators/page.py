@@ -1,7 +1,6 @@
-"""The Evaluators page: the evaluators that score here and those that can be fetched from the model hub.
+"""The Evaluators page: the evaluators that can score here, and those that can be fetched from the model hub.
 
-It includes the route that fetches them. The page's script refreshes the changing part of the page while something
-is being fetched.
+It includes the route that fetches them. The page's script refreshes the changing part of the page during a fetch.
 """
 
 import re
@@ -50,17 +49,15 @@ _SHOWN_FAILURES = timedelta(hours=1)
 
 
 class FetchRequest(Model):
-    """A request to fetch a model from the hub, at a commit, a branch or a tag."""
+    """A request to fetch a model from the hub. `revision` is a commit, a branch or a tag."""
 
     repo: str
     revision: str = NEWEST
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page, of its changing part, and for fetching.
-
-    The application turns their `UserError`s into responses.
-    """
+    """Build the routes of the page and of fetching. The application turns the `UserError`s they raise into
+    responses."""
     speed = Speed()
 
     def shown(request: Request) -> Markup:
@@ -79,7 +76,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     @routes.post(f"{PATH}/fetch", dependencies=[Depends(RequiresRight(Right.WRITE))])
     def fetch(given: Annotated[FetchRequest, body(FetchRequest)]) -> JSONResponse:
-        """Ask the hub before starting the job, so that a refusal is reported at once."""
+        """Start a job that fetches a model. The hub is queried first, so that a refusal is reported at once."""
         if read_only:
             raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to fetch one.")
         return JSONResponse({"job": begin(store, evaluators, given).id}, status_code=201)
@@ -88,7 +85,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
 
 def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
-    """Start fetching a model.
+    """Start a job that fetches a model.
 
     Raises `UserError` if the hub does not provide the model, or if it does not fit on this machine.
     """
@@ -104,9 +101,9 @@ def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
 
 
 def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
-    """Raise `UserError` if there is too little memory for a model.
+    """Raise `UserError` if this machine has too little memory for a model.
 
-    The size is the one published by the authors or, if they publish none, the size of the files on the hub.
+    The model's size is the number of parameters that its authors publish or, failing that, the hub's (`remote`).
     """
     public = find_public(repo)
     parameters = public.all_parameters if public else remote.parameters if remote else 0
@@ -124,7 +121,7 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
 
 
 def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch: bool) -> Markup:
-    """Render the running fetches, the evaluators on this server, and the public ones."""
+    """Render the changing part of the page: running fetches, evaluators on this server, and public evaluators."""
     shelf = read_shelf(store, evaluators, speed)
     jobs = list_fetches(store, _SHOWN_FAILURES)
     coming = {job.subject: job for job in jobs if job.state.is_active}
@@ -154,15 +151,12 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
 
 
 def about_time(seconds: float) -> str:
-    """Format a time, such as `0.4 s`, `7 s` or `2 min`.
-
-    It has only one or two digits, since it is estimated from another measurement.
-    """
+    """Format an estimated time with one or two digits, such as `0.4 s`, `7 s` or `2 min`."""
     return f"{max(0.1, seconds):.1f} s" if seconds < 2 else duration(ceil(seconds))
 
 
 def _size_of(parameters: int) -> str:
-    """Format a number of parameters the way models' names do, such as `0.5B` or `7B`."""
+    """Format a number of parameters as in the names of models, such as `0.5B` or `7B`."""
     if parameters < 1e6:
         return f"{parameters / 1e3:.0f}k"
     return f"{parameters / 1e6:.2g}M" if parameters < 1e8 else f"{parameters / 1e9:.2g}B"
@@ -170,7 +164,7 @@ def _size_of(parameters: int) -> str:
 
 @cache
 def card_html(name: str) -> Markup:
-    """Render the card of a shipped evaluator, or return empty markup for any other evaluator."""
+    """Render the model card of a shipped evaluator. Returns empty markup for any other evaluator."""
     if name not in shipped_evaluators():
         return Markup()
     path = asset("evaluators", name) / "README.md"
@@ -178,9 +172,9 @@ def card_html(name: str) -> Markup:
 
 
 def _blocks(text: str) -> Iterator[Markup]:
-    """Yield the HTML of a card's headings, tables, code and paragraphs, which blank lines separate.
+    """Yield the HTML of each block of a card: headings, tables, code and paragraphs, separated by blank lines.
 
-    The first heading is left out because it is the evaluator's name.
+    The top heading is left out because it repeats the evaluator's name.
     """
     for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
         if block.startswith("# "):
@@ -196,7 +190,7 @@ def _blocks(text: str) -> Iterator[Markup]:
 
 
 def _table(lines: list[str]) -> Markup:
-    """Render a table. Its first line is the head, which is left out if it is empty."""
+    """Render a Markdown table. A heading line whose cells are all empty is left out."""
     rows = [
         [markdown_html(cell.strip()) for cell in line.strip().strip("|").split("|")]
         for line in lines

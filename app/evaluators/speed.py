@@ -1,7 +1,7 @@
-"""The speed at which this machine multiplies matrices, measured on first use and cached.
+"""The speed at which this machine multiplies matrices, measured on first use and cached in a file.
 
-Other work on the machine can only make a measurement slower. Each server therefore measures once more, and the best
-result counts.
+Other work on the machine can only make a measurement slower. Each server therefore measures once more, and keeps
+the best result.
 """
 
 import os
@@ -25,9 +25,9 @@ _SECONDS = 0.3
 
 
 class Speed:
-    """The processor's speed in operations per second, for each type of weights.
+    """The processor's speed in operations per second, for each type of weights. It is thread-safe.
 
-    It is thread-safe. The first request for a type starts its measurement in another thread.
+    The first request for a type starts its measurement in another thread.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -37,7 +37,8 @@ class Speed:
         self._known: dict[str, float] | None = None
 
     def of(self, dtype: str) -> float | None:
-        """Return the speed, or None during the first measurement, which takes about a second."""
+        """Return the speed for a type of weights, or None during its first measurement, which takes about a
+        second."""
         with self._lock:
             if self._known is None:
                 self._known = self._read()
@@ -48,11 +49,11 @@ class Speed:
 
     @property
     def is_measuring(self) -> bool:
-        """True if a type was requested that has not been measured yet."""
+        """True if the speed for a requested type of weights is not known yet."""
         return any(dtype not in (self._known or {}) for dtype in self._begun)
 
     def seconds(self, parameters: int, dtype: str, tokens: int = TOKENS) -> float | None:
-        """Estimate the time per trace from two operations for each parameter and token.
+        """Estimate the seconds per trace of `tokens` tokens, at two operations per parameter and token.
 
         Returns None while the speed is unknown.
         """
@@ -71,7 +72,8 @@ class Speed:
                 return
 
     def _read(self) -> dict[str, float]:
-        """Read the speeds measured here earlier, with the same PyTorch and number of threads."""
+        """Read the speeds measured earlier on this machine, with the current version of PyTorch and number of
+        threads."""
         try:
             known = read_json(self._path).get(_machine(), {})
             return {str(dtype): float(speed) for dtype, speed in known.items()}
@@ -81,7 +83,8 @@ class Speed:
 
 @torch.inference_mode()
 def measure(dtype: str) -> float:
-    """Return the best of several measurements of matrix multiplication with this type, in operations per second."""
+    """Return the speed of matrix multiplication in this type, in operations per second: the best of several
+    measurements."""
     kind = torch_dtype(dtype)
     rows, weights = torch.ones(_ROWS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
     torch.nn.functional.linear(rows, weights)

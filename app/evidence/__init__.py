@@ -1,5 +1,5 @@
 """The Evidence page, which shows how later steps changed the verdicts on earlier ones.
 
-Begin with `open_evidence`, which opens one trace with its hindsight matrix, and `open_gallery`, which opens the
+Start with `open_evidence`, which opens one trace with its hindsight matrix, and `open_gallery`, which opens the
 traces of a dataset that show the effect.
 """

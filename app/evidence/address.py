@@ -1,4 +1,4 @@
-"""The address of the Evidence page, which determines everything that the page shows."""
+"""The query string of the Evidence page, which determines everything that the page shows."""
 
 from typing import Annotated, ClassVar
 
@@ -26,10 +26,10 @@ class EvidenceAddress(PageQuery):
     """The query of the Evidence page, for one trace or for the gallery of a `dataset`.
 
     A trace is given as `trace`, a database id, or as `s`, the token of a permalink to the Score page. `evaluator`
-    is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS` or a `Need`, and `page` counts from 1.
+    is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
 
-    The rest applies to one trace. `step` names the selected sub-step, and `after` the last one revealed. `value` is
-    one of `VALUES`, and `gap` says what stands in place of a step that is left out. `present` is the current place
+    The other fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step revealed.
+    `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` is the current place
     in the presentation: `PROBLEM`, the name of a sub-step, or a conclusion of `app.evidence.presentation`.
     """
 
@@ -54,5 +54,5 @@ class EvidenceAddress(PageQuery):
 
     @property
     def opens(self) -> bool:
-        """True if the address opens a trace."""
+        """True if the query names a trace."""
         return bool(self.s) or self.trace is not None

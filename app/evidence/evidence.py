@@ -1,4 +1,5 @@
-"""The evidence of one trace: an evaluator's hindsight matrix for a stored trace or one from the Score page."""
+"""The evidence on one trace: an evaluator's hindsight matrix for a stored trace or a solution from the Score
+page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,10 +39,7 @@ _CAUSAL = "causal"
 
 
 class JudgingError(LoadingError):
-    """The evaluator has not judged `trace` yet, or is still being loaded.
-
-    The trace can be shown in the meantime.
-    """
+    """The evaluator is still judging `trace`, or is still being loaded. The trace can be shown in the meantime."""
 
     def __init__(self, evaluator: str, trace: Trace) -> None:
         super().__init__(f"{evaluator} is judging this solution.")
@@ -50,10 +48,11 @@ class JudgingError(LoadingError):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A hindsight judgment of one trace by the evaluator that `about` describes.
+    """A hindsight judgment of one trace, by the evaluator that `about` describes.
 
     `evaluator` is the evaluator's key, and `choices` are the keys of all evaluators with evidence on the trace.
-    `scorer` is a function that returns the evaluator's scorer, or None if the evaluator cannot score here.
+    `scorer` is a function that returns the evaluator's scorer; it is None if the evaluator cannot score here.
+    `stored_gaps` lists the gaps for which leave-one-out scores are stored, and `find_left_out` reads them.
     """
 
     judgment: Judgment
@@ -71,10 +70,8 @@ class Evidence:
 
     @property
     def calls(self) -> int:
-        """The approximate number of server calls needed to leave out each sub-step.
-
-        It is 0 if the evaluator runs here.
-        """
+        """The approximate number of calls to a server that it takes to leave out each sub-step, or 0 if the
+        evaluator runs here."""
         return len(self) + 1 if self.about.dtype == SERVED else 0
 
     @property
@@ -92,15 +89,13 @@ class Evidence:
 
     @cached_property
     def judgments(self) -> TraceJudgments:
-        """The judgments for the list of steps.
-
-        The evaluator's name is omitted, since it is shown above the list.
-        """
+        """The judgment as the list of steps shows it. The evaluator's name is "", because it is shown above the
+        list."""
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
     @cached_property
     def steps(self) -> list[JudgedStep]:
-        """The rows of the list of steps, one for each sub-step."""
+        """The rows of the list of steps, one per sub-step."""
         return judged_steps(self.trace)
 
     @property
@@ -121,7 +116,7 @@ class Evidence:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that the matrix can show. For an evaluator without redundancy, that is only validity."""
+        """The values that the matrix can show: only validity if the evaluator gives no redundancy."""
         return VALUES if self.is_three_way else VALUES[:1]
 
     @cached_property
@@ -131,12 +126,12 @@ class Evidence:
 
     @cached_property
     def revisions(self) -> list[Revision]:
-        """The revisions of the steps, one for each step."""
+        """The revision of each step by later steps."""
         return revisions(self.hindsight, self.trace, self.thresholds.validity)
 
     @cached_property
     def focus(self) -> int:
-        """The sub-step that is selected at first: the one with the largest revision."""
+        """The index of the sub-step that is selected at first: the one with the largest revision."""
         return max(self.revisions, key=lambda revision: abs(revision.change)).substep
 
     def place(self, name: str, otherwise: int) -> int:
@@ -154,33 +149,33 @@ class Evidence:
         return self.names.index(name)
 
     def change_sentence(self, step: int) -> str:
-        """Describe in words how later sub-steps affected a sub-step."""
+        """Describe how later sub-steps affected the sub-step with index `step`."""
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """Compare the gold label of a sub-step's step with the step's revision in words.
+        """Compare in words the revision of a sub-step's step with its gold label.
 
-        Returns "" if the trace has no gold.
+        Returns "" if the trace has no gold labels.
         """
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
     def left_out_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """Return a sentence for each sub-step on the later ones that its verdict rests on."""
+        """Return a sentence for each sub-step that names the later sub-steps on which its verdict rests."""
         return [self._left_out_sentence(left_out, step) for step in range(len(self))]
 
     def rest_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """Return a sentence for each sub-step on the steps that rest on it and those that it rests on."""
+        """Return a sentence for each sub-step on which sub-steps rest on it, and on which sub-steps it rests."""
         dependence = Dependence(left_out, self.thresholds.validity)
         return [rest_sentence(self.names, dependence, step) for step in range(len(self))]
 
     def unused_sentence(self, left_out: LeaveOneOut) -> str:
-        """Return a sentence that names the sub-steps on which no other one rests."""
+        """Return a sentence that names the sub-steps on which no other sub-step rests."""
         return unused_sentence(self.names, Dependence(left_out, self.thresholds.validity))
 
     @property
     def constant_sentence(self) -> str:
-        """The reason why all rows of the matrix are the same, or "" if later steps may change a verdict."""
+        """The reason why later steps cannot change any verdict, or "" if the evaluator reads later steps."""
         if self.only_offline:
             return only_offline_sentence(self.evaluator)
         return constant_sentence(self.evaluator) if self.is_causal else ""
@@ -196,7 +191,7 @@ class Evidence:
 
 
 def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
-    """Open the evidence that an address names, for a stored trace or a solution from the Score page.
+    """Open the evidence on the stored trace or entered solution that an address names.
 
     Raises `JudgingError` if the judgment is not ready after `patience` seconds; it then continues in the
     background, for a later request. Raises `UserError` if there is no such trace or evaluator, if the evaluator
@@ -249,10 +244,9 @@ def _is_causal(row: StoredEvaluator | None) -> bool:
 
 
 def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:
-    """Return the hindsight judgment that follows from a causal evaluator's offline or online judgment.
+    """Derive the hindsight judgment of a causal evaluator from its offline or online judgment.
 
-    If the evaluator's scores without a step are `known`, there is one as well, of its offline scores throughout.
-    Returns None in any other case.
+    Returns None if the trace has no such judgment, or if the evaluator is not known to be causal.
     """
     causal = _is_causal(row)
     given = answer.by_mode.get(Mode.OFFLINE) or (answer.by_mode.get(Mode.ONLINE) if causal else None)
@@ -264,8 +258,8 @@ def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: boo
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
-    """Return a function that loads the scorer if necessary and returns it.
+    """Return a function that returns the scorer of an evaluator, loading it if necessary.
 
-    Stored evidence can be shown without loading it.
+    The scorer is not loaded before that, because stored evidence can be shown without it.
     """
     return lambda: evaluators.scorer(name)

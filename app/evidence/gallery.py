@@ -43,7 +43,7 @@ _LEADS = {
 class Gallery:
     """The traces of a dataset, grouped by the effect of later steps on an evaluator's verdicts.
 
-    `offers` and `datasets` are the evaluators and datasets that can be chosen.
+    `datasets` and `offers` are the datasets and evaluators to choose from, and `offer` is the chosen evaluator.
     """
 
     dataset: Dataset
@@ -70,9 +70,9 @@ class Gallery:
 
 
 class NotJudgedError(UserError):
-    """There is no evidence, since nothing was judged in hindsight mode.
+    """There is no evidence, because no trace was judged in hindsight mode.
 
-    `dataset` is "" if that is true of all datasets.
+    `dataset` names the dataset concerned, or is "" if no dataset has hindsight judgments.
     """
 
     def __init__(self, message: str, dataset: str = "") -> None:
@@ -83,9 +83,9 @@ class NotJudgedError(UserError):
 def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
     """Open the gallery of a dataset and an evaluator.
 
-    If `dataset` is "", the shipped gallery is used if it has been judged, or else the first dataset. If `evaluator`
-    is "", the first evaluator that has judged the dataset is used. Raises `NotFoundError` if there is no such
-    dataset or evaluator, and `NotJudgedError` if nothing was judged in hindsight mode.
+    A `dataset` of "" stands for the shipped gallery if it has been judged, or else for the first dataset. An
+    `evaluator` of "" stands for the first evaluator that has judged the dataset. Raises `NotFoundError` if there is
+    no such dataset or evaluator, and `NotJudgedError` if no trace was judged in hindsight mode.
     """
     by_dataset = hindsight_evaluators(store)
     datasets = list_datasets(store)
@@ -104,12 +104,12 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
 
 
 def flip_of(kind: str) -> Flip | None:
-    """Return the flip for a kind, or None for `STAYED`."""
+    """Convert one of `KINDS` to a `Flip`. `STAYED` becomes None."""
     return None if kind == STAYED else Flip(kind)
 
 
 def page_of(number: int | None) -> int:
-    """Return the page that shows the trace with this number, counted from 1, or the first page for None."""
+    """Return the gallery page that shows trace number `number`, counted from 1. None stands for the first trace."""
     return 1 if number is None else (number - 1) // _PER_PAGE + 1
 
 
@@ -121,9 +121,11 @@ def gallery_html(
     baseline_check: Markup,
     lists: Sequence[dict[str, object]],
 ) -> Markup:
-    """Render a page of the traces of one kind, with links to the other kinds and to the `lists` of steps.
+    """Render a page of the traces of one kind, with links to the other kinds.
 
-    `problems` are messages shown above it, and `baseline_check` is the line about the evaluator.
+    The kind defaults to the first kind that has traces. `user` is the viewer, None if nobody is logged in.
+    `problems` are messages shown above the page, and `baseline_check` is the line about evaluators that do not beat
+    the baselines.
     """
     ids, shown = gallery.flips.of(flip_of(here.kind)), gallery.shown(here)
     first = (here.page - 1) * _PER_PAGE
@@ -156,7 +158,7 @@ def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[
 
 
 def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:
-    """Read the hindsight judgments of these traces, in order. Traces deleted in the meantime are left out."""
+    """Read the hindsight judgments of these traces, in order. Traces that no longer exist are left out."""
     there = [trace for batch in trace_batches(store, ids) for trace in batch]
     return [
         judgment
@@ -175,7 +177,7 @@ def _kind(gallery: Gallery, here: EvidenceAddress, kind: str) -> dict[str, objec
 
 
 def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> dict[str, object]:
-    """Return what the template shows of a trace, including its largest revision of the chosen kind."""
+    """Return the template's variables for a trace, shown by its largest revision of the chosen kind."""
     trace, hindsight = judgment.trace, judgment.hindsight
     assert hindsight is not None
     assert isinstance(trace, StoredTrace)
@@ -202,7 +204,8 @@ def _sentence(trace: StoredTrace, hindsight: Hindsight, revision: Revision) -> s
 
 
 def _curve(hindsight: Hindsight, revision: Revision, threshold: float) -> dict[str, object]:
-    """Return the points of a sub-step's reveal curve and the height of the threshold, in pixels."""
+    """Return the template's variables for a sub-step's reveal curve: its points and the threshold's height, in
+    pixels."""
     values = hindsight.reveal(revision.substep).validity
     width, height = 96, 30
     across, up = (width - 6) / max(1, len(values) - 1), height - 6

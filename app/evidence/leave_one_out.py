@@ -21,10 +21,7 @@ _MOST_TOKENS = 1_500_000
 
 
 class LeftOuts:
-    """Leave-one-out scores by the evaluators loaded here, computed for one trace at a time.
-
-    It is thread-safe.
-    """
+    """Leave-one-out scores by the evaluators loaded here, computed for one trace at a time. It is thread-safe."""
 
     def __init__(self) -> None:
         self._cache = KeyedCache(_KEPT)
@@ -32,7 +29,7 @@ class LeftOuts:
         self._places = threading.BoundedSemaphore(_WAITING)
 
     def of(self, evidence: Evidence, gap: Gap) -> LeaveOneOut:
-        """Return the leave-one-out scores of a trace, from the store if it has them, or else computed now.
+        """Return the leave-one-out scores of a trace. They are computed now unless the store has them.
 
         Raises `UserError` if the evaluator cannot score here or the trace is too long, and `BusyError` if too many
         requests are waiting.
@@ -69,5 +66,5 @@ def _leave_out(scorer: Scorer, evidence: Evidence, gap: Gap) -> LeaveOneOut:
 
 
 def _size(left_out: LeaveOneOut) -> int:
-    """Return the size of the matrix in bytes."""
+    """Return the size in bytes of the leave-one-out matrix."""
     return left_out.probs.nbytes

@@ -1,6 +1,6 @@
 """The Evidence page: how later steps changed the verdicts on earlier ones, in one trace or in a gallery.
 
-The address determines everything on the page. The page's script changes the address and requests the content again.
+The URL determines everything on the page. The page's script changes the URL and requests the content again.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ _FILE_PATIENCE = 60.0
 def router(
     store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
-    """Build the routes of the page and its files."""
+    """Build the routes of the page and its downloads."""
 
     def content(query: Query, request: Request) -> PageContent:
         may_judge = not read_only and has_right(request, Right.WRITE)
@@ -68,9 +68,9 @@ def evidence_page(
 ) -> PageContent:
     """Render the page for a query.
 
-    Mistakes in the query become notices above whatever can still be shown. `user` is the person who sees the page.
-    If there is nothing to show and the user `may_judge`, the page offers to start a job. With `checks`, the page
-    says whether the evaluator fails to clear the trivial baselines on the trace's dataset.
+    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, None if nobody is
+    logged in. If there is nothing to show and `may_judge` is True, the page offers to start a job. With `checks`,
+    the page warns if the evaluator does not beat the trivial baselines on the trace's dataset.
     """
     address, problems = EvidenceAddress.read(query)
     try:
@@ -93,7 +93,7 @@ def evidence_page(
 
 
 def _baseline_check(checks: BaselineChecks | None, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:
-    """Render the line about the evaluator, based on its offline figures."""
+    """Render a warning if the evaluator does not beat the trivial baselines offline."""
     if checks is None or evaluator is None:
         return Markup()
     return checks.line(dataset, [evaluator])
@@ -136,7 +136,7 @@ def _opened(
     checks: BaselineChecks | None,
     problems: Sequence[str],
 ) -> Markup:
-    """Render one trace with its evidence."""
+    """Render the page of one trace with the evidence on it."""
     evidence = open_evidence(store, evaluators, address, _PATIENCE)
     note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
@@ -171,7 +171,7 @@ def _opened(
 
 
 def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
-    """Return the trace's place in the gallery from which it was opened."""
+    """Return the trace's position in the gallery from which it was opened."""
     if address.kind not in KINDS or not isinstance(evidence.trace, StoredTrace):
         return _NOWHERE
     try:
@@ -186,7 +186,8 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
 
 
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:
-    """Return the links of the pager as a class, a label and a URL. The URL is "" if there is no such page."""
+    """Return the links of the pager as triples of a CSS class, a label and a URL. The URL is "" if there is no such
+    page."""
     near = place.near
     here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind, gap=address.gap)
     dataset = evidence.trace.dataset if isinstance(evidence.trace, StoredTrace) else ""
@@ -200,7 +201,8 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
 def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     """Build the routes for leave-one-out scores and for the evidence file.
 
-    They take the same query as the page of one trace. The application turns their `UserError`s into responses.
+    They take the same query as the page of one trace. The application turns the `UserError`s they raise into
+    responses.
     """
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()

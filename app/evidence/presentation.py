@@ -1,4 +1,4 @@
-"""The evidence of one trace as a presentation that reveals it piece by piece."""
+"""The evidence on one trace as a presentation that is revealed piece by piece."""
 
 import json
 from collections.abc import Sequence
@@ -14,11 +14,10 @@ _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 
 
 def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, problems: Sequence[str]) -> Markup:
-    """Render the presentation of a trace, at the place that the address names.
+    """Render the presentation of a trace, starting at the place that the address names.
 
-    Anything not yet revealed is in template elements, which browsers neither display, read out nor search. The
-    page's script reveals it from there. The script requests leave-one-out scores from the URL `ask`, unless that is
-    "".
+    What is not yet revealed is in `template` elements, which browsers neither display nor search, nor read out,
+    until the page's script reveals it. The script requests leave-one-out scores from the URL `ask` unless it is "".
     """
     conclusions = _conclusions(evidence)
     places = (PROBLEM, *evidence.names, *conclusions)
@@ -46,7 +45,8 @@ def _unknown(name: str, places: Sequence[str]) -> list[str]:
 
 
 def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
-    """Return the parts that follow the last step, by name, in the order of the presentation."""
+    """Return the parts of the presentation that follow the last step, by name and in order. Empty parts are left
+    out."""
     focus = evidence.focus
     sentence = evidence.constant_sentence or evidence.change_sentence(focus)
     conclusions = {
@@ -58,7 +58,8 @@ def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
 
 
 def _gold(evidence: Evidence) -> str:
-    """Describe the first step that the gold calls wrong, and compare it with the revision shown as evidence."""
+    """Say which step is the first error by the gold labels, and compare them with the revision shown as
+    evidence."""
     trace, error = evidence.trace, evidence.trace.first_error
     revision = "" if evidence.is_causal else evidence.gold_sentence(evidence.focus)
     if not trace.has_gold or (revision and error == int(trace.owners[evidence.focus])):

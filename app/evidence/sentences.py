@@ -1,4 +1,4 @@
-"""Sentences about the effect of later steps on earlier verdicts. They contain no text from a trace."""
+"""Sentences about the effect of later steps on earlier verdicts. They never quote a trace."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _NOTABLE = 0.1
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
     """Describe the largest jump of a sub-step's validity.
 
-    The `final` validity is mentioned if it is clearly different from that after the jump.
+    `final` is the validity at the end, which is mentioned if it clearly differs from the validity after the jump.
     """
     moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
     if abs(jump.change) < _NOTABLE:
@@ -27,7 +27,10 @@ def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) 
 
 
 def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump: Jump | None) -> str:
-    """Describe the effect of later sub-steps on a sub-step. `jump` is its largest jump, if there is any."""
+    """Describe the effect of later sub-steps on the sub-step with index `step`.
+
+    `jump` is the largest jump of its validity, or None if there is no jump.
+    """
     final = float(hindsight.offline.validity[step])
     if len(names) == 1:
         return f"Step {names[step]} is the only one: its validity is {final:.2f}."
@@ -39,7 +42,7 @@ def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump:
 
 
 def gold_sentence(revision: Revision, gold: bool | None) -> str:
-    """Compare a step's gold label, True for valid, with its verdict after later steps."""
+    """Compare a step's gold label with its verdict after later steps. `gold` is True if the label is valid."""
     name = revision.step + 1
     if gold is None:
         return f"Step {name} has no gold label."
@@ -54,7 +57,7 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
 def left_out_sentence(
     names: Sequence[str], hindsight: Hindsight, step: int, removals: Sequence[Removal], turned: bool
 ) -> str:
-    """Name the later sub-step on which a verdict rests.
+    """Name the later sub-steps on which the verdict on the sub-step with index `step` rests.
 
     `removals` are in the order of `core.evidence.removals`. `turned` is True if the online and offline verdicts
     differ. Returns "" if there are no removals, as for the last sub-step.
@@ -82,7 +85,10 @@ def left_out_sentence(
 
 
 def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> str:
-    """Describe which sub-steps rest on a sub-step, and which ones it rests on. Returns "" if neither is known."""
+    """Describe which sub-steps rest on the sub-step with index `step`, and on which sub-steps it rests.
+
+    Returns "" if neither is known.
+    """
     parts = []
     carried = dependence.carries(step)
     fallen = [other for other in carried if dependence.turns[step, other]]
@@ -102,10 +108,8 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
 
 
 def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
-    """Name the sub-steps on which no other one rests. Returns "" if there are none.
-
-    The last sub-step does not count, since nothing follows it.
-    """
+    """Name the sub-steps on which no other sub-step rests, apart from the last one. Returns "" if there are
+    none."""
     unused = [step for step in dependence.unused() if step < len(names) - 1]
     if not unused:
         return ""
@@ -115,7 +119,7 @@ def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
 
 
 def _steps(names: Sequence[str], places: Sequence[int]) -> str:
-    """Return a list such as `steps 3, 5 and 8`. A long list names the first ones and counts the others."""
+    """List the names of sub-steps, such as `steps 3, 5 and 8`. The end of a long list is replaced by a count."""
     shown = [names[place] for place in places[:_MOST_NAMED]]
     if len(places) == 1:
         return f"step {shown[0]}"

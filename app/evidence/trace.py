@@ -1,4 +1,4 @@
-"""The evidence of one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences that explain
+"""The evidence on one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences that explain
 them."""
 
 import json
@@ -31,10 +31,10 @@ _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 def evidence_html(
     evidence: Evidence, address: EvidenceAddress, ask: str = "", left_out: LeaveOneOut | None = None
 ) -> Markup:
-    """Render all evidence of one trace, as its address asks.
+    """Render all evidence on one trace, with the selection that the address makes.
 
     Leave-one-out scores are included if `left_out` is given. Otherwise, the page's script requests them from the
-    URL `ask`, unless that is "".
+    URL `ask` unless it is "".
     """
     problem, step, after = _opened(evidence, address)
     value = address.value if address.value in evidence.values else evidence.values[0]
@@ -74,10 +74,10 @@ def evidence_html(
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
-    """Return the leave-one-out scores for the page's script.
+    """Return the leave-one-out scores as JSON for the page's script.
 
-    Row `i` holds the scores without sub-step `i`. Each sub-step has two sentences: one on the later sub-steps that
-    its verdict rests on, and one on what rests on it.
+    Row `i` holds the scores without sub-step `i`. Each sub-step has two sentences: one names the later sub-steps
+    that its verdict rests on, the other the sub-steps that rest on it.
     """
     return {
         # Three digits are more than is shown, and a long trace has many numbers.
@@ -91,7 +91,7 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
 def _offer(evidence: Evidence) -> str:
     """Return the label of the button that leaves out each step.
 
-    Returns "" if that is cheap enough for the page to do it unasked.
+    Returns "" if the page does so without being asked, because it is cheap.
     """
     if not evidence.calls and len(evidence) < _MANY:
         return ""
@@ -100,13 +100,14 @@ def _offer(evidence: Evidence) -> str:
 
 
 def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:
-    """Render a trace that is still being judged, with its problem, its steps, and the reason for the wait."""
+    """Render a trace that is still being judged: its problem, its steps, and the reason for the wait."""
     values = {"trace": trace, "title": title, "message": message, "problems": problems}
     return render("evidence/waiting.html", steps=judged_steps(trace), **values)
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
-    """Return an error message about the address, or "", with the selected sub-step and the last one revealed."""
+    """Return the error in the address or "", the index of the selected sub-step, and that of the last one
+    revealed."""
     last = len(evidence) - 1
     try:
         return "", evidence.place(address.step, evidence.focus), evidence.place(address.after, last)
@@ -115,7 +116,7 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
 
 
 def _solution(evidence: Evidence, scores: StepScores) -> dict[str, str]:
-    """Return the verdict on the solution, and how the first step called wrong compares with the gold."""
+    """Return the template's variables for the verdict on the solution, and how it compares with the gold labels."""
     first_wrong = first_below(scores, evidence.thresholds.validity, evidence.trace)
     return {
         "verdict": solution_html(scores, evidence.thresholds, evidence.outputs),

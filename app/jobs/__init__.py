@@ -1,4 +1,4 @@
 """The Jobs page, and the worker process that carries out queued jobs.
 
-Begin with `jobs_html` for the page and `Worker` for the process.
+Start with `jobs_html` for the page and `Worker` for the process.
 """

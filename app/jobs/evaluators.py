@@ -1,4 +1,4 @@
-"""Evaluators for jobs, which are fetched, loaded one at a time, and given room in memory."""
+"""Fetching and loading evaluators for jobs, one at a time and within the free memory."""
 
 import time
 from collections.abc import Callable
@@ -23,9 +23,9 @@ _ROOM = 10.0
 
 
 class JobEvaluators:
-    """Loads evaluators for jobs, and keeps the last one in memory.
+    """Fetches and loads evaluators for jobs, and keeps the last one in memory.
 
-    `place` and `ask_room` have the same meaning as for `Worker`.
+    `place` and `ask_room` mean the same as for `Worker`.
     """
 
     def __init__(
@@ -35,12 +35,15 @@ class JobEvaluators:
         self._loaded: tuple[str, Scorer] | None = None
 
     def rest(self) -> None:
-        """Release the evaluator if it is a large one, since the server may need the memory."""
+        """Release the evaluator in memory unless it is a shipped one, because the server may need the memory."""
         if self._loaded is not None and not is_shipped(self._loaded[0]):
             self._loaded = None
 
     def fetch(self, wanted: Fetch, watch: Callable[[int, int], None]) -> str:
-        """Fetch an evaluator, load it once so that a failure to load shows now, and describe it in words."""
+        """Fetch an evaluator, load it once as a check, and return a description of it in words.
+
+        `watch` is called with the number of bytes fetched and the total.
+        """
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
             fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), watch)
@@ -49,7 +52,7 @@ class JobEvaluators:
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def scorer(self, job: Job) -> Scorer:
-        """Return a scorer for the job's evaluator, reusing the last one if it fits.
+        """Return a scorer for the job's evaluator. The last scorer is reused if it belongs to the same evaluator.
 
         Raises `UserError` if the evaluator cannot be loaded.
         """
@@ -63,9 +66,9 @@ class JobEvaluators:
         return self._loaded[1]
 
     def _load(self, job: Job) -> Evaluator:
-        """Load the evaluator where `app.scoring.evaluators.Evaluators` would.
+        """Load the evaluator of a job on the device and in the type that the server uses for it.
 
-        A shipped evaluator is loaded at `place` only if the server was started with it there.
+        A shipped evaluator is loaded at `place` only if the server was started with the evaluator there.
         """
         place = self._place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
@@ -86,7 +89,7 @@ class JobEvaluators:
         return evaluator
 
     def _find_room(self, fetched: Fetched) -> Placement:
-        """Return the evaluator's placement, after having memory freed for it if needed.
+        """Return the placement of an evaluator, after asking for memory to be freed if too little is free.
 
         Raises `UserError` if there is still too little memory.
         """

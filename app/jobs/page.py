@@ -1,4 +1,4 @@
-"""The Jobs page: datasets that evaluators are judging in the background, and their progress.
+"""The Jobs page: evaluators judging datasets in the background, and other jobs, with their progress.
 
 The page's script refreshes the list every few seconds.
 """
@@ -29,7 +29,7 @@ _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done"
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page and its list."""
+    """Build the routes of the page and of the list, which refreshes separately."""
 
     def shown(request: Request) -> Markup:
         offers_nothing = read_only or not has_right(request, Right.WRITE)
@@ -48,7 +48,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 def jobs_html(
     store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, read_only: bool = False
 ) -> Markup:
-    """Render the newest jobs and, unless `read_only`, the form that starts one.
+    """Render the newest jobs and, unless `read_only`, the form that starts a job.
 
     `dataset` and `evaluator` are preselected in the form.
     """
@@ -68,7 +68,7 @@ def judge_form(
 ) -> Markup:
     """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected.
 
-    With `leads`, starting a job opens it on the Jobs page. If the store is empty, only a hint is rendered.
+    With `leads`, the Jobs page opens once the job has started. If the store is empty, only a hint is rendered.
     """
     return render(
         "jobs/start.html",
@@ -82,7 +82,8 @@ def judge_form(
 
 
 def _progress(job: Job) -> str:
-    """Describe progress, such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too long`."""
+    """Describe a job's progress, such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too
+    long`."""
     if job.task == Task.IMPORT:
         return _import_progress(job)
     if job.task == Task.FETCH:
@@ -98,10 +99,8 @@ def _progress(job: Job) -> str:
 
 
 def fetch_progress(job: Job) -> str:
-    """Describe progress, such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`.
-
-    At the end it is `3.1 GB`.
-    """
+    """Describe a fetch's progress, such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`, or `3.1 GB` when
+    it is done."""
     if job.state == State.DONE:
         return format_bytes(job.total)
     parts = [f"{format_bytes(job.done)} of {format_bytes(job.total)}"]
@@ -115,9 +114,9 @@ def fetch_progress(job: Job) -> str:
 
 
 def _import_progress(job: Job) -> str:
-    """Describe progress, such as `1.2 MB of 3.4 MB · 2 bad rows left out`.
+    """Describe an import's progress, such as `1.2 MB of 3.4 MB · 2 bad rows left out`.
 
-    At the end it is `3.4 MB · 2 bad rows left out`.
+    Once it is done, the text is `3.4 MB · 2 bad rows left out`.
     """
     parts = []
     if job.total:
@@ -132,7 +131,7 @@ def _import_progress(job: Job) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration, rounded up, such as `40 s`, `4 min` or `2 h 5 min`."""
+    """Format a number of seconds, rounded up, such as `40 s`, `4 min` or `2 h 5 min`."""
     if seconds < 60:
         return f"{ceil(seconds)} s"
     minutes = ceil(seconds / 60)

@@ -18,10 +18,11 @@ _LONGEST_PAUSE = 60.0
 
 
 class Supervisor:
-    """Starts a worker for a store, and restarts it if it ends. The worker always ends with this process.
+    """Starts a worker for a store, and restarts it if it ends. The worker never outlives this process.
 
-    `address` names the store; it is passed in the environment, since it may contain a password. `arguments` go on
-    the worker's command line. `give_room` is called with the number of bytes of memory that the worker asks for.
+    `address` is the store's URL; it is passed in the environment because it may contain a password. `arguments` are
+    added to the worker's command line. `give_room` is called with the number of bytes of memory that the worker
+    asks for.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Supervisor:
 
     @property
     def pid(self) -> int | None:
-        """The worker's process id, None while no worker is running."""
+        """The worker's process id, or None while no worker is running."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
@@ -54,7 +55,7 @@ class Supervisor:
         return self
 
     def stop(self) -> None:
-        """Ask the worker to end and start no new one. Does not wait for it."""
+        """Ask the worker to end, and start no new one. Returns without waiting for the worker."""
         with self._lock:
             if not self._over.is_set():
                 self._over.set()
@@ -87,7 +88,7 @@ class Supervisor:
             pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
 
     def _listen(self, process: "subprocess.Popen[bytes]") -> None:
-        """Handle the worker's requests until it ends."""
+        """Handle the worker's requests for memory until it ends."""
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
@@ -112,7 +113,7 @@ class Supervisor:
 
 
 def _close(process: "subprocess.Popen[bytes]") -> None:
-    """Close the worker's standard input, which makes it end."""
+    """Close the worker's standard input, which tells it to end."""
     assert process.stdin is not None
     process.stdin.close()
 

@@ -2,8 +2,8 @@
 
     python -m stepsight.app.jobs.worker --device cuda --dtype bfloat16
 
-It ends when its standard input is closed, which happens when the server that started it ends in any way. Any input
-before that makes it look for a job at once.
+It ends when its standard input is closed, which happens however the server that started it ends. Any input before
+that makes it look for a job at once.
 """
 
 import argparse
@@ -65,10 +65,9 @@ class _LostError(Exception):
 class Worker:
     """Carries out jobs of the given `tasks`, one at a time.
 
-    On a stop signal from `signals`, it stops at the next trace or part of a file, and the job is queued again.
-    `place` applies to evaluators that are not shipped; None means the processor. `ask_room` is called with the
-    number of bytes that an evaluator lacks, so that others can free memory. Shortly afterwards, the memory is
-    checked again.
+    When `signals` tell it to stop, it stops at the next trace or part of a file, and the job returns to the queue.
+    `place` applies to evaluators that are not shipped; None means the processor. If memory is short, `ask_room` is
+    called with the number of bytes that an evaluator needs, so that other processes can free memory.
     """
 
     def __init__(
@@ -90,13 +89,13 @@ class Worker:
         self._clock = _Clock()
 
     def run(self) -> None:
-        """Work until asked to stop. A job that this process queues is started at once."""
+        """Carry out jobs until told to stop. A job queued by this process starts at once."""
         with jobs.on_queued(self.store, self.signals.look):
             while not self.signals.is_stopping:
                 self._run_one()
 
     def _run_one(self) -> None:
-        """Carry out one job, or wait until there may be one."""
+        """Carry out one job or, if there is none, wait until there may be one."""
         looks = self.signals.looks
         try:
             if self.work_one():
@@ -110,7 +109,8 @@ class Worker:
             self.signals.wait(_PATIENCE)
 
     def _rest(self) -> None:
-        """Release a large evaluator while there are no jobs, since the server may need the memory."""
+        """Release a large evaluator if there have been no jobs for a while, because the server may need the
+        memory."""
         is_idle = time.monotonic() - self._worked > _IDLE
         if is_idle and self._evaluators is not None:
             self._evaluators.rest()
@@ -126,7 +126,7 @@ class Worker:
         return self._evaluators
 
     def work_one(self) -> bool:
-        """Take a job and carry it out. Returns False if there was none.
+        """Take a job from the queue and carry it out. Returns False if there is no job.
 
         Raises `UnavailableError` if the database fails.
         """
@@ -161,7 +161,7 @@ class Worker:
         return imported.summary
 
     def _judge(self, job: Job, hold: "JobLease") -> str:
-        """Judge the missing traces and describe the outcome in words."""
+        """Judge the traces that the evaluator has not judged, and describe the outcome in words."""
         assert job.dataset_id is not None
         scorer = self.evaluators.scorer(job)
         said = self._accept(job, scorer.evaluator)
@@ -183,9 +183,9 @@ class Worker:
         return said
 
     def _accept(self, job: Job, evaluator: "Evaluator") -> str:
-        """Accept the evaluator that the job's name refers to now, even if it has changed since the job was started.
+        """Check that the job may go on with `evaluator`, although it may have changed since the job was started.
 
-        Returns a remark in words, or "". Raises `UserError` if the weights have another type, which makes it a
+        Returns a remark on the change, or "". Raises `UserError` if the weights have another type, which makes it a
         different evaluator, or if another job does the same work. Raises `_LostError` if the job no longer belongs
         to this worker.
         """
@@ -203,7 +203,7 @@ class Worker:
     def _asked_dtype(self, job: Job) -> str:
         """Return the type of weights for which a job was started.
 
-        It is that of the stored evaluator if there is one, or else follows from the evaluator's name.
+        It is taken from the stored evaluator if there is one, and otherwise from the evaluator's name.
         """
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
         by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
@@ -213,7 +213,8 @@ class Worker:
 class _Clock:
     """Detects that the machine's clock was set, or that it stood still while the machine slept.
 
-    After that, every heartbeat looks old or in the future until its worker writes the next one.
+    After that, the heartbeats of all jobs look too old, or lie in the future, until their workers write the next
+    ones.
     """
 
     def __init__(self) -> None:
@@ -221,7 +222,7 @@ class _Clock:
         self._until = 0.0
 
     def was_set(self) -> bool:
-        """True if the clock was set within the last lifetime of a heartbeat."""
+        """True if the clock was set so recently that workers may not have written a new heartbeat since."""
         offset, lease = time.time() - time.monotonic(), jobs.LEASE.total_seconds()
         if abs(offset - self._offset) > lease / 2:
             self._offset, self._until = offset, time.monotonic() + lease
@@ -229,7 +230,7 @@ class _Clock:
 
 
 class JobLease:
-    """A hold on a job, kept by a heartbeat that a thread writes.
+    """A worker's claim on a job, renewed by a thread that writes heartbeats.
 
     `lost` is set once the job no longer belongs to the worker.
     """
@@ -252,15 +253,15 @@ class JobLease:
         self._thread.join()
 
     def begin(self, total: int, done: int) -> None:
-        """Record the amount of work. Raises `_LostError` if the job is lost."""
+        """Record how much work the job has and how much is done. Raises `_LostError` if the job is lost."""
         self._done = done
         if not jobs.begin_job(self._store, self._job.id, self._worker, total=total, done=done):
             raise _LostError
 
     def check(self) -> None:
-        """Raise `_StoppedError` or `_LostError` if the work must end.
+        """Raise `_StoppedError` if the worker has to stop, or `_LostError` if the job is lost.
 
-        It is also called while a trace is being scored, since a server may take long to respond.
+        Scorers also call this in the middle of a trace, because a server may take long to respond.
         """
         if self._signals.is_stopping:
             raise _StoppedError
@@ -268,9 +269,9 @@ class JobLease:
             raise _LostError
 
     def watch(self, judgments: Iterator[Work]) -> Iterator[Work]:
-        """Yield and count the judgments, or whatever is made of each trace, as they arrive.
+        """Yield judgments, or other results of which there is one per trace, and count them as progress.
 
-        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is asked to stop.
+        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is told to stop.
         """
         for judgment in judgments:
             if self._signals.is_stopping:
@@ -282,7 +283,7 @@ class JobLease:
     def watch_bytes(self, done: int, total: int) -> None:
         """Record how many bytes of an import or a fetch are done.
 
-        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is asked to stop.
+        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is told to stop.
         """
         self.check()
         if total != self._total:
@@ -296,7 +297,7 @@ class JobLease:
         jobs.name_dataset(self._store, self._job.id, self._worker, dataset_id)
 
     def leave_out(self, trace: Trace, error: UserError) -> None:
-        """Count a trace that is skipped because it is too long."""
+        """Count a trace that is left out, and record the reason for the first one."""
         self._left_out += 1
         self._reason = self._reason or error.message
 
@@ -309,7 +310,7 @@ class JobLease:
         jobs.release_job(self._store, self._job.id, self._worker)
 
     def _wait(self) -> None:
-        """Wait until the heartbeat is fresh. While it is not, another worker may have taken the job."""
+        """Wait until the last heartbeat is recent. Until then, another worker may have taken the job."""
         while time.monotonic() - self._last > jobs.LEASE.total_seconds() / 2 and not self.lost.wait(0.05):
             if self._signals.is_stopping:
                 raise _StoppedError
@@ -333,7 +334,7 @@ class JobLease:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Work on the store at `STEPSIGHT_DB` until standard input is closed."""
+    """Carry out the jobs of the store at `STEPSIGHT_DB` until standard input is closed."""
     parser = argparse.ArgumentParser(prog="python -m stepsight.app.jobs.worker")
     add_placement(parser)
     parser.add_argument("--log-format", choices=FORMATS, default=FORMATS[0])
@@ -366,8 +367,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _lower_process() -> None:
     """Lower the priority of this process permanently.
 
-    Linux may group processes by session and divide the processor among the sessions first, by a value of each
-    session. Niceness alone then has no effect on a process in its own session.
+    Linux may group processes by session and divide the processor among the sessions first, by a priority of each
+    session. The niceness of a process that is alone in its session then has no effect, so the session's priority is
+    lowered too.
     """
     if hasattr(os, "nice"):
         os.nice(_LESS)
@@ -377,19 +379,20 @@ def _lower_process() -> None:
 
 
 def _ask_server(needed: int) -> None:
-    """Tell the server that started this process how many bytes of memory are needed, on one line of output."""
+    """Ask the server that started this process to free `needed` bytes of memory, by printing the number on a
+    line."""
     with suppress(OSError):
         print(needed, flush=True)
 
 
 def _follow_signal(signals: WorkerSignals) -> None:
-    """Stop on SIGTERM, which a service manager also sends to this process when it ends the server."""
+    """Stop the workers on SIGTERM, which a service manager sends to this process as well as to the server."""
     signal.sigwait({signal.SIGTERM})
     signals.stop()
 
 
 def _follow_input(signals: WorkerSignals) -> None:
-    """Look for a job on any input, and stop when the input ends."""
+    """Make the workers look for a job on any input, and stop them when the input ends."""
     while os.read(sys.stdin.fileno(), 4096):
         signals.look()
     signals.stop()

@@ -4,7 +4,7 @@ import threading
 
 
 class WorkerSignals:
-    """Signals to the workers of a process. Any thread may send them."""
+    """Signals to all workers of a process. Any thread may send them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -35,8 +35,8 @@ class WorkerSignals:
     def wait(self, seconds: float, looks: int | None = None) -> bool:
         """Wait for at most this many seconds, and return True if the workers have to stop.
 
-        The wait ends early on a stop signal. If `looks` is given, it also ends once the property `looks` has
-        another value.
+        The wait ends early on a stop signal. If `looks` is given, it also ends once the property `looks` differs
+        from it.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or looks not in (None, self._looks), seconds)

@@ -1,4 +1,4 @@
-"""Text as safe HTML, with Markdown, mathematics and marked parts.
+"""Rendering text as safe HTML, with Markdown, formulas and marked parts.
 
-Begin with `text_html`.
+Start with `text_html`.
 """

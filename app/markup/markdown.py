@@ -1,8 +1,8 @@
 """Rendering the Markdown of steps and guidelines: bold, italics, code, headings, bullets, and links as plain text.
 
-Maths is found first, so that no character in a formula counts as Markdown. An emphasis character counts only if it
-has white space or punctuation on its outer side, so that `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain products.
-CommonMark treats the first of these as emphasis, which is why no library for it is used.
+Formulas are found first, so that none of their characters count as Markdown. A star or underscore counts as
+emphasis only if it has white space or punctuation on its outer side, so `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain
+products. CommonMark treats the first of these as emphasis, which is why no library for it is used.
 """
 
 import re
@@ -35,10 +35,7 @@ _PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
 
 def markdown_html(text: str) -> Markup:
-    """Return a text as escaped HTML, as `text_html` does, with its Markdown rendered.
-
-    Markdown becomes `strong`, `i`, `code` and `pre` elements.
-    """
+    """Like `text_html`, but render Markdown as `strong`, `i`, `code` and `pre` elements."""
     if not _SIGNS.search(text) or _OPEN in text or _CLOSE in text:
         return text_html(text)
     kept: list[str] = []

@@ -1,7 +1,5 @@
-"""Marking parts of a text in the HTML that `text_html` and `markdown_html` produce.
-
-Formulas are marked as a whole.
-"""
+"""Marking parts of a text in the HTML that `text_html` and `markdown_html` produce. Formulas are marked as a
+whole."""
 
 import re
 from collections.abc import Sequence
@@ -22,16 +20,17 @@ PLAIN: Mark = (Markup("<mark>"), Markup("</mark>"))
 
 
 def read_pieces(html: Markup) -> tuple[list[str], list[str]]:
-    """Split HTML into pieces, and return them with the text of each.
+    """Split HTML into pieces, and return the pieces and the text of each.
 
-    Every second piece is a formula or a tag. The text of a formula is its source, and the text of a tag is empty.
+    Pieces with an odd index are formulas or tags. The text of a formula is its source, and the text of a tag is
+    empty.
     """
     pieces = _MARKUP.split(html)
     return pieces, [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
 
 
 def mark_spans(html: Markup, spans: Sequence[Span], mark: Mark = PLAIN) -> Markup:
-    """Wrap the given spans of the HTML's text in `mark`."""
+    """Wrap the given spans of the HTML's text in `mark` elements. `mark` holds the opening and the closing tag."""
     pieces, texts = read_pieces(html)
     marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
@@ -51,7 +50,7 @@ def _source(formula: str) -> str:
 
 
 def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
-    """Return the parts of the spans that lie between `start` and `end`, relative to `start`."""
+    """Return the parts of the spans between `start` and `end`, with positions counted from `start`."""
     return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
 
 

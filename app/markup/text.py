@@ -1,4 +1,4 @@
-"""Text as HTML with its maths marked, the symbols for labels and verdicts, and counts in words."""
+"""Text as HTML with its formulas marked, the symbols for labels and verdicts, and counts in words."""
 
 import re
 from collections.abc import Iterator
@@ -48,10 +48,10 @@ _LONGEST = 4000
 def text_html(text: str) -> Markup:
     """Return escaped HTML in which each formula is a `span.math` with its LaTeX source as text.
 
-    `$…$` is maths only if the opening sign is not followed by white space, and the closing sign is neither preceded
-    by white space nor followed by a digit. Prices such as `$1.24` or `$5 and $6` therefore stay prices. The page's
-    script renders the spans, and a span that cannot be rendered keeps its source. A matrix or similar environment
-    may stand without the signs. Asymptote drawings are code and contain no maths.
+    `$…$` is a formula only if the opening sign is not followed by white space, and the closing sign is neither
+    preceded by white space nor followed by a digit. Prices such as `$1.24` or `$5 and $6` therefore stay prices.
+    The page's script renders the spans, and a span that cannot be rendered keeps its source. A LaTeX environment,
+    such as a matrix, needs no dollar signs. Asymptote drawings are code and contain no formulas.
     """
     return Markup("").join(_pieces(text))
 
@@ -85,5 +85,6 @@ def _formula(match: re.Match[str]) -> Markup:
 
 
 def counted(number: int, noun: str, several: str = "") -> str:
-    """Return a count such as `1 trace` or `2,000 traces`."""
+    """Return a count with its noun, such as `1 trace` or `2,000 traces`. `several` is the plural if it is
+    irregular."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"

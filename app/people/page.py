@@ -1,8 +1,7 @@
 """The People page for admins: accounts, their roles, and invitations by link. It works without a script.
 
-The first admin is created on the command line. From then on, this machine's user may no longer do everything
-without a login. That step should therefore be up to somebody who controls the machine, not to anybody who can reach
-one of its ports.
+The first admin has to be created on the command line. Once there is an admin, everybody has to log in, even on this
+machine. That should be decided by somebody who controls the machine, not by anybody who can reach one of its ports.
 """
 
 from collections.abc import Callable
@@ -110,7 +109,7 @@ def router(store: Store) -> APIRouter:
 
 
 def _changed(store: Store, user: User, change: Callable[[], object]) -> Response:
-    """Make a change, then redirect to the page, or return the page with the error."""
+    """Make a change and redirect to the People page. If the change fails, return the page with the error."""
     try:
         _check_users(store)
         change()
@@ -120,7 +119,7 @@ def _changed(store: Store, user: User, change: Callable[[], object]) -> Response
 
 
 def _with_link(store: Store, request: Request, user: User, make: Callable[[], str]) -> Response:
-    """Return the page with a new link, which is shown only this once."""
+    """Make a link and return the page that shows it. A link is never shown again."""
     try:
         _check_users(store)
         link = f"{str(request.base_url).rstrip('/')}{INVITATION}?token={make()}"

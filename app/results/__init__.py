@@ -1,4 +1,4 @@
 """The Results page, which shows how each evaluator performs on each dataset.
 
-Begin with `results_page`. `Measurements` measures each dataset once and keeps the result.
+Start with `results_page`. `Measurements` measures each dataset once and caches the result.
 """

@@ -1,4 +1,4 @@
-"""One dataset's results as HTML: figures, and tables whose cells link to the traces behind them."""
+"""The results on one dataset as HTML: figures, and tables whose cells link to the traces behind them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 
 @dataclass(frozen=True)
 class Links:
-    """Links from the cells of a dataset's tables to its traces in Browse.
+    """The links from cells of a dataset's tables to traces in Browse.
 
-    They are restricted to one `group` unless that is "". `keys` maps the names of evaluators in the tables to their
-    keys in Browse. `mode` is the page's mode.
+    They are restricted to one `group` of traces unless it is "". `keys` maps the names of evaluators in the tables
+    to their keys in Browse. `mode` is the mode that the page shows.
     """
 
     dataset: str
@@ -34,9 +34,10 @@ class Links:
     keys: Mapping[str, str]
 
     def browse(self, evaluator: str, mode: str, **more: str) -> str:
-        """Return the URL that lists the dataset's traces with the evaluator's judgments, or "" if it has no key.
+        """Return the URL of the list of traces with the evaluator's judgments, or "" if the evaluator has no key in
+        Browse.
 
-        Further conditions on the traces can be given as `more`.
+        `more` holds additional filters.
         """
         if evaluator not in self.keys:
             return ""
@@ -44,7 +45,8 @@ class Links:
         return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
 
     def wrap(self, table: Table) -> CellWrap:
-        """Return a function that turns evaluators, error outcomes and confusion-matrix cells into links."""
+        """Return a function that wraps cells of the table in links: evaluators, error outcomes and confusion-
+        matrix cells."""
 
         def wrap(row: int, column: int, html: Markup) -> Markup:
             url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""
@@ -73,7 +75,8 @@ def sections_html(sections: Iterable[Section], links: Links, address: Mapping[st
 
 
 def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict[str, object]:
-    """Return a section for the template. `cells` is the URL that a heat map's cells link to, or ""."""
+    """Return the template's variables for a section. `cells` is the URL that the cells of a heat map link to, or
+    ""."""
     return {
         "title": section.title,
         "cells": next(filter(None, (_confused(content, links) for content in section.contents)), ""),
@@ -82,7 +85,7 @@ def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict
 
 
 def _confused(content: Content, links: Links) -> str:
-    """Return the URL of the evaluator's traces behind a confusion table, or "" for any other content."""
+    """Return the URL of the traces that a confusion table counts, or "" for any other content."""
     if not isinstance(content, Table) or not any(column.key == "gold" for column in content.columns):
         return ""
     return links.browse(str(content.rows[0][0]), links.mode.value)
@@ -95,6 +98,6 @@ def _content(content: Content, links: Links, address: Mapping[str, str]) -> Mark
 
 
 def file_links(table: str, address: Mapping[str, str]) -> Markup:
-    """Render links that download a table in each format."""
+    """Render the download links of a table, one for each format."""
     queries = {title: urlencode({**address, "table": table, "format": suffix}) for suffix, title in FORMATS.items()}
     return macro(_MACROS, "files", [(title, f"/results/table?{query}") for title, query in queries.items()])

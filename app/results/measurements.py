@@ -29,9 +29,9 @@ Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
-    """The measurements of a dataset, or of one group of its traces.
+    """The measurements on a dataset, or on one group of its traces.
 
-    The `evaluators` have the names used in the tables. `subject` and `version` identify the data.
+    `evaluators` have the names that the tables use. `subject` and `version` identify the data that was measured.
     """
 
     subject: Hashable
@@ -41,19 +41,20 @@ class MeasuredDataset:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """The modes in which an evaluator has judged. If no evaluator has, those of the baselines."""
+        """The modes in which evaluators have judged the dataset, or the modes of the baselines if no evaluator has
+        judged it."""
         rows = self.evaluation.rows
         judged = dict.fromkeys(row.mode for row in rows if not row.is_baseline)
         return list(judged or dict.fromkeys(row.mode for row in rows))
 
     @cached_property
     def kinds(self) -> list[Errors]:
-        """The kinds of error in the gold labels."""
+        """The kinds of error that the gold labels distinguish."""
         return list(dict.fromkeys(row.errors for row in self.evaluation.rows))
 
     @cached_property
     def groups(self) -> list[str]:
-        """The groups into which the benchmark divides its traces."""
+        """The names of the groups into which the benchmark divides its traces."""
         return sorted(set(self.evaluation.rows[0].subject.table.groups) - {""})
 
     @property
@@ -63,10 +64,10 @@ class MeasuredDataset:
 
 
 class Measurements:
-    """Measures datasets on request. It is thread-safe.
+    """Measures evaluators on datasets, on request. It is thread-safe.
 
     A result that takes long is `Pending` until it is ready, and concurrent requests share one computation. While
-    judgments are being added, the last measurement remains valid, and a new one is started from time to time.
+    judgments are being added, the last measurement remains in use, and a new one is started from time to time.
     """
 
     def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
@@ -76,7 +77,7 @@ class Measurements:
     def measure(
         self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
     ) -> Snapshot[MeasuredDataset] | Pending:
-        """Measure every evaluator that has judged the dataset, and the baselines.
+        """Measure the baselines and every evaluator that has judged the dataset, on all traces or on one `group`.
 
         Raises `UserError` if the dataset is empty or too large, or has no such group.
         """
@@ -103,9 +104,10 @@ class Measurements:
         return self._cache.has_newest(self._state(dataset)[0])
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
-        """Return the state of a dataset as a key and a version.
+        """Return a key and a version of the data of a dataset.
 
-        Figures must match the key. The version changes when judgments are added.
+        A measurement with another key is useless. Only the version changes when judgments are added, and
+        measurements with an earlier version may still be shown.
         """
         traces, calibration, *judged = read_data_version(self._store, dataset.id)
         return ("measured", dataset.id, group, dataset.left_out, traces, calibration), tuple(judged)
@@ -121,16 +123,16 @@ class Measurements:
     def minus(
         self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
     ) -> Differences | Pending:
-        """Return the differences of all rows from the reference, which is an evaluator or a baseline.
+        """Return the differences of all rows from those of `reference`, the name of an evaluator or a baseline.
 
-        The result is empty if the reference has no figures here.
+        The result is empty if the reference was not measured on the dataset.
         """
         key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
         return self._cache.get(key, make, lambda differences: 10_000, patience)
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
-        """Return the full report on the dataset as one HTML file."""
+        """Return the full report on the dataset as the text of one HTML file."""
         key = ("report", measured.subject, measured.version)
         make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
         return self._cache.get(key, make, len, patience)
@@ -155,7 +157,8 @@ def _size(measured: MeasuredDataset) -> int:
 
 
 def _size_of_figures(figures: Excerpt) -> int:
-    """Estimate the size from the JSON of the figures, which is cached for the pages as a side effect."""
+    """Estimate the size in bytes from the figures, whose JSON is generated and cached for the pages as a side
+    effect."""
     sections = (*figures.sections, *figures.classes.values())
     groups = [content for one in sections for content in one.contents if not isinstance(content, str | Table)]
     return _FIGURE * sum(len(plot.data) for group in groups for plot in group)

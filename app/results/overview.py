@@ -31,10 +31,10 @@ _MACROS = "results/macros.html"
 
 @dataclass(frozen=True, eq=False)
 class OverviewColumn:
-    """A column of the overview: a dataset with one kind of error.
+    """A column of the overview: a dataset and a kind of error.
 
-    `mode` is the mode shown, which is online if offline figures would be meaningless. `minus` holds the differences
-    from the chosen reference.
+    `mode` is the mode shown, which is online for a dataset whose offline figures would be meaningless. `minus`
+    holds the differences from the chosen reference.
     """
 
     measured: MeasuredDataset
@@ -52,7 +52,7 @@ class OverviewColumn:
 
     @property
     def scope(self) -> str:
-        """The kind of error, the number of traces and, if it is not the page's, the mode."""
+        """The kind of error, the number of traces and, if it differs from the page's, the mode."""
         online = ", online" if self.measured.evaluation.warning else ""
         return f"{self.errors} errors, {self.measured.evaluation.size}{online}"
 
@@ -64,24 +64,25 @@ class OverviewColumn:
 
     @property
     def rows(self) -> Mapping[str, Row]:
-        """The measured rows by evaluator."""
+        """The measured rows of this column, by evaluator."""
         rows = self.measured.evaluation.rows
         return {row.evaluator: row for row in rows if (row.mode, row.errors) == (self.mode, self.errors)}
 
     @property
     def published(self) -> Mapping[str, Published]:
-        """The published figures that were not also measured here, by evaluator."""
+        """The published figures of this column, by evaluator. Evaluators that were also measured here are
+        left out."""
         rows = self.measured.evaluation.published
         return {row.evaluator: row for row in rows if (row.mode, row.benchmark.errors) == (self.mode, self.errors)}
 
     def difference(self, evaluator: str, figure: Figure) -> Value:
-        """Return the evaluator's figure minus the reference's."""
+        """Return the evaluator's figure minus that of the reference."""
         return self.minus.get((evaluator, self.mode, self.errors), {}).get(figure, _NONE)
 
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """A row of the overview: an evaluator that was measured here, or has only published figures."""
+    """A row of the overview. `published` is True for an evaluator that has only published figures."""
 
     evaluator: str
     published: bool = False
@@ -91,9 +92,9 @@ class OverviewRow:
 class Overview:
     """The content of the overview.
 
-    `columns` can be shown now, with `warnings` for the reader. `reasons` say why other datasets have no column.
-    `waiting` lists datasets still to be measured. `outdated` maps the names of datasets to be measured again to
-    their last measurements.
+    `columns` are ready to be shown, together with `warnings`. `reasons` say why other datasets have no column.
+    `waiting` lists the datasets that are not measured yet. `outdated` maps names of datasets that have to be
+    measured again to their last measurements.
     """
 
     columns: list[OverviewColumn] = field(default_factory=list)
@@ -104,9 +105,10 @@ class Overview:
 
 
 def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
-    """Collect the measurements of the datasets, with the differences from the reference if there is one.
+    """Collect the measurements of the datasets and, if `reference` is not "", the differences from it.
 
-    Only one dataset at a time starts being measured, so that a request for a single dataset need not wait for all.
+    At most one measurement is started at a time, so that a request for a single dataset need not wait for all of
+    them.
     """
     overview = Overview()
     for dataset in datasets:
@@ -155,7 +157,8 @@ def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
 def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str = "") -> Table:
     """Tabulate the figure for every evaluator on every dataset.
 
-    If there is a reference, each figure comes with its difference from it. Published figures have their own rows.
+    If `reference` is not "", each figure has its difference from the reference beside it. Published figures have
+    rows of their own.
     """
     rows = overview_rows(columns)
     heads = [EVALUATOR, Column("source", "Source", CellKind.TEXT)]
@@ -195,7 +198,7 @@ def _value(row: OverviewRow, column: OverviewColumn, figure: Figure) -> Value:
 
 
 def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
-    """Return notes that qualify a column's figures, each of which names the evaluator and the dataset."""
+    """Return the notes that qualify a column's figures. Each names an evaluator and the dataset."""
     parts = [
         note.rpartition(": ")
         for note in notes(list(column.rows.values()), [figure], column.measured.evaluation.traces)
@@ -208,7 +211,8 @@ def overview_html(
 ) -> Markup:
     """Render the overview table.
 
-    Each figure links to its dataset, with its difference from the reference and any remarks below it.
+    Columns link to the pages of their datasets. Below each figure are its difference from the reference and any
+    remarks.
     """
     rows = overview_rows(columns)
 
@@ -226,7 +230,7 @@ def overview_html(
 def _remarks(
     overview_row: OverviewRow, column: OverviewColumn, figure: Figure, reference: str
 ) -> list[tuple[str, str]]:
-    """Return the remarks shown below a figure, each with its CSS class."""
+    """Return the remarks below a figure as pairs of a CSS class and a text."""
     row = column.rows.get(overview_row.evaluator)
     if overview_row.published or row is None:
         return []

@@ -1,6 +1,6 @@
-"""The Results page: an overview of evaluators by dataset, and all figures for a single dataset.
+"""The Results page: an overview of evaluators by dataset, and all figures on a single dataset.
 
-The address determines the content. The page's script refreshes the parts that are still being measured.
+The URL determines the content. The page's script refreshes the parts that are still being measured.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ Computed = TypeVar("Computed")
 
 
 class ResultsAddress(PageQuery):
-    """The query string of the Results page, in which "" stands for the default.
+    """The query string of the Results page. A field of "" stands for its default.
 
     If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` and `against`, the
     reference for the differences, apply to the overview.
@@ -71,16 +71,17 @@ class ResultsAddress(PageQuery):
         return next((one for one in FIGURES if one == self.figure), FIGURES[0])
 
     def chosen_mode(self, modes: Sequence[Mode]) -> Mode:
-        """Return the requested mode if it is available, or else the first available one."""
+        """Return the requested mode if it is among `modes`, or else the first of them."""
         return next((mode for mode in modes if mode == self.mode), modes[0])
 
     def chosen_errors(self, measured: MeasuredDataset) -> Errors:
-        """Return the requested kind of error if the gold has it, or else the first kind that it has."""
+        """Return the requested kind of error if the gold labels distinguish it, or else the first kind that they
+        do."""
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page and its files."""
+    """Build the routes of the page and its downloads."""
     measurements = Measurements(store)
 
     def content(query: Query, request: Request) -> PageContent:
@@ -95,10 +96,10 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 def results_page(
     store: Store, evaluators: Evaluators, measurements: Measurements, query: Query, *, may_judge: bool = False
 ) -> PageContent:
-    """Render the page for a query string.
+    """Render the page for a query.
 
-    Mistakes in the query become notices above whatever can still be shown. If nothing was judged and the person
-    `may_judge`, the page offers to start a job.
+    Mistakes in the query are reported above whatever can still be shown. If there are no judgments and `may_judge`
+    is True, the page offers to start a job.
     """
     address, problems = ResultsAddress.read(query)
 
@@ -191,7 +192,10 @@ def _dataset(
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
-    """Return the evaluators that do not clear the trivial baselines, by dataset, in its first kind of error."""
+    """Return pairs of a dataset's name and the evaluators that do not beat the trivial baselines on it.
+
+    Only the first kind of error of each dataset counts, and datasets without such evaluators are left out.
+    """
     first = {column.name: column for column in reversed(columns)}
     found = [
         (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())
@@ -200,7 +204,7 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
 
 
 def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Shortfall]:
-    """Return the evaluators that do not clear the trivial baselines in the figures shown."""
+    """Return the evaluators that do not beat the trivial baselines in this mode and kind of error."""
     by_name = {one.name: one for one in measured.evaluators}
     rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
     found = [(by_name[row.evaluator], check_row(row)) for row in rows if row.evaluator in by_name]
@@ -208,14 +212,14 @@ def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[S
 
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:
-    """Map the evaluators' names in the tables to their keys in Browse."""
+    """Map the names of evaluators in the tables to their keys in Browse."""
     offers = list_choices(store, evaluators, measured.evaluation.dataset.id)
     by_id = {offer.id: offer.key for offer in offers if offer.judged}
     return {one.name: by_id[one.id] for one in measured.evaluators if one.id in by_id}
 
 
 def _work(dataset: Dataset, evaluators: int) -> str:
-    """Describe in words how much has to be measured."""
+    """Describe in words how much there is to measure on a dataset."""
     baselines = baselines_of(has_substeps=dataset.substeps > dataset.steps)
     return (
         f"{evaluators:,} {'evaluator' if evaluators == 1 else 'evaluators'} and {len(baselines)} baselines on"
@@ -224,7 +228,7 @@ def _work(dataset: Dataset, evaluators: int) -> str:
 
 
 def _same(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return options whose labels equal their values."""
+    """Return options for a choice in which each name is both the value and the label."""
     return [(str(name), str(name)) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""Comparing a result with an earlier one: which steps correspond, and how their scores have moved."""
+"""Comparing a result with an earlier one: which sub-steps correspond, and how much their validity has moved."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _LEAST = 0.005
 
 
 class StepChange(StrEnum):
-    """How an edit affected a step. `EDITED` means that the text has replaced an earlier text."""
+    """How an edit of the solution affected a sub-step. `EDITED` means that its text replaced an earlier one."""
 
     SAME = "same"
     MOVED = "moved"
@@ -24,10 +24,9 @@ class StepChange(StrEnum):
 
 @dataclass(frozen=True)
 class StepMatch:
-    """What happened to a sub-step of the later trace.
+    """How a sub-step of the later trace relates to the earlier trace.
 
-    `was` is the position of the matching sub-step in the earlier trace, counted from 0. It is None for a new
-    sub-step.
+    `was` is the index of the matching sub-step in the earlier trace, or None for a new sub-step.
     """
 
     step_change: StepChange
@@ -38,7 +37,7 @@ class StepMatch:
 class Move:
     """The change in the validity of a sub-step whose text is in both traces.
 
-    `step` is its position in the later trace, counted from 0.
+    `step` is the index of the sub-step in the later trace.
     """
 
     step: int
@@ -53,9 +52,10 @@ class Move:
 
 @dataclass(frozen=True)
 class StepMatches:
-    """The sub-steps of a later trace, matched with those of an earlier one.
+    """The sub-steps of a later trace, matched with those of an earlier trace.
 
-    `gone` lists the sub-steps of the earlier trace that have no match.
+    `now` has one entry per sub-step of the later trace. `gone` lists the indices of the sub-steps of the earlier
+    trace that have no match.
     """
 
     now: tuple[StepMatch, ...]
@@ -63,10 +63,11 @@ class StepMatches:
 
     @classmethod
     def of(cls, before: Sequence[str], now: Sequence[str]) -> "StepMatches":
-        """Match sub-steps by their texts.
+        """Match the sub-steps of two traces by their texts.
 
-        Sub-steps that kept their order are matched first (difflib's blocks), then those that moved. If a run of new
-        texts is as long as the run it replaced, its sub-steps are matched with those one by one.
+        Sub-steps that kept their order are matched first (by difflib), then those that moved. If a run of new texts
+        is as long as the run that it replaced, its sub-steps are matched with the replaced ones in order, as
+        edited.
         """
         matches: list[StepMatch | None] = [None] * len(now)
         old: list[int] = []
@@ -96,7 +97,7 @@ class StepMatches:
     def is_edit(self) -> bool:
         """True if the later trace looks like an edit of the earlier one.
 
-        At least half of the steps of the shorter trace must be in both.
+        At least half of the sub-steps of the shorter trace must be in both.
         """
         earlier = len(self.gone) + sum(match.was is not None for match in self.now)
         return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
@@ -108,7 +109,8 @@ class StepMatches:
 def _move(
     before: Sequence[str], now: Sequence[str], old: Sequence[int], matches: list[StepMatch | None]
 ) -> set[int]:
-    """Match the sub-steps that have moved, and return the positions in the earlier trace that remain unmatched."""
+    """Match the sub-steps that have moved. Returns the indices of sub-steps of the earlier trace that remain
+    unmatched."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for i in old:
         places[before[i]].append(i)
@@ -119,7 +121,7 @@ def _move(
 
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
-    """Return the largest move of the validity of any sub-step whose text is in both traces, in either mode.
+    """Return the largest move of validity in either mode, among the sub-steps whose text is in both traces.
 
     Returns None if no move is visible. Of several equal moves, the first counts, and offline comes before online.
     """
@@ -137,5 +139,5 @@ def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Mov
 
 
 def is_move(change: float) -> bool:
-    """True if a change of validity is visible in two digits."""
+    """True if a change of validity is visible when it is shown with two digits."""
     return abs(change) >= _LEAST

@@ -1,4 +1,4 @@
-"""A solution entered on the Score page, parsed once, and its permalink."""
+"""A solution entered on the Score page, and its permalink."""
 
 import base64
 import binascii
@@ -37,7 +37,7 @@ _LINK = TypeAdapter(
 
 @dataclass(frozen=True)
 class SolutionText:
-    """The text of a solution in its input box, the steps it is split into, and the parts that are set aside."""
+    """The text in the solution's input box, the steps that it is split into, and the parts that are not steps."""
 
     text: str
     steps: Steps
@@ -45,15 +45,16 @@ class SolutionText:
 
     @classmethod
     def typed(cls, text: str) -> "SolutionText":
-        """Split a text that a person typed. Raises `UserError` for a JSON list that contains anything but texts."""
+        """Split a text that a person typed. Raises `UserError` if it is a JSON list that contains anything but
+        texts."""
         split = split_solution(text)
         return cls(text, as_steps(split.steps), split.set_aside)
 
     @classmethod
     def written(cls, steps: Steps) -> "SolutionText":
-        """Write a text that splits into the given steps again.
+        """Compose a text that splits into the given steps.
 
-        It is a numbered list if possible, or else paragraphs, or else a JSON list.
+        The text is a numbered list if possible, or else paragraphs, or else a JSON list.
         """
         texts = tuple(parts[0] for parts in steps if len(parts) == 1)
         if len(texts) == len(steps):
@@ -66,7 +67,10 @@ class SolutionText:
 
 @dataclass(frozen=True)
 class EarlierSolution:
-    """The solution to compare with, and its permalink. `kept` is True if a person chose it."""
+    """The solution to compare with, its permalink's token, and the matches of its steps with those of the new one.
+
+    `kept` is True if the user chose to compare with it.
+    """
 
     trace: Trace
     matches: StepMatches
@@ -76,11 +80,11 @@ class EarlierSolution:
 
 @dataclass(frozen=True)
 class Entered:
-    """A solution to score, with its steps, its evaluators, and the solution to compare it with.
+    """A solution to score, with everything that the result depends on.
 
-    `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds
-    permalinks of results to compare with. `kept` is True if a person chose one of them; it is then shown even if
-    this solution is not an edit of it.
+    `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds the
+    permalinks' tokens of results to compare with. `kept` is True if the user chose the comparison; it is then shown
+    even if this solution is not an edit of the earlier one.
     """
 
     problem: str = ""
@@ -93,7 +97,7 @@ class Entered:
 
     @classmethod
     def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
-        """Treat a trace as if it had been entered, without its gold."""
+        """Treat a trace as if a person had entered it. Its gold labels are dropped."""
         return cls(trace.problem, steps_of(trace), None, tuple(evaluators), thresholds or Thresholds())
 
     @cached_property
@@ -116,9 +120,9 @@ class Entered:
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:
-        """The first result in `before` that belongs to a different solution.
+        """The solution to compare with: the first in `before` that differs from this one.
 
-        None if this solution is not an edit of that one, unless a person chose the comparison (`kept`). Raises
+        None if this solution is not an edit of it, unless the user chose the comparison (`kept`). Raises
         `UserError` if this solution cannot be scored.
         """
         for token in self.before:
@@ -134,7 +138,8 @@ class Entered:
 
     @property
     def traces(self) -> list[Trace]:
-        """The trace to score, followed by the one to compare it with. Empty if the solution cannot be scored."""
+        """The trace to score and, if there is one, the trace to compare it with. Empty if the solution cannot be
+        scored."""
         with suppress(UserError):
             return [self.trace, *([self.earlier.trace] if self.earlier else [])]
         return []
@@ -142,7 +147,7 @@ class Entered:
     def solution_text(self) -> SolutionText:
         """Return the text for the input box.
 
-        It is the typed text if that still splits into the same steps, or else a text written from the steps.
+        The typed text is kept if it still splits into the same steps. Otherwise, a text is composed from the steps.
         """
         with suppress(UserError):
             if self.text is not None and (typed := SolutionText.typed(self.text)).steps == self.steps:
@@ -150,9 +155,9 @@ class Entered:
         return SolutionText.written(self.steps)
 
     def token(self, evaluators: Sequence[str] | None = None) -> str | None:
-        """Return the token of the permalink, with other `evaluators` if they are given.
+        """Return the token of the permalink, for other `evaluators` if they are given.
 
-        Returns None if the token would be too long for an address.
+        Returns None if the token would be too long for a URL.
         """
         names = self.evaluators if evaluators is None else evaluators
         at = self.thresholds
@@ -163,9 +168,9 @@ class Entered:
 
     @classmethod
     def from_token(cls, token: str) -> "Entered":
-        """Return the solution for a permalink's token; the inverse of `token`.
+        """Decode a permalink's token; the inverse of `token`.
 
-        Raises `AddressError` if the token was truncated or changed, or comes from another version.
+        Raises `AddressError` if the token was truncated or changed, or comes from another version of StepSight.
         """
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
@@ -187,7 +192,7 @@ class Entered:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "Entered":
-        """Return the solution of the permalink `s`.
+        """Return the solution that the query's permalink `s` holds.
 
         `valid` and `redundant` override its thresholds. `kept` or `before` is the permalink of the solution to
         compare it with. Raises `AddressError` if `s`, `valid` or `redundant` is invalid.
@@ -203,10 +208,10 @@ class Entered:
 class PageState(BaseModel):
     """The state of the page as its script sends it: the entered solution and the displayed result.
 
-    `steps` replaces the text if a step was edited and the text has not been rewritten yet. `before` is the
-    permalink of the result to compare with, and `kept` is True if a person chose it. `earlier` is the permalink
-    that this result was itself compared with. `token` belongs to the displayed result. `dataset` is the name to
-    save it under; None stands for `SAVED`.
+    `steps` replaces the text if a step was edited and the text has not been updated yet. `before` is the permalink
+    of the result to compare with, and `kept` is True if the user chose it. `earlier` is the permalink that the
+    result in `before` was itself compared with. `token` belongs to the displayed result. `dataset` is the name of
+    the dataset to save the result in; None stands for `SAVED`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -225,7 +230,7 @@ class PageState(BaseModel):
 
     @classmethod
     def read(cls, values: object) -> "PageState":
-        """Read the state sent by the script. Raises `UserError` if it is malformed."""
+        """Validate the state that the script sent. Raises `UserError` if it is malformed."""
         try:
             return cls.model_validate(values)
         except ValidationError:
@@ -234,14 +239,14 @@ class PageState(BaseModel):
     def solution_text(self) -> SolutionText:
         """Return the text for the input box.
 
-        Raises `UserError` for a JSON list that contains anything but texts.
+        Raises `UserError` if it is a JSON list that contains anything but texts.
         """
         return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
 
     def entered(self, solution: SolutionText) -> Entered:
-        """Return the solution with everything that its result depends on.
+        """Return the solution to score, with everything that its result depends on.
 
-        A solution that is scored again keeps its comparison.
+        If the same solution is scored again, it is still compared with `earlier`.
         """
         before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
         return Entered(
@@ -256,7 +261,7 @@ class PageState(BaseModel):
 
 
 def as_steps(steps: Iterable[str | Iterable[str]]) -> Steps:
-    """Convert steps from a split or a file, where a step is a text or, if it has sub-steps, a list of texts."""
+    """Convert steps in which each is a text, or a list of texts if it has sub-steps, to lists of sub-steps."""
     return tuple((step,) if isinstance(step, str) else tuple(step) for step in steps)
 
 
@@ -266,7 +271,7 @@ def steps_of(trace: Trace) -> Steps:
 
 
 def plain_steps(steps: Steps) -> list[str | list[str]]:
-    """Convert steps back into texts and lists of texts; the inverse of `as_steps`."""
+    """Convert lists of sub-steps to texts and lists of texts; the inverse of `as_steps`."""
     return [parts[0] if len(parts) == 1 else list(parts) for parts in steps]
 
 

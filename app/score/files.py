@@ -1,4 +1,5 @@
-"""Downloads of a trace with its judgments as JSON and CSV, for scored solutions and stored traces."""
+"""Downloads of a trace with its judgments as JSON and CSV, for solutions on the Score page and for stored
+traces."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,9 +26,9 @@ Read = Callable[[Request], tuple[str, Trace, Sequence[ByMode]]]
 
 
 def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes that download a result as JSON and CSV.
+    """Build the routes that download the result of a permalink as JSON and CSV.
 
-    They take the token `s` of its permalink, and `valid` and `redundant` to override its thresholds.
+    They take the permalink's token `s`, and `valid` and `redundant` to override its thresholds.
     """
 
     def read(request: Request) -> tuple[str, Trace, list[ByMode]]:
@@ -51,7 +52,7 @@ def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, 
 
 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:
-    """Build the routes that download judgments as JSON and CSV, which require the `right`.
+    """Build the routes that download judgments as JSON and CSV, for users who have the `right`.
 
     `read` returns the file's name without a suffix, the trace, and the requested judgments. It raises `UserError`
     for an invalid request.
@@ -71,10 +72,10 @@ def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> A
 
 
 def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
-    """Return a row of the plain format that lists each distinct record under `judgments`.
+    """Return the trace in the plain format, with each distinct record listed under `judgments`.
 
     A stored trace also has its `dataset`, its `first_error` (a step counted from 1, or null if there is none), and
-    `valid` for each step (null if the gold does not tell). For any other trace, the id is null.
+    `valid` for each step (null if the gold label does not tell). For any other trace, the id is null.
     """
     more: dict[str, Any] = {"id": None}
     if isinstance(trace, StoredTrace):
@@ -88,7 +89,7 @@ def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
 def judgments_csv(trace: Trace, judgments: Sequence[ByMode]) -> str:
     """Return the judgments as CSV.
 
-    A stored trace has a row per mode; any other trace has both modes side by side.
+    A stored trace has a separate row for each mode; any other trace has both modes side by side.
     """
     columns, dataset = (LONG, trace.dataset) if isinstance(trace, StoredTrace) else (WIDE, "")
     return csv_text(judgment_table(trace, judgments, columns, dataset))

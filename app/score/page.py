@@ -1,8 +1,8 @@
 """The Score page: paste a problem and its solution, correct the steps, and see every step judged in both modes.
 
-The address determines the result. `s` is its permalink, `before` or `kept` is the permalink of the result to
-compare it with, and `valid` and `redundant` are thresholds. The page's script calls the events of a Gradio
-interface by name: `split`, `write`, `score`, `open` and `save`.
+The URL determines the result. `s` is its permalink, `before` or `kept` is the permalink of the result to compare it
+with, and `valid` and `redundant` are thresholds. The page's script calls the events of a Gradio interface by name:
+`split`, `write`, `score`, `open` and `save`.
 """
 
 import json
@@ -43,7 +43,7 @@ _SOON = 0.4
 
 @dataclass(frozen=True)
 class ScorePage:
-    """The Score page. It scores with these evaluators and, unless it is `read_only`, saves to this store."""
+    """The Score page, which scores with `evaluators` and, unless it is `read_only`, saves to `store`."""
 
     store: Store
     evaluators: Evaluators
@@ -61,7 +61,7 @@ class ScorePage:
         return events if self.read_only else events | {"save": self.save}
 
     def content(self, request: Request) -> PageContent:
-        """Render the page for its address."""
+        """Render the page for the URL of a request."""
         names = self.evaluators.names
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
         errors = []
@@ -83,20 +83,20 @@ class ScorePage:
         return PageContent.of(html, errors=errors)
 
     def split(self, text: str) -> dict[str, Any]:
-        """Split a text into steps and render them."""
+        """Split a text into steps and return them rendered."""
         try:
             return {"steps": steps_html(SolutionText.typed(text[:_LONGEST]))}
         except UserError as error:
             return {"steps": notice_html(str(error))}
 
     def write(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return a text for the corrected steps, with the rendered steps that it splits into."""
+        """Compose a text from corrected steps, and return it with the steps rendered."""
         return _written(PageState.read(values).solution_text())
 
     def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """Score the entered solution, and compare it with the previous one if it is an edit of that.
+        """Score the entered solution and, if it is an edit of the previous one, compare the two.
 
-        If steps were edited, their new text and its split are returned too.
+        If steps were edited, the text composed from them is returned too.
         """
         state = PageState.read(values)
         try:
@@ -107,7 +107,7 @@ class ScorePage:
         return {"result": self._result(state.entered(solution), request)} | written
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
-        """Return the content for an address; it is empty if the address has no permalink.
+        """Return the page's content for a query string. It is empty if the query has no permalink.
 
         If `evaluators` is not None, it replaces the permalink's evaluators.
         """
@@ -117,7 +117,7 @@ class ScorePage:
             return {"result": notice_html(str(error))}
 
     def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """Save the displayed result with its judgments, and return a note with a link to the saved trace.
+        """Save the displayed result with its judgments, and return a note that links to the saved trace.
 
         If the result has no permalink, the entered solution is saved instead.
         """
@@ -140,9 +140,10 @@ class ScorePage:
         evaluators: Sequence[str] | None = None,
         patience: float | None = None,
     ) -> dict[str, Any]:
-        """Return the content for an address. Its result is None if that takes longer than `patience` seconds.
+        """Return the page's content for the query string `spelled`.
 
-        Raises `AddressError` if the permalink cannot be opened.
+        The result is None if it takes longer than `patience` seconds. Raises `AddressError` if the permalink is
+        invalid.
         """
         query = dict(parse_qsl(spelled))
         if not query.get("s"):
@@ -159,7 +160,7 @@ class ScorePage:
         }
 
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
-        """Start the judgments. True if they are ready within this many `seconds`, or fail."""
+        """Start the judgments. True if they are ready, or have failed, within this many `seconds`."""
         try:
             begun = [self.evaluators.begin(name, entered.trace) for name in entered.evaluators]
         except UserError:
@@ -167,9 +168,9 @@ class ScorePage:
         return not wait(begun, timeout=seconds).not_done
 
     def _result(self, entered: Entered, request: Asked) -> Markup:
-        """Render the result, compared with an earlier solution.
+        """Render the result, compared with the earlier solution if there is one.
 
-        The person's exposure to both is recorded first.
+        First, the user's exposure to the scores of both solutions is recorded.
         """
         note_scored(self.store, find_user_of(request), *entered.traces)
         return result_html(
@@ -181,7 +182,7 @@ class ScorePage:
 
 
 def steps_html(solution: SolutionText) -> Markup:
-    """Render the steps of a solution for correction, and the parts of the text that are set aside."""
+    """Render the steps of a solution, for correction, and the parts of its text that are not steps."""
     if not solution.steps:
         return EMPTY
     return render(
@@ -194,13 +195,13 @@ def steps_html(solution: SolutionText) -> Markup:
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:
-    """Return a solution's text and its rendered steps."""
+    """Return the text of a solution and its rendered steps."""
     return {"text": solution.text, "steps": steps_html(solution)}
 
 
 @cache
 def _examples(*evaluators: str) -> list[tuple[str, str]]:
-    """Return the titles and addresses of the examples, to be judged by these evaluators."""
+    """Return the titles and URLs of example solutions, which open judged by these evaluators."""
     return [
         (str(trace.meta.get("title", trace.id)), f"/?s={Entered.of(trace, evaluators).token()}")
         for trace in read_gallery()[:_EXAMPLES]

@@ -1,4 +1,4 @@
-"""The result of scoring a solution: verdicts, a row per sub-step, and the effect of an edit.
+"""The result of scoring a solution: verdicts, a row for each sub-step, and the effect of an edit.
 
 The result also offers ways to share, download, save and reproduce it.
 """
@@ -53,11 +53,11 @@ _LONG = 10
 
 @dataclass(frozen=True)
 class ScoredSolution:
-    """A solution with the judgments by each evaluator.
+    """A solution with the judgments of each evaluator.
 
-    If it is compared with an `earlier` solution, `before` maps evaluators to their hindsight matrices for that one.
-    `token` is the token of its permalink, or None if it has none. `note` is a sentence about the solution, and
-    `problems` are the errors of evaluators.
+    If the solution is compared with an `earlier` one, `before` maps evaluators to their hindsight matrices of that
+    one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a sentence
+    about the solution, and `problems` are the errors of evaluators that gave no judgment.
     """
 
     trace: Trace
@@ -77,7 +77,7 @@ def result_html(
     read_only: bool = False,
     client_disconnected: ClientDisconnected = lambda: False,
 ) -> Markup:
-    """Judge the solution and render the result with everything that can be done with it, or a notice of an error.
+    """Judge the solution and render the result with its exports, or a notice of an error.
 
     Raises `UserError` once `client_disconnected()` is True, so that nothing is computed in vain.
     """
@@ -116,7 +116,7 @@ def _names(entered: Entered) -> list[str]:
 def _judge(
     evaluators: Evaluators, trace: Trace, names: Sequence[str], client_disconnected: ClientDisconnected
 ) -> tuple[dict[str, Judgment], list[UserError]]:
-    """Return the judgments by evaluator, and the errors of the evaluators that gave none."""
+    """Return the judgments by evaluator, and the errors of the evaluators that gave no judgment."""
     judged, waiting = {}, []
     problems: list[UserError] = []
     for name in names:
@@ -142,12 +142,12 @@ def _triangles(judged: Mapping[str, Judgment]) -> dict[str, Hindsight]:
 
 @cache
 def _notes() -> dict[tuple[str, tuple[str, ...]], str]:
-    """Map the problem and sub-steps of each gallery trace to the note on it."""
+    """Map the problem and sub-steps of each trace in the shipped gallery to the note on that trace."""
     return {(trace.problem, trace.substeps): str(trace.meta.get("note", "")) for trace in read_gallery()}
 
 
 def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup:
-    """Render the whole result, followed by the `exports`."""
+    """Render the whole result. `exports` is appended to it."""
     verdicts = [[_verdict(one, mode) for mode in one.modes] for one in result.scores]
     body = render(
         "score/judged.html",
@@ -168,7 +168,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
 
 
 def _columns(result: ScoredSolution) -> list[str]:
-    """Return the names of a step's verdicts, in the order of its bars."""
+    """Return the headings of a sub-step's verdicts, in the order of its bars."""
     several = len(result.scores) > 1
     return [f"{one.name} {mode}" if several else mode for one in result.scores for mode in one.modes]
 
@@ -184,7 +184,10 @@ def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, A
 
 
 def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
-    """Return the verdict on the solution in one mode. The page's script updates it when a threshold moves."""
+    """Return the template's variables for the verdict on the solution in one mode.
+
+    The page's script updates the verdict when the user moves a threshold.
+    """
     words = [one.verdict(mode, i) for i in range(len(one.modes[mode]))]
     redundant = f", {words.count('redundant')} redundant" if "redundant" in words else ""
     return {
@@ -195,9 +198,9 @@ def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
-    """Return a sub-step with its bars and the numbers behind them.
+    """Return the template's variables for a sub-step: its bars, its verdicts, and the scores behind them.
 
-    The page's script judges the numbers again when a threshold moves.
+    From these scores, the page's script updates the verdicts when the user moves a threshold.
     """
     numbers = [
         [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
@@ -214,7 +217,10 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
-    """Return the bar of a sub-step in one mode, with its validity before the edit if that is visibly different."""
+    """Return the template's variables for a sub-step's bar in one mode.
+
+    They include its validity before the edit if that was visibly different.
+    """
     several = len(result.scores) > 1
     now, was = float(one.modes[mode].validity[i]), _validity_before(result, one, mode, i)
     moved = was is not None and is_move(now - was)
@@ -241,7 +247,7 @@ def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
 
 
 def _step_change(earlier: EarlierSolution | None, i: int) -> str:
-    """Describe the effect of the edit on a sub-step, or return "" if there is none."""
+    """Describe in a few words how an edit affected sub-step `i`, or return "" if it did not."""
     if earlier is None or earlier.matches.now[i].step_change == StepChange.SAME:
         return ""
     match = earlier.matches.now[i]
@@ -251,7 +257,7 @@ def _step_change(earlier: EarlierSolution | None, i: int) -> str:
 
 
 def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, Any]:
-    """Return what has changed since the earlier solution."""
+    """Return the template's variables for the comparison with an earlier solution."""
     matches, trace = earlier.matches, earlier.trace
     return {
         "kept": earlier.kept,
@@ -292,7 +298,7 @@ def exports_html(
 ) -> Markup:
     """Render links, downloads, a form for saving, and programs that reproduce the result.
 
-    `names` are the evaluators of the result, and `token` is the token of its permalink.
+    `names` are the evaluators of the result, and `token` is its permalink's token.
     """
     types = {name: evaluators.about(name).dtype for name in names}
     # The type of weights behind an inference server is unknown.
@@ -322,10 +328,10 @@ def exports_html(
 def python_snippet(
     trace: Trace, specs: Mapping[str, str], thresholds: Thresholds, dtypes: Mapping[str, str] | None = None
 ) -> str:
-    """Return a program that prints every sub-step's validity and the verdict, for each evaluator and mode.
+    """Return a Python program that prints every sub-step's validity and the verdict, for each evaluator and mode.
 
-    `specs` maps evaluators to their arguments for `load_evaluator`. `dtypes` maps them to types of weights; None
-    leaves the types to that function.
+    `specs` maps the names of evaluators to arguments of `load_evaluator`, and `dtypes` maps them to types of
+    weights. If `dtypes` is None, `load_evaluator` chooses the types.
     """
     steps = "".join(f"        {step!r},\n" for step in plain_steps(steps_of(trace)))
     types = dtypes or {}
@@ -356,12 +362,13 @@ for name, {taken} in evaluators.items():
 
 
 def threshold_line(thresholds: Thresholds) -> str:
-    """Return the line of the program that sets the thresholds. No later part of the program contains this text."""
+    """Return the line of the Python program that sets the thresholds. The same text does not occur later in the
+    program."""
     return f"thresholds = Thresholds(validity={thresholds.validity!r}, redundancy={thresholds.redundancy!r})"
 
 
 def curl_lines(trace: Trace, evaluators: Sequence[str]) -> list[str]:
-    """Return a curl command for each evaluator, for a POSIX shell."""
+    """Return a curl command for a POSIX shell for each evaluator."""
     return [_curl(trace, name) for name in evaluators]
 
 
