@@ -123,8 +123,7 @@ class Mixture:
         }
 
     def notices(self) -> list[str]:
-        """Return a line for each source that is PRM800K, or that lost traces or had traces that could not be
-        continued.
+        """Return a line for each source that lost traces, could not be continued everywhere, or is PRM800K.
 
         The lines are complete once iteration has ended.
         """
@@ -220,7 +219,7 @@ class Mixture:
         return corrupt(valid, rng)
 
     def _copies(self, at: int, number: int) -> int:
-        """Return how often to yield a trace: its source's weight, with the fraction rounded up or down at random."""
+        """Return how often to yield a trace: its source's weight, with the fraction rounded at random."""
         weight = self._sources[at].weight
         fraction = weight % 1
         # The draw depends only on the trace's number, whatever else is left out.

@@ -1,4 +1,1 @@
-"""Measuring evaluators on datasets of the store.
-
-Begin with `evaluate`. The figures themselves are in `core.metrics.figures`.
-"""
+"""Measuring evaluators on stored datasets. Start with `evaluate`. `core.metrics.figures` computes the figures."""

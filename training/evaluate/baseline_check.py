@@ -1,9 +1,10 @@
 """Checking whether an evaluator clears the best trivial baseline on a dataset.
 
-An evaluator *clears* the baselines if the 95 % interval of its paired difference to the best of them, over
-resamples of the traces, lies above 0. The figure compared is the one shown in the tables of an evaluation: step AUC
-if it exists. The errors are invalid ones if the gold has any, and redundant ones otherwise. There is no check with
-fewer than `FEWEST` steps that have an error, or fewer that have none, since hardly any evaluator would pass.
+An evaluator *clears* the baselines if the 95 % interval of its paired difference to the best baseline, over
+resamples of the traces, lies above 0. The difference is taken in step AUC or, if that does not exist, in the next
+figure of `RIVALRY`. The errors are invalid steps if the gold labels have any, and redundant steps otherwise. There
+is no check if fewer than `FEWEST` steps have an error, or fewer than `FEWEST` have none, since hardly any evaluator
+could pass.
 """
 
 import math
@@ -24,10 +25,10 @@ steps."""
 
 @dataclass(frozen=True)
 class BaselineCheck:
-    """The comparison of an evaluator with the best trivial baseline on the traces that the evaluator has judged.
+    """The comparison of an evaluator with the best trivial baseline, on the traces that the evaluator has judged.
 
-    `figure` is the name of the figure compared, `value` is the evaluator's value of it, and `difference` is the
-    paired difference.
+    `figure` names the figure compared, and `value` is the evaluator's. `baseline` names the best baseline, and
+    `difference` is the evaluator's paired difference to it.
     """
 
     evaluator: str
@@ -49,9 +50,10 @@ class BaselineCheck:
 
 
 def check_row(row: Row) -> BaselineCheck | None:
-    """Check a row of an evaluation.
+    """Return the check of an evaluator's row in an evaluation.
 
-    Returns None if the row is a baseline, if no baseline is comparable, or if there are too few labels.
+    Returns None if the row is a baseline's, if there is no baseline to compare it with, or if there are too few
+    labels.
     """
     if row.is_baseline or not row.beats.exists or math.isnan(row.beats.low) or not _has_enough(row):
         return None
@@ -62,7 +64,7 @@ def check_row(row: Row) -> BaselineCheck | None:
 def check_baselines(
     store: Store, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, draws: int = DRAWS
 ) -> BaselineCheck | None:
-    """Check an evaluator in one mode, or online if the traces stop at their first error.
+    """Return the check of an evaluator in one mode, which becomes online if traces stop at their first error.
 
     Returns None in the same cases as `check_row`, and if the evaluator has judged no trace in that mode.
     """
@@ -73,7 +75,7 @@ def check_baselines(
 
 
 def _has_enough(row: Row) -> bool:
-    """True if there are enough steps, or solutions, with and without an error."""
+    """True if at least `FEWEST` items have an error and as many have none. Items are steps or whole solutions."""
     level = Level.STEP if row.beats_in.startswith("step") else Level.SOLUTION
     gold = row.subject.items(row.errors, level).gold
     return min(int(gold.sum()), int((~gold).sum())) >= FEWEST

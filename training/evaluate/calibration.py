@@ -1,8 +1,7 @@
-"""Calibrating thresholds on a validation dataset, since none may be chosen on the dataset that is measured (paper,
-App. C).
+"""Calibrating thresholds on a validation dataset, since thresholds must not be chosen on test data (paper, App. C).
 
 One threshold is tried between every two adjacent scores, since all thresholds in between give the same verdicts.
-All of them are evaluated at once.
+The figures of all thresholds are computed at once.
 """
 
 from dataclasses import dataclass
@@ -37,10 +36,10 @@ _DIGITS = range(2, 10)
 
 
 class Goal(StrEnum):
-    """The goal by which a threshold is chosen.
+    """The criterion by which a threshold is chosen.
 
-    `macro-f1` asks for the best mean F1 of both classes of steps. `recall` asks for the best precision among the
-    thresholds that find at least the wanted share of the errors.
+    `macro-f1` is the best mean of the F1 of steps with and without the error. `recall` is the best precision among
+    the thresholds that find at least a given share of the errors.
     """
 
     MACRO_F1 = "macro-f1"
@@ -49,9 +48,9 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold with its figures on the steps on which it was chosen.
+    """A threshold, with its figures on the steps that it was chosen on.
 
-    The figures are macro-F1, and the precision and recall of the errors, as fractions. The precision is NaN if the
+    The figures are macro-F1, and the precision and recall of errors, as fractions. Precision is NaN if the
     threshold finds no error.
     """
 
@@ -63,9 +62,10 @@ class ThresholdChoice:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The threshold chosen for an evaluator on a dataset.
+    """The result of calibrating one threshold of an evaluator on a dataset.
 
-    `steps` counts the steps of the dataset, and `errors` those that have the error.
+    `before` is the value of the threshold before. `steps` is the number of steps that were counted, and `errors`
+    the number of those with the error.
     """
 
     evaluator: str
@@ -88,10 +88,10 @@ def calibrate(
     goal: Goal = Goal.MACRO_F1,
     recall: float = 0.9,
 ) -> Calibrated:
-    """Choose the threshold for one kind of error from the stored judgments of a dataset, and put it in force.
+    """Choose an evaluator's threshold for one kind of error from its stored judgments of a dataset, and store it.
 
-    `recall` is the wanted share of errors to find, and is used only if it is the goal. Raises `UserError` if the
-    evaluator, the gold or the scores leave nothing to choose from.
+    `recall` is the share of errors to find, and only applies to the goal `recall`. Raises `UserError` if the
+    evaluator, the gold labels or the scores leave no choice.
     """
     _check_outputs(evaluator, errors)
     gold = read_gold(store, dataset)
@@ -145,11 +145,11 @@ def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
 
 
 def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: float = 0.9) -> ThresholdChoice:
-    """Return the best threshold for the goal.
+    """Return the threshold that best meets the goal.
 
-    Among equally good thresholds, the nearest to the default is chosen, with as few digits as are needed to
-    separate it from its neighbours. Raises `UserError` if there is nothing to choose from, the gold has only one
-    class, a step has no score, or no threshold reaches the wanted recall.
+    Among equally good thresholds, the one nearest to the default is chosen, with as few digits as are needed to
+    separate it from its neighbours. Raises `UserError` if there are no steps, if the gold labels have only one
+    class, if a step has no score, or if no threshold reaches `recall`.
     """
     unread = int(np.isnan(items.scores).sum())
     if unread:
@@ -170,9 +170,9 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """All thresholds worth trying, with their figures; every array has shape (m,).
+    """All thresholds worth trying, with their figures. Every array has shape (m,).
 
-    Threshold i lies above `above[i]` and is at most `up_to[i]`.
+    Threshold i may be any number greater than `above[i]` and at most `up_to[i]`.
     """
 
     above: Floats64
@@ -185,7 +185,8 @@ class _Tried:
     def of(cls, scores: Floats64, wrong: NDArray[np.bool_], errors: Errors) -> "_Tried":
         """Compute the figures of all thresholds from 0 to 1.
 
-        A step is invalid if its score lies below the threshold; it is redundant if its score reaches the threshold.
+        A step counts as invalid if its score lies below the threshold, and as redundant if it reaches the
+        threshold.
         """
         order = np.argsort(scores, kind="stable")
         values, counts = np.unique(scores[order], return_counts=True)
@@ -206,7 +207,7 @@ class _Tried:
         return cls(*(column[inside] for column in columns))
 
     def best(self, goal: Goal, recall: float, default: float) -> int:
-        """Return the index of the best threshold. Raises `UserError` if none reaches the wanted recall."""
+        """Return the index of the best threshold. Raises `UserError` if no threshold reaches `recall`."""
         distance = np.maximum(self.above - default, 0) + np.maximum(default - self.up_to, 0)
         if goal == Goal.MACRO_F1:
             return int(np.lexsort((distance, -self.macro_f1))[0])
@@ -221,10 +222,10 @@ class _Tried:
 
 
 def _shortest(above: float, up_to: float, default: float) -> float:
-    """Return the default if it lies in the range, or else the number in the range that has the fewest digits.
+    """Return a short number in the range from `above` (excluded) to `up_to` (included).
 
-    That number is the middle of the range, rounded. Scores are in single precision, and so is every comparison with
-    a threshold.
+    It is the default if that lies in the range, and otherwise the midpoint with as few digits as possible.
+    Comparisons are in single precision, like the scores.
     """
     low, high = max(above, 0.0), min(up_to, 1.0)
 

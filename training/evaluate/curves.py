@@ -1,6 +1,6 @@
-"""Curves of one class against the rest: ROC, and the decision rule at many thresholds.
+"""Curves of one class against the rest: the ROC curve, and precision and recall at many thresholds.
 
-They are in a separate module because only figures need scikit-learn, which takes a second to import.
+They have a module of their own because only plots need scikit-learn, which takes a second to import.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Precision, recall and F1 of a class at the thresholds `taus`, each of shape (len(taus),).
+    """The precision, recall and F1 of a class at the thresholds `taus`. Every array has shape (len(taus),).
 
-    The class is predicted if its probability is at least tau. Precision is NaN where nothing is predicted. If there
-    is a `reason`, no figure exists and all are NaN.
+    The class is predicted if its probability is at least the threshold. Precision is NaN where nothing is
+    predicted. If the figures cannot be computed, `reason` says why and all of them are NaN.
     """
 
     taus: Floats64
@@ -32,9 +32,9 @@ class Sweep:
 
 
 def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> Sweep:
-    """Return precision, recall and F1 of one class against the rest at many thresholds.
+    """Return the precision, recall and F1 of one class against the rest at many thresholds.
 
-    The decision rule is that of the paper's appendix on the neutral class.
+    The decision rule is the one in the paper's appendix on the neutral class.
     """
     side = ternary.classify(table).against_rest(label)
     if side.ranking_problem:
@@ -50,8 +50,10 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
 
 
 def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
-    """Return the false positive rates, true positive rates and thresholds of the ROC curve, empty if there is no
-    curve."""
+    """Return the false positive rates, true positive rates and thresholds of the ROC curve.
+
+    The arrays are empty if there is no curve, because the items are all of one class or have no scores.
+    """
     if items.ranking_problem:
         empty = np.empty(0)
         return empty, empty, empty

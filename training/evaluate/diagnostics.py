@@ -1,7 +1,7 @@
-"""Diagnostics that go beyond the figures of a table: by position, by class, and by the effect of later steps.
+"""Diagnostics beyond the tables of figures: by position, by class, and by the effect of later steps.
 
-They appear in the paper's appendices on neutral-class and class-wise diagnostics and on the positional
-decomposition.
+They correspond to the paper's appendices on neutral-class diagnostics, on class-wise diagnostics and on the
+positional decomposition.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,19 +23,18 @@ from stepsight.training.evaluate.evaluation import Row
 
 
 def is_three_way(subject: Subject) -> bool:
-    """True if there are classes to compare: the evaluator gives three probabilities and the gold has at least two
-    classes."""
+    """True if the evaluator gives three probabilities and the gold labels have at least two classes to compare."""
     labels = subject.table.label
     return subject.outputs == Outputs.THREE_WAY and len(np.unique(labels[labels != SILENT])) > 1
 
 
 def lacking(labels: AnyInts) -> list[Label]:
-    """Return the classes that do not occur among the labels."""
+    """Return the classes that are absent from the labels."""
     return [label for label in Label if not (labels == label).any()]
 
 
 def shares(labels: AnyInts) -> Floats64:
-    """Return the share of each class among the labels, shape (3,), or NaN if there are no labels."""
+    """Return the share of each class among the labels, shape (3,). The shares are NaN if there are no labels."""
     counts = np.bincount(labels, minlength=len(Label))
     with np.errstate(invalid="ignore"):
         fractions: Floats64 = counts / counts.sum()
@@ -44,9 +43,9 @@ def shares(labels: AnyInts) -> Floats64:
 
 @dataclass(frozen=True)
 class RuleFigures:
-    """The figures of a decision rule for a class.
+    """The figures of one rule for predicting a class.
 
-    `rule` is the name of the rule, and `predicted` is the share of steps that it assigns to the class.
+    `rule` is the name of the rule, and `predicted` is the share of steps for which it predicts the class.
     """
 
     rule: str
@@ -57,9 +56,10 @@ class RuleFigures:
 
 
 def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
-    """Return the figures of a decision rule for a class.
+    """Return the figures of one rule for predicting a class.
 
-    The rule is argmax if `tau` is None; otherwise the class is predicted if its probability is at least `tau`.
+    If `tau` is None, the class is predicted where it is the most probable one. Otherwise it is predicted where its
+    probability is at least `tau`.
     """
     # Probabilities are in single precision, so the threshold has to be too.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
@@ -72,7 +72,7 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigu
 def class_f1(side: Items) -> Value:
     """Return the F1 of a class against the rest.
 
-    It is 0 if the class is never predicted, and undefined if the gold has no step of the class.
+    It is 0 if the class is never predicted, and undefined if no gold label has the class.
     """
     if not side.gold.any():
         return Value.none("the gold has no such item")
@@ -81,14 +81,14 @@ def class_f1(side: Items) -> Value:
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """The figures of one class against the rest: the AUC of its probability, and its F1 by argmax."""
+    """The figures of one class against the rest: the AUC of its probability, and its F1 when predicted by argmax."""
 
     auc: Value
     f1: Value
 
 
 def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
-    """Return the figures of each class, with intervals."""
+    """Return the figures of each class against the rest, with intervals."""
     steps = ternary.classify(subject.table)
     figures = {}
     for label in Label:
@@ -111,8 +111,8 @@ def _f1_draws(side: Items, weights: Weights) -> Floats64:
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
     """Return a mask of the steps that the protocol counts, shape (n,).
 
-    For invalid errors, these are the steps up to and including the first error of a trace. To analyse part of a
-    table, compute the mask on the whole table first: a part may lack the step at which counting ends.
+    For invalid errors, the steps after a trace's first error do not count. To analyse part of a table, compute the
+    mask on the whole table first, since the part may lack the first error.
     """
     if errors == Errors.REDUNDANT:
         return np.ones(len(table), np.bool_)
@@ -122,10 +122,10 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
 
 
 def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
-    """Return the positional decomposition of a row: its figures in each third of the solutions.
+    """Return the positional decomposition of a row: its figures within each third of the solutions.
 
-    The figures are `step_auc` and, if the row has it, `macro_auc`. A third may lack a class, in which case its
-    macro-AUC covers fewer classes and its `reason` says so.
+    The figures are `step_auc` and, if the row has it, `macro_auc`. If a class is absent from a third, the macro-AUC
+    covers the other classes and its `reason` says so.
     """
     subject = row.subject
     table = subject.table
@@ -149,7 +149,7 @@ def _step_auc(subject: Subject, errors: Errors, weights: Weights) -> Measurement
 
 
 def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Yield the online and the offline row of each evaluator that has both."""
+    """Yield the online and the offline row of each evaluator and kind of error that has both."""
     offline = {(row.evaluator, row.errors): row for row in rows if row.mode == "offline"}
     for row in rows:
         if row.mode == "online" and (row.evaluator, row.errors) in offline:
@@ -159,8 +159,7 @@ def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
 def offline_gain(
     online: Mapping[Third, Mapping[str, Measurement]], offline: Mapping[Third, Mapping[str, Measurement]], name: str
 ) -> dict[Third, Value]:
-    """Return a figure's offline value minus its online value in each third, with an interval over the paired
-    resamples."""
+    """Return the offline value minus the online value of the figure `name` in each third, with paired intervals."""
     gains = {}
     for third in Third:
         late, early = offline[third][name], online[third][name]
@@ -170,10 +169,10 @@ def offline_gain(
 
 @dataclass(frozen=True)
 class Changed:
-    """The steps whose validity fell, rose or stayed the same once later steps were visible.
+    """The steps whose validity fell, or rose, or stayed, once the evaluator could see later steps.
 
-    `steps` is the number of these steps, and `wrong` the number with an error. `online` and `offline` are the
-    shares judged correctly in each mode.
+    `steps` is the number of these steps, and `wrong` is the number that have an error. `online` and `offline` are
+    the shares that are judged correctly in each mode.
     """
 
     steps: int
@@ -189,8 +188,8 @@ class Changed:
 def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict[str, Changed]:
     """Group the steps by whether their validity `fell`, `rose` or `stayed` once later steps were visible.
 
-    Only steps that the protocol counts and that were judged in both modes are included. A change of less than
-    `least` counts as none.
+    Only steps that the protocol counts and that were judged in both modes are included. A change smaller than
+    `least` counts as `stayed`.
     """
     both = online.subject.table.present & offline.subject.table.present
     tables = [row.subject.table.where(both[row.subject.table.trace]) for row in (online, offline)]

@@ -1,7 +1,7 @@
-"""Evaluating evaluators on a dataset of the store, from their stored judgments.
+"""Evaluating evaluators on a stored dataset, from their stored judgments.
 
-Every evaluation includes the trivial baselines. All evaluators share the same resamples of the dataset's traces, so
-differences between them are paired. The paper's figures for the dataset are given beside the measured ones.
+Every evaluation includes the trivial baselines. All evaluators share the same resamples of the traces, so
+differences between evaluators are paired. The paper's figures for the dataset are given next to the measured ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,10 +35,10 @@ _MAY_SHARE = 0.03
 
 @dataclass(frozen=True)
 class MeasuredEvaluator:
-    """A baseline, or an evaluator of the store, with the thresholds at which it is measured.
+    """A stored evaluator or a baseline, with the thresholds at which it is measured.
 
-    `id` is the evaluator's id in the store, None for a baseline. The thresholds are the calibrated ones if there
-    are any, and the evaluator's `own` otherwise.
+    `id` is the id of the stored evaluator, or None for a baseline. `calibration` holds its calibrated thresholds;
+    without one, its `own` thresholds apply. `chosen_here` is True if the calibration used this dataset.
     """
 
     name: str
@@ -56,10 +56,10 @@ class MeasuredEvaluator:
 def with_thresholds(
     store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool = False
 ) -> MeasuredEvaluator:
-    """Return the evaluator with its thresholds.
+    """Return a stored evaluator with the thresholds at which it is to be measured.
 
-    Raises `UserError` if the thresholds were chosen on the dataset's own traces. With `force`, the evaluator's rows
-    are marked instead.
+    Raises `UserError` if the thresholds were calibrated on the dataset's own traces, unless `force` is set, which
+    marks the evaluator's rows instead.
     """
     calibration = find_calibration(store, evaluator.id)
     problem = _chosen_here(store, dataset, calibration) if calibration else ""
@@ -75,7 +75,7 @@ def with_thresholds(
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """Describe the dataset on which thresholds were chosen, if it shares traces with this one; "" if none does."""
+    """Return where thresholds were calibrated, in words, or "" if this dataset shares no traces with that one."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
             return f"on {dataset.name}"
@@ -93,9 +93,9 @@ BaselineTables = dict[Mode, list[tuple[Baseline, StepTable]]]
 def read_tables(
     store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], trivial: BaselineTables
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
-    """Yield the tables of the baselines (`trivial`) and of the evaluators' judgments, by mode.
+    """Yield the tables of the baselines (`trivial`) and those of the evaluators' judgments, mode by mode.
 
-    Tables of judgments are read one at a time to save memory.
+    The judgments are read one evaluator at a time, to save memory.
     """
     for mode, tables in trivial.items():
         for baseline, table in tables:
@@ -108,10 +108,10 @@ def read_tables(
 
 
 def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> BaselineTables:
-    """Build a table of each baseline for each mode, in one pass over the texts.
+    """Build the table of each baseline in each mode, reading the texts only once.
 
-    Baselines that score sub-steps are included if any step has several. Modes share the table of a baseline whose
-    scores do not depend on the mode.
+    Baselines that score sub-steps are included if any step has several sub-steps. If the scores of a baseline do
+    not depend on the mode, all modes share one table.
     """
     baselines = baselines_of(has_substeps=bool((gold.substeps > 1).any()))
     views = [(one, mode) for one in baselines for mode in (modes if one.by_mode else modes[:1])]
@@ -132,7 +132,7 @@ def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> Baseline
 
 
 def cut_at_random(gold: Gold, seed: int) -> Gold:
-    """Return the gold with each trace cut after a step drawn uniformly."""
+    """Return the gold labels with each trace cut after a step drawn uniformly by `seed`."""
     kept = [draw_kept(int(count), seed, place) for place, count in enumerate(gold.counts)]
     return replace(gold, kept=np.array(kept, np.int64))
 
@@ -147,10 +147,10 @@ RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
 class Row:
     """The figures of one evaluator in one mode for one kind of error.
 
-    `beats` is the difference to the best baseline, whose name is `rival`. It is computed in the figure `beats_in`:
-    step AUC or, if that does not exist, the next figure in `RIVALRY`. `calibration` records how calibrated
-    thresholds were chosen; `chosen_here` is True if they were chosen on this dataset. `published` holds the paper's
-    figures for this evaluator on these traces.
+    `beats` is the evaluator's difference to the best baseline, whose name is `rival`. It is taken in the figure
+    named by `beats_in`: step AUC or, if that does not exist, the next figure in `RIVALRY`. `calibration` tells how
+    the thresholds were calibrated, if they were, and `chosen_here` is True if that used this dataset. `published`
+    holds the paper's figures for this evaluator on these traces.
     """
 
     evaluator: str
@@ -179,8 +179,7 @@ class Row:
 
     @property
     def on_thresholds(self) -> str:
-        """A description of calibrated thresholds and the datasets on which they were chosen, or "" for default
-        thresholds."""
+        """A description of the calibrated thresholds and of where they were chosen, or "" without calibration."""
         if self.calibration is None:
             return ""
         cut = self.subject.thresholds
@@ -188,8 +187,7 @@ class Row:
         return f"thresholds {cut.validity:g} and {cut.redundancy:g}, chosen on {where}"
 
     def as_json(self) -> dict[str, object]:
-        """Return the row as JSON values: figures are fractions, or null if undefined, with intervals and
-        reasons."""
+        """Return the row as JSON values. Figures are fractions with intervals, or null with the reason."""
         head: dict[str, object] = {
             "evaluator": self.evaluator,
             "mode": self.mode.value,
@@ -220,12 +218,12 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The rows of an evaluation on a dataset, or on the traces of its `group`.
+    """The rows of an evaluation on a dataset or, if `group` is set, on the traces of that group.
 
     `traces` is the number of traces. `warning` says why offline figures are left out, or how far they can be
-    trusted. `published` holds the paper's figures that no row reproduces. `patch` is the label patch applied to the
-    gold, if any; the paper's figures are for the original gold, so a patched evaluation has none of them. `cut` is
-    the seed of random cuts.
+    trusted. `published` holds the paper's figures that have no counterpart among the rows. `patch` is the label
+    patch that was applied to the gold labels, if any. The paper's figures are for the original labels, so a patched
+    evaluation has none of them. `cut` is the seed of the random cuts, or None if traces are not cut.
     """
 
     dataset: Dataset
@@ -240,7 +238,7 @@ class Evaluation:
 
     @property
     def size(self) -> str:
-        """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`."""
+        """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`, plus any group or cut."""
         traces = f"{self.traces:,} {'trace' if self.traces == 1 else 'traces'}"
         if self.cut is not None:
             return f"{traces}, each cut after a step drawn by seed {self.cut}"
@@ -250,7 +248,7 @@ class Evaluation:
 
     @property
     def judged(self) -> list[tuple[Mode, Errors]]:
-        """The modes and kinds of error that have a row of an evaluator, or else those of the baselines."""
+        """The modes and kinds of error that have evaluators' rows or, without evaluators, baselines' rows."""
         evaluators = dict.fromkeys((row.mode, row.errors) for row in self.rows if not row.is_baseline)
         return list(evaluators or dict.fromkeys((row.mode, row.errors) for row in self.rows))
 
@@ -292,11 +290,11 @@ def evaluate(
     patch: Patch | None = None,
     cut: int | None = None,
 ) -> Evaluation:
-    """Measure evaluators and every baseline on a dataset, or on one `group` of its traces.
+    """Measure the evaluators and every baseline on a dataset, or on the traces of one `group`.
 
     If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator that
-    has judged no trace of the dataset in a mode has no row there. With `cut`, a seed, each trace ends after a step
-    drawn uniformly; evaluators need hindsight judgments for that. With a `patch`, its labels replace the gold's
+    has judged no trace in a mode has no row in that mode. With `cut`, a seed, each trace is cut after a step drawn
+    uniformly, and evaluators need hindsight judgments. With `patch`, the labels of the patch replace gold labels
     (`storage.labelling.patches`). Raises `UserError` if the dataset has no such group or the patch does not fit.
     """
     gold = read_gold(store, dataset)
@@ -329,7 +327,7 @@ def evaluate(
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
-    """Return a mask of the traces in the group, shape (n,). The group "" contains all traces."""
+    """Return a mask of the traces in a group, shape (n,). The group "" contains all traces."""
     groups = np.array(gold.groups, np.str_)
     if not group:
         return np.ones(len(groups), np.bool_)
@@ -343,7 +341,7 @@ def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
 
 
 def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
-    """Return resampling weights for the traces in the mask `inside`. All other traces have weight 0."""
+    """Return resampling weights, shape (draws, n), for the traces in the mask `inside`, and 0 for all others."""
     drawn = resamples(int(inside.sum()), draws)
     if inside.all():
         return drawn
@@ -353,8 +351,10 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
 
 
 def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
-    """Yield a row for each kind of error in the gold. The first row also holds the figures that do not depend on
-    the kind."""
+    """Yield a row for each kind of error in the gold labels.
+
+    Figures that do not depend on the kind of error are only in the first row.
+    """
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | others(subject, weights)
     if set(table.groups) & _PRMBENCH:
@@ -378,9 +378,9 @@ def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: W
 
 
 def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tuple[list[Row], tuple[Published, ...]]:
-    """Return the rows with their published figures, and the published figures that no row matches.
+    """Return the rows with their published figures added, and the published figures that match no row.
 
-    An evaluator that has judged only some of the traces matches no published figure.
+    A published figure only matches an evaluator that has judged all of the benchmark's traces.
     """
     matched, beside = set(), []
     for row in rows:
@@ -399,8 +399,8 @@ def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tupl
 class PairedComparison:
     """A comparison of two evaluators on the traces that both have judged.
 
-    `differences` holds, for each figure, the first evaluator's value minus the second's. `tests` holds McNemar's
-    test for each level at which both judge.
+    `differences` holds the first evaluator's value minus the second's, by figure. `tests` holds McNemar's test for
+    steps, for solutions or for both, depending on what both evaluators judge.
     """
 
     first: str
@@ -422,7 +422,7 @@ class PairedComparison:
 
 
 def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
-    """Compare two rows of the same kind of error, paired trace by trace."""
+    """Compare two rows for the same kind of error on the traces that both evaluators have judged."""
     one, other = _on_common_traces(first, second, weights)
     differences = {
         name: difference(one.measured[name].value, figure.value, one.measured[name].draws, figure.draws)
@@ -454,7 +454,7 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
-    """Return the row with its difference to the best baseline on the row's own traces."""
+    """Return the row with its difference to the best baseline, computed on the row's own traces."""
     if row.is_baseline:
         return row
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
@@ -471,7 +471,7 @@ def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
-    """Return the difference between a row and a baseline in one figure, on the row's traces."""
+    """Return the figure `name` of a row minus that of a baseline, on the traces that the row covers."""
     if row.n_traces < rival.n_traces:
         row, rival = _on_common_traces(row, rival, weights)
     if row.subject.outputs == Outputs.CHECKS:
@@ -481,7 +481,7 @@ def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
 
 
 def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
-    """Restrict a baseline to the steps that the evaluator of `row` judges, on the same traces."""
+    """Return a baseline's row restricted to the steps that the evaluator of `row` judges, on the same traces."""
     silent = np.isnan(row.subject.table.validity)
     probs = np.where(silent[:, None], np.float32(np.nan), rival.subject.table.probs)
     table = replace(rival.subject.table, probs=probs)

@@ -1,10 +1,10 @@
-"""The gallery of shipped traces that show what later steps reveal, and an evaluator's figures on them.
+"""The gallery: shipped traces that show what later steps can reveal. It can be used to test an evaluator.
 
     python -m stepsight.training.evaluate.gallery mini-bidir
 
-This prints a JSON object. It counts the errors exposed by a later step that cross the validity threshold between
-online and offline, and the correct steps called wrong. It also has the results for the other kinds of traces, and a
-row per trace. Shares are `[value, low, high]`, with 95 % bootstrap intervals over traces.
+This prints a JSON object. It counts the errors whose validity falls below the threshold once the later step that
+exposes them is visible, and the correct steps called wrong. It also holds the results for the other kinds of
+traces, and a row per trace. Shares are `[value, low, high]`, with 95 % bootstrap intervals over traces.
 """
 
 import argparse
@@ -41,26 +41,25 @@ def read_gallery() -> tuple[Trace, ...]:
 
     The meta of each trace holds these values:
 
-    - `title`
+    - `title`, `topic` and `evidence_kind`
     - `note`: a sentence that says which later step exposes or clears which earlier step
-    - `topic`
     - `kind`: one of `KINDS`
     - `focus`: the 0-based index of the step that is exposed, cleared or visibly wrong, or null
     - `evidence`: the 0-based index of the later step that exposes or clears the step in focus, or null
-    - `evidence_kind`
     - `error`: the kind of the error, or null
     """
     return tuple(parse_trace(row, f"{GALLERY.name} line {number}") for number, row in read_file(GALLERY))
 
 
 def measure(evaluator: Evaluator) -> dict[str, Any]:
-    """Measure an evaluator on the gallery, at its own validity threshold.
+    """Measure an evaluator on the gallery, at its own validity threshold. Each figure is a share.
 
-    Each figure is a share. `crossed` is the share of first errors exposed later that are valid online and invalid
-    offline; it is also given separately for evidence in the very next step and further on. `called wrong` is the
-    share of steps labelled pos or neu that are invalid. `cleared` is the share of steps in focus that are valid
-    offline. `found` is the share of immediately visible errors that are invalid in both modes. `passed` is the
-    share of traces without an error that have no invalid step.
+    - `crossed`: first errors exposed later that are judged valid online and invalid offline. There are two more
+      shares, for errors exposed by the very next step and for errors exposed further on.
+    - `called wrong`: steps labelled pos or neu that are judged invalid
+    - `cleared`: steps cleared by a later step that are judged valid offline
+    - `found`: immediately visible errors that are judged invalid in both modes
+    - `passed`: traces without an error in which no step is judged invalid
     """
     threshold = evaluator.thresholds.validity
     judged = [_Judged(judgment, threshold) for judgment in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)]
@@ -92,7 +91,7 @@ def measure(evaluator: Evaluator) -> dict[str, Any]:
 
 
 class _Judged:
-    """A trace of the gallery with the validity of its steps in both modes, as scores and as verdicts."""
+    """A judged trace of the gallery, with the scores and verdicts of step validity in both modes."""
 
     def __init__(self, judgment: Judgment, threshold: float) -> None:
         assert judgment.hindsight is not None
@@ -105,12 +104,15 @@ class _Judged:
 
     @property
     def distance(self) -> int:
-        """The number of steps from the step in focus to its evidence, or 0 if there is no evidence."""
+        """How many steps after the step in focus the evidence comes, or 0 if there is no evidence."""
         evidence = self.trace.meta["evidence"]
         return 0 if self.focus is None or evidence is None else int(evidence - self.focus)
 
     def focus_is(self, online: bool | None = None, offline: bool | None = None) -> Count:
-        """Return 1 of 1 if the step in focus has the given validity in each of the given modes, else 0 of 1."""
+        """Return (1, 1) if the step in focus has the wanted validity in each mode, and (0, 1) otherwise.
+
+        A mode whose wanted validity is None is ignored.
+        """
         assert self.focus is not None
         verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
         return int(all(valid == wanted for valid, wanted in verdicts if wanted is not None)), 1
@@ -123,7 +125,11 @@ class _Judged:
         return sum(not valid[i] for i in correct), len(correct)
 
     def row(self) -> dict[str, Any]:
-        """Return the trace's row. Steps are numbered from 1; `called wrong` holds the counts online and offline."""
+        """Return the trace's row of the result.
+
+        Steps are numbered from 1. `called wrong` holds the number of correct steps called wrong, online and
+        offline.
+        """
         online, offline = ([round(float(value), 3) for value in scores] for scores in self.scores)
         evidence = self.trace.meta["evidence"]
         row: dict[str, Any] = {
@@ -139,9 +145,9 @@ class _Judged:
 
 
 def _share(items: Sequence[_Judged], count: Callable[[_Judged], Count]) -> dict[str, Any]:
-    """Add up the counts of some traces, and return them with their share and its interval.
+    """Add up the counts of the traces, and return the sums with the share and its interval.
 
-    The share is null if there is nothing to count.
+    The share is null if the total is 0.
     """
     counts = np.array([count(item) for item in items]).reshape(-1, 2)
     hits, total = counts.sum(axis=0)

@@ -1,8 +1,8 @@
-"""The grader of answers, which runs math-verify in a separate process.
+"""Grading final answers with math-verify, which runs in a separate process.
 
-math-verify interrupts slow work with a signal. That works only in the main thread of a process, counts time taken
-by other processes, and does not stop a power of huge numbers. The separate process can grade for any thread. Its
-processor time and memory are limited, and its verdict does not depend on how busy the machine is.
+math-verify interrupts slow work with a signal. This works only in the main thread of a process, counts time taken
+by other processes, and does not stop a power of huge numbers. The separate process can serve any thread, and limits
+its own processor time and memory, so its verdicts do not depend on how busy the machine is.
 """
 
 import logging
@@ -34,10 +34,10 @@ _CODE = "from stepsight.training.evaluate.grading import serve; serve()"
 
 
 class Grader:
-    """A context manager that decides whether texts end in the right answer. Only one thread may use it at a time.
+    """A context manager that decides whether texts end in the right answer. Only one thread at a time may use it.
 
-    `timeouts` counts the texts that exceeded the limit of time or memory, which are graded as wrong. Raises
-    `UserError` if math-verify is not installed or does not start.
+    `timeouts` counts the texts that took too much time or memory, which are graded as wrong. Raises `UserError` if
+    math-verify is not installed or does not start.
     """
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -57,7 +57,7 @@ class Grader:
         self._end()
 
     def grade(self, answer: str, text: str) -> bool:
-        """True if the solution `text` ends in `answer`, which is LaTeX without `$`, as benchmarks give it."""
+        """True if the solution `text` ends in `answer`, which is LaTeX without `$` as in benchmarks."""
         pipe = self._start()
         verdict = None
         try:
@@ -74,7 +74,7 @@ class Grader:
         return bool(verdict)
 
     def grade_all(self, pairs: Iterable[tuple[str, str]]) -> Iterator[bool]:
-        """Grade pairs of an answer and a text, one after another, with `grade`."""
+        """Yield the verdict of `grade` for each pair of an answer and a text."""
         for answer, text in pairs:
             yield self.grade(answer, text)
 
@@ -107,14 +107,13 @@ class Grader:
 
 
 class _TimeUp(BaseException):
-    """Raised when grading a text takes too long. It is a `BaseException`, because math-verify swallows
-    `Exception`."""
+    """Raised when grading takes too long. Derives from `BaseException`, since math-verify swallows `Exception`."""
 
 
 def serve() -> None:
-    """Grade the requests from a pipe until it is closed.
+    """Grade the answers and texts that arrive on a pipe until the pipe is closed.
 
-    The first command-line argument is the number of the pipe, and the second is the time limit per text in seconds.
+    The command-line arguments are the file descriptor of the pipe and the time limit per text in seconds.
     """
     pipe, seconds = Connection(int(sys.argv[1])), float(sys.argv[2])
     # Ctrl-C is handled by the parent process.
@@ -133,7 +132,7 @@ def serve() -> None:
 
 
 def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
-    """Return the verdict on a text, or None if time or memory ran out."""
+    """Return True if the text is right, False if it is wrong, or None if time or memory ran out."""
     # A signal cannot interrupt a single long operation, such as a power: there the system ends the process.
     used = math.ceil(time.process_time() + seconds) + _GRACE
     resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))

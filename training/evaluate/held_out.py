@@ -1,12 +1,13 @@
-"""An evaluator's figures on synthetic traces that it was not trained on.
+"""Measuring an evaluator on synthetic traces that it was not trained on.
 
     python -m stepsight.training.evaluate.held_out mini-bidir
 
-This prints a JSON object with figures for several sets: traces of a fresh seed, of families never trained on, and
-with larger numbers, and the traces of the first set with and without a later step that exposes or clears the
-decisive step. The figures are macro-F1 and AUC of step validity (ReasonEval's protocol), online and offline, and
-their difference, each as [value, low, high] with a 95 % bootstrap interval over traces. For correct traces, the
-object also has the share of steps called wrong when the trace is cut after them, and when the rest is visible.
+This prints a JSON object with figures for several sets of traces: drawn with a new seed, from families never
+trained on, and with larger numbers. Two more sets are the traces of the first set with and without a later step
+that exposes or clears the decisive step. The figures are macro-F1 and AUC of step validity (ReasonEval's protocol),
+online, offline and as their difference, each as [value, low, high] with a 95 % bootstrap interval over traces. The
+object also tells how often steps of correct traces are called wrong, if the trace is cut after them and if the rest
+is visible.
 """
 
 import argparse
@@ -49,9 +50,9 @@ _GROUPS: dict[str, Callable[[Trace], bool]] = {
 
 
 def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[str, Any]:
-    """Return the figures that the module describes, with `size` traces per set.
+    """Return the figures listed in the module's docstring, with `size` traces per set.
 
-    `seed` must not be a seed that the evaluator was trained with. An undefined figure is null.
+    `seed` must differ from the seeds of the evaluator's training data. An undefined figure is null.
     """
     scorer = Scorer(evaluator)
     result: dict[str, Any] = {"traces": size, "seed": seed}
@@ -66,8 +67,10 @@ def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[st
 
 
 def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """Return step macro-F1 and AUC for online, for offline, and for offline minus online, over the same
-    resamples."""
+    """Return step macro-F1 and AUC online, offline, and offline minus online.
+
+    All three have intervals over the same resamples.
+    """
     weights = resamples(len(judgments), _DRAWS)
     points: dict[str, _Rows] = {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):
@@ -90,11 +93,11 @@ def _items(judgments: Sequence[Judgment], mode: Mode) -> Items:
 
 
 def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, Any]:
-    """Return figures that show whether the evaluator is influenced by where a trace ends.
+    """Return how often correct steps are called wrong at the end of a trace and, for comparison, before its rest.
 
-    They cover the steps of correct traces, except the last: the share called wrong if the trace ends there, the
-    share called wrong if the rest follows, and the difference. Each trace counts as if it were cut once, after a
-    step drawn uniformly.
+    Only traces without an error count, and their last steps do not. `cut` is the share of steps called wrong if the
+    trace ends there, `whole` the share if the rest follows, and `cut - whole` the difference. Each trace counts as
+    if it were cut once, after a step drawn uniformly. `validity` is the threshold.
     """
     rates = []
     for judgment in judgments:
@@ -115,7 +118,7 @@ def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, A
 
 
 def _interval(row: NDArray[np.float64]) -> list[float | None]:
-    """Return [value, low, high] for a row that holds the value and then its resamples."""
+    """Return [value, low, high] for an array that holds the value first and then its resamples."""
     if np.isnan(row[0]):
         return [None, None, None]
     low, high = np.nanpercentile(row[1:], [2.5, 97.5])

@@ -1,7 +1,8 @@
-"""Verifying a published F1 on a part of ProcessBench, with the threshold chosen as its authors do.
+"""Reproducing a published F1 on a part of ProcessBench, with the threshold chosen as the authors did.
 
-ProcessBench (Zheng et al., 2024), 4.1: the threshold of a reward model with numeric scores is the one with the best
-F1 on GSM8K, and is kept for the other parts. A threshold named by the evaluator's authors takes precedence.
+According to ProcessBench (Zheng et al., 2024), section 4.1, the threshold of a reward model with numeric scores is
+the one with the best F1 on GSM8K, and also applies to the other parts. A threshold stated by the evaluator's
+authors takes precedence.
 """
 
 from collections.abc import Iterable
@@ -20,10 +21,10 @@ _MOST = 2000
 
 
 def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | None) -> tuple[Value, float]:
-    """Return F1 as a fraction, with its interval over traces, and the threshold used.
+    """Return ProcessBench's F1 as a fraction with its interval over traces, and the threshold used.
 
-    If `threshold` is None, the best threshold for these traces is used. Raises `UserError` unless there are traces
-    both with and without an error.
+    If `threshold` is None, the threshold with the best F1 is used. Raises `UserError` unless there are traces with
+    an error and traces without one.
     """
     table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold
@@ -35,9 +36,9 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
 
 
 def best_threshold(table: StepTable) -> float:
-    """Return the threshold with the best F1, or 0.5 if there is no score.
+    """Return the threshold with the best F1, or the one nearest to 0.5 if several are equally good.
 
-    Of several equally good thresholds, the nearest to 0.5 is returned.
+    Returns 0.5 if there are no scores.
     """
     scores = np.unique(table.validity[~np.isnan(table.validity)])
     if len(scores) > _MOST:

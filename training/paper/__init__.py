@@ -1,4 +1,1 @@
-"""The paper, item by item: each table, figure and number beside StepSight's own.
-
-Begin with `make_paper_report`.
-"""
+"""The paper's tables, figures and numbers compared with StepSight's own. Start with `make_paper_report`."""

@@ -1,6 +1,6 @@
-"""The facts, numbers by name, that the items of the paper are compared with.
+"""Facts: named numbers, from the paper or measured here, with which the items of the paper are compared.
 
-A fact is NaN if the measurement has no such figure; for example, a test whose last thirds contain only errors has
+A fact is NaN if a measurement has no such figure. For example, a test set whose last thirds contain only errors has
 no AUC there.
 
     TABLE/SECTION/ROW/COLUMN             a cell of a table, in the table's unit
@@ -8,7 +8,7 @@ no AUC there.
     recipe/FILE/KEY, grid-design/KEY     a setting of a configuration
     dataset/NAME/traces, …/errors        counts of a benchmark's file
     prm800k-train/…, prm800k-test/…      counts and shares of labels, in percent
-    neutral/…                            LLaDA-PRM's decisions for neu, in percent
+    neutral/…                            how well LLaDA-PRM detects neutral steps, in percent
     training/…                           a training run
 """
 
@@ -79,7 +79,7 @@ _DIFFERENCES = {
 def table_facts() -> Facts:
     """Return the cells of the paper's tables.
 
-    Rows that share a name and have no section are told apart by their first cell.
+    If rows share a name and the table has no sections, the first cell of a row becomes part of the name.
     """
     facts: Facts = {}
     for table in reference_tables():
@@ -89,13 +89,13 @@ def table_facts() -> Facts:
 
 
 def paper_facts() -> Facts:
-    """Return the facts from the paper itself: the cells of its tables, and the results of its grid's runs."""
+    """Return the facts that the paper itself provides: the cells of its tables, and the results of its grid."""
     runs = read_results(asset("reference", "full-grid-results.json"))
     return grid_facts(runs) | table_facts() | {"study/filter/sample": _POOL}
 
 
 def cells_of(table: PublishedTable) -> list[str]:
-    """Return the names of a table's cells, except those that identify the row."""
+    """Return the fact names of a table's cells, without the cells that only identify a row."""
     places = [place for place, column in enumerate(table.columns) if column.name not in _PLACES]
     return [_cell(table, row, place) for row in table.rows for place in places]
 
@@ -108,7 +108,7 @@ def _cell(table: PublishedTable, row: PublishedRow, place: int) -> str:
 
 
 def recipe_facts() -> Facts:
-    """Return the settings of the paper's recipes in `training/configs`, and the thresholds in the code."""
+    """Return the settings of the paper's recipes in `training/configs`, and the default thresholds."""
     thresholds = Thresholds()
     facts = {"threshold/validity": thresholds.validity, "threshold/redundancy": thresholds.redundancy}
     for name in _RECIPES:
@@ -156,7 +156,7 @@ def _dimensions(name: str, backbone: Any) -> Facts:
 
 
 def _numbers(prefix: str, values: object) -> Facts:
-    """Return the numbers in nested values, by their paths."""
+    """Return all numbers in nested lists and mappings, keyed by their paths."""
     if isinstance(values, Mapping):
         items: Iterator[tuple[object, object]] = iter(values.items())
     elif isinstance(values, Sequence) and not isinstance(values, str):
@@ -172,8 +172,7 @@ def _numbers(prefix: str, values: object) -> Facts:
 
 
 def grid_facts(results: GridResults) -> Facts:
-    """Return the offline results of a grid on its first test: the tables and numbers of section 4.2 and
-    appendix B."""
+    """Return the offline results of a grid on its first test set, as in the paper's section 4.2 and appendix B."""
     key = results.keys[0]
     facts: Facts = {"grid/runs": len(results.runs)}
     for name, title in METRICS.items():
@@ -203,7 +202,7 @@ def _run_facts(results: GridResults, key: Key) -> Facts:
 
 
 def _mean_facts(results: GridResults, key: Key) -> Facts:
-    """Return the means over the seeds for the largest amount of data."""
+    """Return the means over seeds of the runs with the most training data."""
     facts: Facts = {}
     for name, short in _SHORT.items():
         pairs = pair_values(results, key, name)
@@ -220,7 +219,7 @@ def _mean_facts(results: GridResults, key: Key) -> Facts:
 
 
 def _detailed_facts(results: GridResults, key: Key) -> Facts:
-    """Return the facts that only StepSight's own runs can provide."""
+    """Return facts that need figures of each run by class and by third, which only StepSight's own runs have."""
     figures = [run.figures[key] for run in results.runs]
     neutral = [one.classes[Label.NEU.text] for one in figures if one.classes]
     if not neutral:
@@ -236,7 +235,7 @@ def _detailed_facts(results: GridResults, key: Key) -> Facts:
 
 
 def filter_facts(results: Sequence[Result]) -> Facts:
-    """Return the table of data filtering, from models trained on subsets."""
+    """Return the cells of the data filtering table, from models fine-tuned on the filtered subsets."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for one in results:
         name = next((row.evaluator for row in published("mr-math-invalid") if row.names(one.scorer)), one.scorer)
@@ -254,9 +253,9 @@ def filter_facts(results: Sequence[Result]) -> Facts:
 
 
 def training_facts(folder: Path) -> Facts:
-    """Return the facts of a training run, from its evaluator's folder.
+    """Return the facts of a training run, read from the folder of the evaluator it produced.
 
-    Raises `UserError` if the folder is not that of a training run.
+    Raises `UserError` if the folder does not come from a training run.
     """
     try:
         about = read_json(folder / CARD)["provenance"]
@@ -277,7 +276,7 @@ def training_facts(folder: Path) -> Facts:
 
 
 def store_facts(store: Store) -> Facts:
-    """Return the facts of the paper's benchmarks in the store, and of the evaluators' figures on them."""
+    """Return facts on the paper's benchmarks that are in the store, and on how evaluators do on them."""
     facts: Facts = {}
     measured: dict[tuple[str, str, str], Mapping[str, float]] = {}
     names = json.loads(asset("reference", "names.json").read_text(encoding="utf-8"))["datasets"]
@@ -330,10 +329,9 @@ def _measured_cells(table: PublishedTable, measured: Mapping[tuple[str, str, str
 
 
 def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
-    """Return the counts and shares of the labels in a dataset of PRM800K, and its number of traces in the grid's
-    pool.
+    """Return the label counts and shares in a PRM800K dataset, and its trace count in the grid's balanced pool.
 
-    `split` names the part of PRM800K that the dataset holds, `train` or `test`.
+    `split` is the part of PRM800K that the dataset holds, `train` or `test`.
     """
     gold = read_gold(store, dataset)
     labels = gold.label[gold.label != SILENT]
@@ -347,8 +345,10 @@ def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
 
 
 def neutral_facts(store: Store, dataset: Dataset) -> Facts:
-    """Return LLaDA-PRM's offline decisions for neu on a dataset of PRM800K, empty if LLaDA-PRM has not
-    judged it."""
+    """Return figures on how well LLaDA-PRM detects neutral steps offline in a PRM800K dataset.
+
+    The dictionary is empty if LLaDA-PRM has not judged the dataset.
+    """
     evaluator = next((one for one in evaluators_of(store, dataset.id) if _is_llada_prm(one)), None)
     if evaluator is None:
         return {}

@@ -1,4 +1,4 @@
-"""The paper's tables, figures and numbers, by section."""
+"""The tables, figures and numbers of the paper, section by section."""
 
 import json
 import re
@@ -16,8 +16,7 @@ _NUMBER = re.compile(r"([+−-]?)([\d,]+(?:\.(\d+))?(?:e-?\d+)?)")
 
 @dataclass(frozen=True)
 class FigureOrigin:
-    """The origin of figures: a `name`, the `command` that makes them, and what it `needs` beyond a checkout, "" if
-    nothing."""
+    """Where figures come from: a name, the command that computes them, and what it needs besides a checkout."""
 
     name: str
     command: str
@@ -26,11 +25,12 @@ class FigureOrigin:
 
 @dataclass(frozen=True)
 class PaperItem:
-    """An item of the paper: a table or a figure with its `label` in the paper's source, or a number as `printed`.
+    """An item of the paper: a table or figure with its LaTeX `label`, or a number with its `printed` form.
 
-    `of` holds names of facts (`training.paper.facts`) from which a number is computed. With one name, the number is
-    that fact. With two, it is their difference or, if `how` is `percent`, the percentage that the first is of the
-    second. If `how` is `largest drop`, there may be several pairs, and the number is the largest difference.
+    `of` names the facts (`training.paper.facts`) from which a number is computed. If there is one, the number is
+    that fact. If there are two, it is their difference or, if `how` is `percent`, the first as a percentage of the
+    second. If `how` is `largest drop`, `of` holds one or more pairs, and the number is the largest difference
+    within a pair.
     """
 
     what: str
@@ -51,7 +51,7 @@ class PaperItem:
         return float(digits.replace(",", "")) * (-1 if sign in ("−", "-") else 1)
 
     def shown(self, value: float) -> str:
-        """Format another value like the printed one, or return "undefined" for NaN."""
+        """Format a value like the printed number. NaN becomes "undefined"."""
         if isnan(value):
             return "undefined"
         sign, digits, decimals = self._parts()
@@ -62,8 +62,10 @@ class PaperItem:
         return (minus or ("+" if sign == "+" else "")) + text
 
     def agrees(self, value: float) -> bool | None:
-        """True if a value agrees with the printed one to its last digit, None if the paper states it only
-        approximately."""
+        """True if a value rounds to the printed number, or lies below it if the paper states an upper bound.
+
+        None if the paper states only an approximate number.
+        """
         if self.how == "largest drop":
             return value < self.value + 0.05 if "at most" in self.printed else value < self.value
         if self.what.endswith((", about", ", near")):
@@ -79,8 +81,7 @@ class PaperItem:
         return sign, digits, decimals
 
     def computed(self, facts: Mapping[str, float]) -> float | None:
-        """Compute the number from these facts. The result is None if a fact is missing, and NaN if a fact is
-        NaN."""
+        """Compute the number from facts. Returns None if a fact is missing, and NaN if a fact is NaN."""
         if not self.of or any(name not in facts for name in self.of):
             return None
         values = [facts[name] for name in self.of]
@@ -102,7 +103,7 @@ class PaperSection:
 
 @cache
 def paper_sections() -> tuple[PaperSection, ...]:
-    """Return every section that has a table, a figure or a number."""
+    """Return every section of the paper that has a table, a figure or a number."""
     body = json.loads(asset("reference", _FILE).read_text(encoding="utf-8"))
     sources = {name: FigureOrigin(name, **values) for name, values in body["sources"].items()}
     return tuple(

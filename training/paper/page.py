@@ -1,6 +1,7 @@
-"""The paper as one page, item by item.
+"""A page that goes through the paper item by item.
 
-Beside each printed item stand the value computed from the paper's own tables and StepSight's own value.
+Each printed item is shown next to the value computed from the paper's own tables and the value measured by
+StepSight.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,9 +48,10 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class FigureSources:
-    """The places to look for StepSight's own figures. Those that are None are skipped.
+    """Where to find StepSight's own figures. Sources that are None are skipped.
 
-    `train` and `test` are the datasets of the store that hold PRM800K's two files.
+    `train` and `test` are the names of the stored datasets with the two parts of PRM800K. `grid` and `run` are the
+    folders of a grid and of a training run, and `filtering` lists folders of fine-tuning experiments.
     """
 
     store: Store | None = None
@@ -61,7 +63,7 @@ class FigureSources:
 
 
 def our_facts(evidence: FigureSources) -> Facts:
-    """Return every fact that these sources provide. Raises `UserError` if one of them does not exist."""
+    """Return all facts that the sources provide. Raises `UserError` if a source does not exist."""
     facts = recipe_facts()
     if evidence.store is not None:
         facts |= store_facts(evidence.store)
@@ -134,7 +136,7 @@ def _row(
 
 
 def _same(printed: float, ours: float) -> bool:
-    """True if a cell equals the printed one to its last digit."""
+    """True if a value rounds to the printed one."""
     decimals = len(f"{printed:.2f}".rstrip("0").partition(".")[2])
     return round(ours, max(decimals, 1)) == round(printed, max(decimals, 1))
 

@@ -1,4 +1,4 @@
-"""Measurements as tables, figures and pages.
+"""Reports: measurements as tables, figures and pages. Start with `make_report`.
 
-Begin with `make_report`. A `Table` can be written as HTML, LaTeX, CSV or Markdown.
+A `Table` can be written as HTML, LaTeX, CSV or Markdown.
 """

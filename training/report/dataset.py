@@ -1,6 +1,6 @@
-"""The parts of a report on one dataset, section by section.
+"""The part of a report that covers one dataset, section by section.
 
-If evaluators cannot be measured, the section says so in words instead of staying empty.
+If a figure cannot be measured, its section says why instead of being empty.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,14 +81,14 @@ def dataset_part(evaluation: Evaluation) -> Part:
 
 
 def patched_part(patched: Patched) -> Part:
-    """Return the part on the patched gold, which begins with the changes that the patch makes."""
+    """Return the part of a report on the patched gold labels, with a first section on what the patch changes."""
     part = dataset_part(patched.after)
     changed = Section("What the patch changes", [*change_tables(patched).values(), entries(patched)])
     return Part(part.title, part.lead, [changed, *part.sections], part.warning)
 
 
 def lead(evaluation: Evaluation) -> str:
-    """Return a sentence on the dataset: its kind, origin and size."""
+    """Return a sentence that gives the kind, origin and size of the dataset."""
     dataset = evaluation.dataset
     sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
     if not evaluation.group:
@@ -97,35 +97,34 @@ def lead(evaluation: Evaluation) -> str:
 
 
 def patched_by(patch: Patch) -> str:
-    """Return a sentence that names the patch by which the gold was changed."""
+    """Return a sentence that names the patch applied to the gold labels."""
     return f"Gold changed by the label patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}."
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """An excerpt of a report for a page, in one mode and for one kind of error.
+    """The part of a report that covers one mode and one kind of error, for a page of the app.
 
-    `sections` holds the sections common to all evaluators. `classes` holds the section on each evaluator's classes,
-    by the evaluator's name.
+    `sections` holds the sections that cover all evaluators. `classes` maps an evaluator's name to the section on
+    its classes.
     """
 
     sections: Sequence[Section]
     classes: Mapping[str, Section]
 
     def shown(self, evaluator: str = "") -> list[Section]:
-        """Return the sections, including the one on the classes of an evaluator if it is named."""
+        """Return the common sections and, if `evaluator` is given, the section on its classes."""
         return [*self.sections, *([self.classes[evaluator]] if evaluator in self.classes else [])]
 
     def find_table(self, name: str, evaluator: str = "") -> Table | None:
-        """Return the table with this name, or None if there is none. The evaluator's classes are searched as
-        well."""
+        """Return the table called `name` in the sections that `shown` returns, or None if there is none."""
         return next((table for table in _tables(self.shown(evaluator)) if table.name == name), None)
 
 
 def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
-    """Return an excerpt of the report in one mode and for one kind of error.
+    """Return the excerpt of a report for one mode and one kind of error.
 
-    The section on changes by later steps covers both modes.
+    Its section on changes by later steps covers both modes.
     """
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
@@ -158,7 +157,7 @@ def _of_classes(evaluation: Evaluation, row: Row, look: Styles) -> Section:
 
 
 def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
-    """Return the part on the evaluators and on how they were measured."""
+    """Return the part of a report that lists the evaluators and explains how they were measured."""
     contents: list[Content] = [
         f"Intervals hold the middle 95 % of {draws:,} resamples of the traces, the same for every evaluator, so"
         " that differences are paired.",
@@ -175,7 +174,7 @@ def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
 
 
 def tables_of(parts: Sequence[Part]) -> list[Table]:
-    """Return all tables, in the order of the page."""
+    """Return all tables in the order of the page."""
     return _tables(section for part in parts for section in part.sections)
 
 
@@ -184,7 +183,7 @@ _LONGEST = 150
 
 
 def plots_of(parts: Sequence[Part]) -> dict[str, Plot]:
-    """Return the figures of all groups, each under a unique name, in the order of the page."""
+    """Return all figures in the order of the page, each under a unique name."""
     plots: dict[str, Plot] = {}
     for part in parts:
         for section in part.sections:
@@ -271,7 +270,7 @@ def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def _by_mode(evaluation: Evaluation, look: Styles) -> Section:
-    """Return the section on the differences between online and offline verdicts."""
+    """Return the section on how online and offline judgments differ."""
     table = differences(evaluation)
     if table is None:
         return Section("Online and offline", [evaluation.warning or _NO_PAIR])
@@ -317,7 +316,7 @@ def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values
 
 
 def _of(values: Thirds, mode: Mode, name: str) -> dict[str, dict[Third, Value]]:
-    """Return the values of one figure in one mode, by evaluator and third."""
+    """Return the values of the figure `name` in one mode, by evaluator and third."""
     return {
         evaluator: {third: figures[name] for third, figures in parts.items()}
         for (evaluator, of_mode), parts in values.items()

@@ -1,4 +1,4 @@
-"""People's labels, their actions, and evaluators' figures, as pandas frames.
+"""Labels, campaign events and evaluators' figures as pandas data frames.
 
     import stepsight
 
@@ -7,7 +7,7 @@
     stepsight.frame_of(store, results="mr-math-invalid", evaluators=["mini-bidir"])
 
 For evaluators' scores of each step see `storage.exports.frames.frame`. The column types follow the same rules:
-repeated texts are categories, integers and booleans may be missing, and times are in UTC.
+repeated texts are categories, integers and booleans are nullable, and times are in UTC.
 """
 
 import json
@@ -92,17 +92,17 @@ def frame_of(
     evaluators: str | Sequence[str] | None = None,
     force: bool = False,
 ) -> pd.DataFrame:
-    """Return one of three frames, depending on which argument is given.
+    """Return labels, events or results as a data frame, depending on which argument is given.
 
-    - `labels=CAMPAIGN` gives the consensus of the campaign's annotators or, with `per_annotator`, their labels.
+    - `labels=CAMPAIGN` gives the consensus of the campaign's annotators or, with `per_annotator`, their own labels.
       With `exposed`, labels by people who had seen what a blind campaign hides are included. See `LABELS`.
-    - `events=CAMPAIGN` gives the campaign's whole log. See `EVENTS`.
+    - `events=CAMPAIGN` gives the whole log of the campaign. See `EVENTS`.
     - `results=DATASET` gives the figures of evaluators and of the trivial baselines on the dataset. `evaluators`
-      holds names or fingerprints of evaluators; None means all that have judged the dataset. `force` works as in
+      lists names or fingerprints of evaluators; None means all that have judged the dataset. `force` works as in
       `training.evaluate.evaluation.evaluate`. See `RESULTS`.
 
     Raises `UserError` if the campaign, dataset or evaluator does not exist, and `TypeError` unless exactly one of
-    the three arguments is given.
+    `labels`, `events` and `results` is given.
     """
     if sum(name is not None for name in (labels, events, results)) != 1:
         raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")

@@ -1,6 +1,6 @@
-"""Reports as HTML: text, tables and figures, and whole pages that need no network.
+"""Writing reports as HTML pages that need no network.
 
-A page contains Plotly's script once, the styles and scripts of `assets`, and a policy that forbids all requests.
+A page contains Plotly's script, once, the styles and scripts of `assets`, and a policy that forbids all requests.
 """
 
 import re
@@ -25,7 +25,7 @@ CellWrap = Callable[[int, int, Markup], Markup]
 
 
 def breakable(name: str) -> Markup:
-    """Return the HTML of a name that may be broken across lines after its punctuation."""
+    """Return the HTML of a name that may wrap onto the next line after punctuation."""
     return Markup(re.sub(r"([:_/-])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
@@ -36,7 +36,7 @@ _PARTS: Any = _TEMPLATES.get_template("parts.html").module
 
 @dataclass(frozen=True)
 class Section:
-    """A section with a title, made up of paragraphs, tables and groups of figures."""
+    """A titled section that consists of paragraphs, tables and groups of figures."""
 
     title: str
     contents: Sequence[Content]
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page: sections under a title, with `lead` below the title, and a `warning` if there is one."""
+    """A part of a page: a title, a lead paragraph, a warning if there is one, and sections."""
 
     title: str
     lead: str
@@ -53,7 +53,7 @@ class Part:
 
 
 def content_html(content: Content) -> Markup:
-    """Return the HTML of a paragraph, of a table without links, or of figures."""
+    """Return the HTML of a paragraph, a table or a group of figures."""
     if isinstance(content, str):
         return Markup("<p>{}</p>").format(content)
     return table_html(content) if isinstance(content, Table) else plots_html(content)
@@ -62,13 +62,13 @@ def content_html(content: Content) -> Markup:
 def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, files: str = "") -> Markup:
     """Return the HTML of a table with its caption and notes.
 
-    `files` is HTML with links to the table as a file.
+    `wrap` can change the HTML of a cell. `files` is HTML that links to the table as a file.
     """
     return Markup(_PARTS.table(table, shown_rows(table), wrap, Markup(files)))
 
 
 def plots_html(plots: Sequence[Plot]) -> Markup:
-    """Return the HTML of figures side by side, with the data from which they are drawn."""
+    """Return the HTML of figures shown side by side, including the data that the script draws them from."""
     return Markup(_PARTS.plots(plots))
 
 

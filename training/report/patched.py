@@ -1,6 +1,6 @@
-"""A dataset measured twice, with its own gold and with that of a label patch, and the differences.
+"""Measuring a dataset twice, with its own gold labels and with those of a label patch, and comparing the results.
 
-Both measurements use the same resamples of the same traces, so the interval of a change comes from paired draws.
+Both measurements use the same resamples of the same traces, so the intervals of the changes are paired.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 @dataclass(frozen=True, eq=False)
 class PatchEffect:
-    """A row of an evaluation with the benchmark's labels, and the corresponding row with the patch's labels."""
+    """The same row of an evaluation twice: with the benchmark's labels and with the patch's labels."""
 
     before: Row
     after: Row
 
     def of(self, name: str) -> Value:
-        """Return the change that the patch makes to a figure."""
+        """Return the change in the figure `name`, patched minus original."""
         one, other = self.after.measured[name], self.before.measured[name]
         return difference(one.value, other.value, one.draws, other.draws)
 
@@ -37,14 +37,14 @@ class PatchEffect:
 
 @dataclass(frozen=True, eq=False)
 class Patched:
-    """A pair of evaluations: `before` with the benchmark's labels, and `after` with the patch's."""
+    """Two evaluations of a dataset: `before` with the benchmark's labels, and `after` with the patch's labels."""
 
     before: Evaluation
     after: Evaluation
     patch: Patch
 
     def changes(self) -> Iterator[PatchEffect]:
-        """Yield the effect of the patch for each evaluator, mode and kind of error that both evaluations have."""
+        """Yield the effect of the patch on each row that both evaluations have."""
         after = {(row.evaluator, row.mode, row.errors): row for row in self.after.rows}
         for row in ordered(self.before.rows):
             other = after.get((row.evaluator, row.mode, row.errors))
@@ -52,10 +52,10 @@ class Patched:
                 yield PatchEffect(row, other)
 
     def as_json(self) -> dict[str, object]:
-        """Return both evaluations and their paired differences as JSON values.
+        """Return both evaluations and their differences as JSON values.
 
-        `without` and `with` hold the results of `Evaluation.as_json` without and with the patch. `changes` holds
-        the paired differences.
+        `without` and `with` hold the evaluations without and with the patch, as from `Evaluation.as_json`.
+        `changes` holds the paired differences.
         """
         return {
             "dataset": self.before.dataset.name,
@@ -67,7 +67,10 @@ class Patched:
 
 
 def _counts(changes: Sequence[PatchEffect]) -> str:
-    """Return a sentence on how many solutions and steps count with each set of labels, taken from the first row."""
+    """Return a sentence that compares how many solutions and steps count before and after the patch.
+
+    The numbers are those of the first row.
+    """
     before, after = changes[0].before, changes[0].after
     return (
         f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"
@@ -76,9 +79,9 @@ def _counts(changes: Sequence[PatchEffect]) -> str:
 
 
 def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
-    """Return a table of changes for each mode and kind of error in which an evaluator has judged.
+    """Return a table of the patch's effects for each mode and kind of error in which an evaluator was measured.
 
-    If no evaluator has judged, the tables are those of the baselines.
+    If no evaluator was measured, the tables cover the baselines only.
     """
     effects: dict[tuple[Mode, Errors], list[PatchEffect]] = {}
     for change in patched.changes():
@@ -88,7 +91,7 @@ def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
 
 
 def _change_table(patched: Patched, mode: Mode, errors: Errors, changes: Sequence[PatchEffect]) -> Table:
-    """Return a table of the protocol's four figures with the patch, and of the change in each."""
+    """Return a table of the protocol's four figures with the patch, each followed by its change."""
     columns = [EVALUATOR]
     for name, title in PROTOCOL.items():
         columns += [
@@ -109,7 +112,7 @@ def _pairs(change: PatchEffect) -> Iterator[Cell]:
 
 
 def entries(patched: Patched) -> Table:
-    """Return a table of the labels that the patch changes."""
+    """Return a table that lists every label the patch changes."""
     keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
     rows = tuple(

@@ -1,6 +1,6 @@
-"""The figures of a report, in Plotly. The page sets the colours of text and grid.
+"""The Plotly figures of a report. The page sets the colours of text and grid lines.
 
-The notes of a figure name whatever cannot be drawn. A figure with nothing to draw has only notes.
+The notes of a figure mention everything that cannot be drawn. A figure with nothing to draw has only notes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,10 +44,7 @@ Styles = Mapping[str, Style]
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A figure with its caption and notes.
-
-    If `figure` is None, `notes` say why there is nothing to draw.
-    """
+    """A figure with its caption and notes. If `figure` is None, the notes say why there is nothing to draw."""
 
     caption: str
     figure: go.Figure | None
@@ -60,9 +57,9 @@ class Plot:
 
 
 def styles(rows: Iterable[Row]) -> dict[str, Style]:
-    """Assign each evaluator a colour, the same in every figure, and dashes once the colours run out.
+    """Assign each evaluator a colour that is the same in every figure, plus a dash pattern if colours run out.
 
-    The baselines are grey.
+    Baselines are grey.
     """
     names = list(dict.fromkeys(row.evaluator for row in rows if not row.is_baseline))
     baselines = list(dict.fromkeys(row.evaluator for row in rows if row.is_baseline))
@@ -77,7 +74,10 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
 
 
 def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
-    """Return an empty figure. With `square`, both axes go from 0 to 1 and the diagonal is drawn."""
+    """Return an empty figure with the axis titles `x` and `y`.
+
+    With `square`, both axes go from 0 to 1 and the diagonal is drawn.
+    """
     # Set at once, since Plotly validates a figure at every change, and a report has dozens of figures.
     layout: dict[str, Any] = {
         "template": "none",
@@ -99,7 +99,7 @@ def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
 
 
 def rounded(numbers: NDArray[np.floating]) -> list[float | None]:
-    """Round numbers for JSON, with None in place of NaN."""
+    """Round numbers to four decimal places for JSON. NaN becomes None."""
     return [None if np.isnan(number) else round(float(number), 4) for number in numbers]
 
 
@@ -113,7 +113,7 @@ def make_line(
 
 
 def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mode: Mode) -> Plot:
-    """Plot the ROC of the score by which steps without an error are ranked: validity, or minus redundancy."""
+    """Plot the ROC curves of the score that ranks items without an error: validity, or minus redundancy."""
     score = "validity" if errors == Errors.INVALID else "redundancy"
     figure = make_figure("False positive rate", "True positive rate", square=True)
     notes = []
@@ -136,8 +136,10 @@ def make_plot(caption: str, figure: go.Figure, notes: Iterable[str]) -> Plot:
 
 
 def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """Plot the share of valid steps against their mean validity, in ten bins. Larger points stand for more
-    steps."""
+    """Plot the share of valid steps against their mean validity score, in ten bins.
+
+    Larger points stand for more steps.
+    """
     figure = make_figure("Mean validity", "Share of valid steps", square=True)
     notes = []
     for row in rows:
@@ -168,9 +170,9 @@ def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 def position_plot(
     values: Mapping[str, Mapping[Third, Value]], look: Styles, caption: str, title: str, *, difference: bool = False
 ) -> Plot:
-    """Plot a figure by third of the solution, with intervals.
+    """Plot a figure in each third of the solutions, with intervals. `values` maps each evaluator to its thirds.
 
-    With `difference`, the values are percentage points around zero.
+    With `difference`, the values are differences, shown in percentage points around zero.
     """
     figure = make_figure("Third of the solution", f"{title}, percentage points" if difference else title)
     notes = []
@@ -213,7 +215,7 @@ def make_bars(names: Sequence[str], values: Sequence[Value], name: str, style: S
 
 
 def change_plot(groups: Mapping[str, Mapping[str, Changed]], look: Styles, errors: Errors) -> Plot:
-    """Plot the share of steps with an error among the steps whose validity fell, stayed and rose."""
+    """Plot the share of steps with an error, separately for steps whose validity fell, stayed and rose."""
     figure = make_figure("Validity once later steps are seen", "Share of steps with an error")
     order = ("fell", "stayed", "rose")
     notes = []
@@ -240,7 +242,7 @@ _LABEL_INKS = {Label.NEG: "#dd6b20", Label.NEU: "#8b93a1", Label.POS: "#3d7fc4"}
 def class_plot(
     figures: Mapping[str, Mapping[Label, ClassFigures]], look: Styles, key: str, title: str, mode: Mode
 ) -> Plot:
-    """Plot the AUC or F1 of each class, as `key` says, with intervals."""
+    """Plot the AUC or F1 of each class with intervals. `key` is `auc` or `f1`."""
     figure = make_figure("Class", title)
     notes = []
     for evaluator, parts in figures.items():
@@ -257,7 +259,7 @@ def _no_class(label: Label) -> str:
 
 
 def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """Plot the share of each class in the gold, and in the predictions by argmax."""
+    """Plot the share of each class among the gold labels and among the labels predicted by argmax."""
     figure = make_figure("Class", "Share of labelled steps")
     notes: list[str] = []
     for place, row in enumerate(rows):
@@ -276,7 +278,7 @@ def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 
 
 def confusion_plot(row: Row) -> Plot:
-    """Plot the number of steps by gold label and prediction by argmax, shaded by the share of their row."""
+    """Plot the number of steps by gold and predicted label. The shade is the share of the gold label's steps."""
     steps = ternary.classify(row.subject.table)
     counts = ternary.confusion(steps)
     with np.errstate(invalid="ignore"):
@@ -305,7 +307,7 @@ def confusion_plot(row: Row) -> Plot:
 
 
 def class_roc_plot(row: Row) -> Plot:
-    """Plot the ROC of each class against the rest."""
+    """Plot the ROC curve of each class against the rest."""
     figure = make_figure("False positive rate", "True positive rate", square=True)
     steps = ternary.classify(row.subject.table)
     notes = []
@@ -322,7 +324,7 @@ def class_roc_plot(row: Row) -> Plot:
 
 
 def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
-    """Plot precision, recall and F1 of a class over the threshold, and the F1 by argmax for comparison."""
+    """Plot the precision, recall and F1 of a class against the threshold, with the F1 by argmax for comparison."""
     curves = sweep(row.subject.table, label)
     figure = make_figure(f"Threshold of the probability of {label.text}", "")
     caption = f"Deciding for {label.text} at a threshold, {row.evaluator}, {row.mode}"
@@ -348,9 +350,9 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
 
 
 def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
-    """Write each figure as NAME.pdf and NAME.png in `folder`, on white, with a legend if it has several curves.
+    """Write each figure as NAME.pdf and NAME.png to `folder`, on white, with a legend if it has several curves.
 
-    Raises `UserError` if the figures cannot be drawn, and `OSError` if the folder cannot be written.
+    Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paper = {name: _on_paper(figure) for name, figure in figures.items()}

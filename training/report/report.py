@@ -1,4 +1,4 @@
-"""A report of evaluators' figures on datasets of the store, as one page and as files of its tables and figures."""
+"""A report on evaluators and stored datasets, written as one page and as files of its tables and figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
 
 @dataclass(frozen=True)
 class Report:
-    """A report: the page as HTML, its tables, and its figures by file name."""
+    """A report: the page as HTML, its tables, and its figures keyed by file name."""
 
     page: str
     tables: tuple[Table, ...]
@@ -52,12 +52,12 @@ def make_report(
 ) -> Report:
     """Measure evaluators on each dataset and return the report.
 
-    `names` are the evaluators to measure, by default all that have judged a dataset. With `group`, only the traces
-    of that group are measured. A dataset with one of the `patches` has a second part, measured on the patched gold.
-    Nothing is scored, and two reports on the same store differ only in the `day`.
+    `names` are the evaluators to measure (default: all that have judged a dataset). With `group`, only the traces
+    of that group are measured. For each of the `patches`, the dataset is measured a second time on the patched gold
+    labels. Nothing is scored, and two reports on the same store differ only in the `day`.
 
-    Raises `UserError` if a named evaluator has judged none of the datasets, if two datasets would have tables of
-    the same names, or if a patch does not fit.
+    Raises `UserError` if a named evaluator has judged none of the datasets, if the table names of two datasets
+    would clash, or if a patch does not fit.
     """
     changed = _patches(datasets, patches)
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
@@ -78,7 +78,7 @@ def make_report(
 def write_up(
     evaluations: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
 ) -> Report:
-    """Return the report on evaluations of these evaluators."""
+    """Return a report on evaluations that have already been made."""
     parts = [_part(one) for one in evaluations]
     plain = [one for one in evaluations if isinstance(one, Evaluation)]
     parts.append(evaluators_part(evaluators, len(plain[0].weights)))
@@ -96,8 +96,10 @@ def _patched_name(patched: Patched) -> str:
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
-    """Return the patches, by the names of their datasets. Raises `UserError` if a dataset is not reported or has
-    two."""
+    """Return the patches by the names of their datasets.
+
+    Raises `UserError` if a patch's dataset is not in the report, or if a dataset has two patches.
+    """
     by_dataset: dict[str, Patch] = {}
     for patch in patches:
         if patch.dataset not in {dataset.name for dataset in datasets}:
@@ -122,7 +124,10 @@ def _check_slugs(names: Sequence[str]) -> None:
 def _chosen(
     evaluators: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
-    """Return the wanted evaluators by id, with distinct names."""
+    """Return the evaluators called `names`, or all if there are no names, by id and with distinct names.
+
+    Raises `UserError` if a name is not among `evaluators`.
+    """
     for name in names:
         if name not in {one.name for one in evaluators.values()}:
             raise UserError(
@@ -136,7 +141,7 @@ def _chosen(
 
 
 def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
-    """Return the evaluators ordered by name, with the fingerprint added to names that several share."""
+    """Return the evaluators in order of name. If several share a name, their fingerprints are added to it."""
     chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
     often = Counter(one.name for one in chosen)
     return [
@@ -145,10 +150,10 @@ def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEva
 
 
 def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
-    """Write `report.html`, `tables/` and, with `figures`, `figures/` into a folder, and return the path of the
-    page.
+    """Write a report to a folder and return the path of its page.
 
-    Raises `UserError` if the folder cannot be written or the figures cannot be drawn.
+    The folder gets `report.html`, `tables/` and, with `figures`, `figures/`. Raises `UserError` if the folder
+    cannot be written or the figures cannot be rendered.
     """
     try:
         (folder / "tables").mkdir(parents=True, exist_ok=True)

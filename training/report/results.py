@@ -1,4 +1,4 @@
-"""The findings of an evaluation, as tables."""
+"""The results of an evaluation, as tables."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ TRACES = Column("n_traces", "Traces", CellKind.COUNT)
 
 
 def slug(name: str) -> str:
-    """Return a name in a form that can be part of a file name."""
+    """Turn a name into text that is safe in a file name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "dataset"
 
 
@@ -53,7 +53,7 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 
 
 def measured_on(evaluation: Evaluation) -> str:
-    """Return the name of the measured data: the dataset, the group if any, and `patched` for a patched gold."""
+    """Return the dataset's name, followed by the group if any and by `patched` if the labels are patched."""
     parts = (evaluation.dataset.name, evaluation.group, "patched" if evaluation.patch else "")
     return ", ".join(part for part in parts if part)
 
@@ -66,7 +66,7 @@ def make_table(
     rows: Iterable[tuple[Row, tuple[Cell, ...]]],
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return a table whose rows belong to rows of the evaluation, with a line above the first baseline."""
+    """Return a table in which every row belongs to a row of the evaluation. A line is drawn above the baselines."""
     kept = list(rows)
     baselines = [i for i, (row, _) in enumerate(kept) if row.is_baseline]
     return Table(
@@ -80,10 +80,9 @@ def make_table(
 
 
 def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
-    """Return a table of the protocol's four figures for one kind of error, with the difference to the best
-    baseline.
+    """Return a table of the protocol's four figures, and of the difference to the best baseline.
 
-    Rows of the paper that are not measured here follow at the end, marked as published.
+    Rows that the paper has but this evaluation lacks follow at the end, marked as published.
     """
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
@@ -128,7 +127,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
 
 
 def _other_traces(evaluation: Evaluation) -> list[str]:
-    """Return a remark if the paper's figures for this benchmark are for a different number of traces."""
+    """Return a remark if the paper used a different number of traces of this benchmark."""
     printed = published_rows(evaluation.dataset.kind, evaluation.group)[:1]
     return [
         f"published figures are of {one.benchmark.traces:,} traces of this benchmark, these are"
@@ -139,15 +138,15 @@ def _other_traces(evaluation: Evaluation) -> list[str]:
 
 
 def _printed(one: Published) -> tuple[Value, ...]:
-    """Return the figures of the protocol as the paper prints them."""
+    """Return the protocol's figures as the paper prints them."""
     none = Value.none("not published")
     return tuple(Value(one.values[name]) if name in one.values else none for name in PROTOCOL)
 
 
 def published(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return a table of the paper's figures for rows that were also measured here, and of the differences.
+    """Return a table of the paper's figures and of how far the measured ones differ, for rows that have both.
 
-    A difference is the measured figure minus the printed one. Returns None if there are no such rows.
+    A difference is the measured figure minus the published one. Returns None if there are no such rows.
     """
     rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
@@ -186,7 +185,7 @@ def _against(row: Row) -> tuple[Value | None, str]:
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
-    """Return remarks on missing figures, on thresholds other than the default, and on traces not judged."""
+    """Return remarks on missing figures, calibrated thresholds and traces that were not judged."""
     lines: list[str] = []
     chosen = list(names)
     for row in rows:
@@ -200,8 +199,7 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
-    """Merge notes of the form `NAME: REASON` that share a reason into `NAME, NAME: REASON`, and keep other
-    notes."""
+    """Merge notes `NAME: REASON` that share a reason into `NAME, NAME: REASON`. Other notes stay as they are."""
     by_reason: dict[str, dict[str, None]] = {}
     for note in notes:
         names, separator, reason = note.rpartition(": ")
@@ -210,7 +208,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def first_error_figures(evaluation: Evaluation) -> Table | None:
-    """Return a table of first-error figures in every mode, with the number of traces, or None if there are none."""
+    """Return a table of how well first errors are found in each mode, or None if there are no such figures."""
 
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
@@ -227,10 +225,9 @@ def measures(
     kind: CellKind,
     traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
-    """Return a table of further figures in every mode, or None if no row has any of them.
+    """Return a table of the figures in `titles`, in every mode, or None if no row has any of them.
 
-    Figures that no row has are left out, with the reasons in the notes. `traces` gives the number of traces of a
-    row.
+    Figures that no row has are left out, and the notes say why. `traces` returns the trace count of a row.
     """
     rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
@@ -249,7 +246,7 @@ def measures(
 
 
 def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
-    """Return the reasons why no row has these figures."""
+    """Return the reasons why the figures in `titles` are undefined in every row."""
     missing = []
     for key, title in titles.items():
         reasons = {_values(row, [key])[0].reason for row in evaluation.rows} - {""}
@@ -258,13 +255,13 @@ def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
 
 
 def prm_titles(evaluation: Evaluation) -> dict[str, str]:
-    """Return the titles of PRMScore and its parts, empty for benchmarks other than PRMBench."""
+    """Return the titles of PRMScore and of its parts. The dictionary is empty unless the benchmark is PRMBench."""
     keys = dict.fromkeys(key for row in evaluation.rows for key in row.measured if key.startswith(PRMSCORE))
     return {key: key.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore" for key in keys}
 
 
 def subjects(evaluation: Evaluation) -> list[Row]:
-    """Return each evaluator's first row in a mode, which has the figures common to all kinds of error."""
+    """Return the first row of each evaluator and mode, which holds the figures common to all kinds of error."""
     first: dict[tuple[str, Mode], Row] = {}
     for row in evaluation.rows:
         first.setdefault((row.evaluator, row.mode), row)
@@ -272,12 +269,12 @@ def subjects(evaluation: Evaluation) -> list[Row]:
 
 
 def scored_rows(evaluation: Evaluation, mode: Mode) -> list[Row]:
-    """Return one row in this mode for each evaluator that judges steps."""
+    """Return one row in the mode `mode` for each evaluator that judges steps."""
     return [row for row in ordered(subjects(evaluation)) if row.mode == mode and row.subject.outputs.has_steps]
 
 
 def evaluators_table(evaluators: Sequence[StoredEvaluator]) -> Table:
-    """Return a table of the evaluators with their fingerprints, since several evaluators may share a name."""
+    """Return a table of the evaluators with their fingerprints, which tell apart evaluators of the same name."""
     keys = {"name": "Evaluator", "format": "Format", "attention": "Attention", "outputs": "Gives",
             "fingerprint": "Fingerprint"}  # fmt: skip
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
@@ -291,12 +288,12 @@ _CLASS = (("auc", "AUC"), ("f1", "F1"))
 
 
 def three_way_rows(evaluation: Evaluation) -> list[Row]:
-    """Return one row for each evaluator and mode in which there are classes to compare."""
+    """Return one row for each evaluator and mode with three-way probabilities to compare with the gold labels."""
     return [row for row in ordered(subjects(evaluation)) if is_three_way(row.subject)]
 
 
 def classes(evaluation: Evaluation) -> Table:
-    """Return a table of the class-wise diagnostics: the AUC and F1 of each class."""
+    """Return a table of the AUC and F1 of each class against the rest."""
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{label.text}_{key}", f"{label.text} {title}") for key, title in _CLASS for label in Label]
     cells, remarks = [], []
@@ -309,7 +306,7 @@ def classes(evaluation: Evaluation) -> Table:
 
 
 def confusions(evaluation: Evaluation) -> Table:
-    """Return a table that counts the steps by their label in the gold and their prediction by argmax."""
+    """Return a table of step counts by gold label and by the label predicted by argmax."""
     columns = [EVALUATOR, MODE, Column("gold", "Gold", CellKind.TEXT)]
     columns += [Column(label.text, f"Predicted {label.text}", CellKind.COUNT) for label in Label]
     cells = []
@@ -321,7 +318,7 @@ def confusions(evaluation: Evaluation) -> Table:
 
 
 def decisions(evaluation: Evaluation, label: Label = Label.NEU) -> Table:
-    """Return a table of precision, recall and F1 of a class, by argmax and at thresholds."""
+    """Return a table of the precision, recall and F1 of predicting a class, by argmax and at several thresholds."""
     columns = [
         EVALUATOR, MODE, Column("rule", "Rule", CellKind.TEXT), Column("predicted", f"Predicted {label.text}"),
         Column("precision", "Precision"), Column("recall", "Recall"), Column("f1", "F1"),
@@ -347,7 +344,7 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
 def differences(evaluation: Evaluation) -> Table | None:
-    """Return a table of online minus offline, paired by trace, or None if no evaluator has judged in both modes."""
+    """Return a table of online minus offline figures, paired by trace, or None if no evaluator has both modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
     columns += [TRACES]
@@ -363,14 +360,14 @@ def differences(evaluation: Evaluation) -> Table | None:
 
 
 def has_pairs(evaluation: Evaluation) -> bool:
-    """True if an evaluator other than the baselines has judged in both modes."""
+    """True if an evaluator that is not a baseline was measured in both modes."""
     return any(not online.is_baseline for online, _ in pairs(evaluation.rows))
 
 
 def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
     """Return the figures in each third of the solutions, by evaluator and mode.
 
-    Offline rows also have offline minus online, under the name of the figure followed by `_gain`.
+    Offline figures are accompanied by offline minus online, under the name of the figure followed by `_gain`.
     """
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
@@ -386,7 +383,7 @@ def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
 
 
 def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
-    """Return a table of step AUC, and of macro-AUC if there are three classes, by third of the solution."""
+    """Return a table of step AUC by third of the solution, and of macro-AUC for evaluators with three classes."""
     names = [name for name in POSITION if any(name in part[Third.EARLY] for part in values.values())]
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{third}_{name}", f"{POSITION[name]}, {third}") for name in names for third in Third]
@@ -396,8 +393,7 @@ def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
 
 
 def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
-    """Return a table of figures offline minus online in each third, or None if no evaluator has judged in both
-    modes."""
+    """Return a table of offline minus online by third, or None if no evaluator has both modes."""
     if not has_pairs(evaluation):
         return None
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
@@ -437,7 +433,7 @@ def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: 
 
 
 def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
-    """Return each reason why thirds have no value, with the names of its thirds unless it applies to all."""
+    """Return the reasons why thirds have no value, each with the thirds it applies to unless it applies to all."""
     by_reason: dict[str, list[str]] = {}
     for third, value in values.items():
         if value.reason:
@@ -449,10 +445,10 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 
 
 def outcomes(evaluation: Evaluation) -> Table | None:
-    """Return a table of the outcomes of first errors, in traces, or None if no evaluator judges steps.
+    """Return a table that counts the traces by outcome, or None if no evaluator judges steps.
 
-    The first step that the evaluator calls wrong may be the gold's first error or a different step, or only one of
-    the two may find an error.
+    The outcome says whether the first step that is judged wrong is the gold's first error or another step, and
+    whether only one of the two exists.
     """
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
@@ -469,15 +465,14 @@ def outcomes(evaluation: Evaluation) -> Table | None:
 
 
 def _says_validity(row: Row) -> bool:
-    """True if the evaluator judges whether steps are wrong, as opposed to giving verdicts on redundancy only."""
+    """True if the evaluator judges whether steps are valid, and not only whether they are redundant."""
     subject = row.subject
     on_redundancy = subject.outputs == Outputs.VERDICT and bool((subject.table.redundancy > 0).any())
     return subject.outputs.has_steps and not on_redundancy
 
 
 def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return a table of errors by how later steps changed validity, or None if no evaluator has judged in both
-    modes."""
+    """Return a table of errors by how later steps changed validity, or None if no evaluator has both modes."""
     if not has_pairs(evaluation):
         return None
     columns = [

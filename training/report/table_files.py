@@ -1,6 +1,6 @@
-"""Tables as LaTeX and Markdown, in percent with intervals, and as CSV, with fractions as computed.
+"""Writing tables as LaTeX and Markdown, in percent with intervals, and as CSV, in fractions with all digits.
 
-Tables for a terminal are in the module `tables`, which does without pandas and so saves 60 MB of memory.
+Tables for a terminal are in the module `tables`, which does not import pandas and so saves 60 MB of memory.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ _ENDS = ("low", "high")
 
 
 def to_csv(table: Table) -> str:
-    """Return a table as CSV: a header of keys, then a line per row.
+    """Return a table as CSV, with the keys of the columns in the first line.
 
-    A value is a fraction with all its digits, and is empty if undefined. If any value of a column has an interval,
-    the column is followed by `KEY_low` and `KEY_high`. Names that a spreadsheet would take for formulas get an
-    apostrophe in front.
+    Values are fractions with all their digits, or empty if undefined. If any value in a column has an interval, the
+    columns `KEY_low` and `KEY_high` follow. A name that a spreadsheet would take for a formula is preceded by an
+    apostrophe.
     """
     columns: dict[str, pd.Series] = {}
     for place, column in enumerate(table.columns):
@@ -60,7 +60,7 @@ def _markdown(text: str) -> str:
 def to_latex(table: Table) -> str:
     """Return a table as a LaTeX `table` environment in the style of booktabs.
 
-    Intervals stand in small type behind their values, and the notes below the table.
+    Intervals are in small type after their values, and the notes are below the table.
     """
     cells = pd.DataFrame(
         [[_latex_cell(cell) for cell in row] for row in shown_rows(table)],
@@ -94,5 +94,5 @@ _LATEX = {
 
 
 def escape_latex(text: str) -> str:
-    """Escape text for LaTeX and put it on one line."""
+    """Escape text for LaTeX, with all white space reduced to single spaces."""
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Tables of names, counts and values, and how they are displayed."""
+"""Tables of names, counts and values, and how their cells are displayed."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -12,11 +12,11 @@ MISSING = "–"
 
 
 class CellKind(Enum):
-    """The format of a column's cells.
+    """How the cells of a column are displayed.
 
-    `TEXT` cells are shown as they are. `PERCENT` is a fraction in percent. `POINTS` and `FINE_POINTS` are
-    differences of fractions in percentage points, with one and two decimal places. `NUMBER` has three decimal
-    places.
+    `TEXT` is shown as it is, and `COUNT` as an integer. `PERCENT` is a fraction shown in percent. `POINTS` and
+    `FINE_POINTS` are differences of fractions, shown in percentage points with one or two decimal places. `NUMBER`
+    has three decimal places.
     """
 
     TEXT = "text"
@@ -33,7 +33,7 @@ class CellKind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. `key` is its name in CSV, and `title` is the name that people see."""
+    """A column of a table. `key` is its name in CSV files, and `title` is its displayed heading."""
 
     key: str
     title: str
@@ -44,9 +44,9 @@ class Column:
 class Table:
     """A table with its caption and notes.
 
-    `name` is the name of its files. `rules` and `faint` hold row indices: a line is drawn above each row in
-    `rules`, and the rows in `faint` were not measured. `notes` say what a reader has to know about the figures.
-    Raises `ValueError` unless every row has a cell for each column.
+    `name` is used for its files. `rules` and `faint` hold row indices: a line is drawn above each row in `rules`,
+    and rows in `faint` are shown as not measured. `notes` tell the reader how to understand the figures. Raises
+    `ValueError` unless every row has a cell for each column.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as displayed: the text of its value, and the text of its interval or ""."""
+    """A cell as displayed: the text of its value, and the text of its interval, which may be ""."""
 
     text: str
     interval: str = ""
@@ -79,7 +79,7 @@ class Shown:
 
 
 def show(cell: Cell, kind: CellKind) -> Shown:
-    """Format a cell for display. An undefined value becomes a dash."""
+    """Return a cell as displayed. An undefined value becomes a dash."""
     if isinstance(cell, Value):
         if not cell.exists:
             return Shown(MISSING)
@@ -101,7 +101,7 @@ def _number(number: float, kind: CellKind) -> str:
 
 
 def to_text(table: Table) -> str:
-    """Return a table as text for a terminal: the caption, the cells in columns, and the notes."""
+    """Return a table as text for a terminal: the caption, the aligned columns, and the notes."""
     rows = [list(table.title), *([str(cell) for cell in row] for row in shown_rows(table))]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     aligned = [f"{'<' if left else '>'}{width}" for width, left in zip(widths, left_aligned(table), strict=True)]
@@ -114,7 +114,7 @@ def left_aligned(table: Table) -> list[bool]:
 
 
 def shown_rows(table: Table) -> list[list[Shown]]:
-    """Return the cells as they are displayed."""
+    """Return the rows of a table with their cells as displayed."""
     return [
         [show(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
     ]
