@@ -81,7 +81,7 @@ def class_f1(side: Items) -> Value:
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """The figures of one class against the rest: the AUC of its probability, and its F1 when predicted by argmax."""
+    """The figures of one class against the rest: the AUC of its probability, and its F1 by argmax."""
 
     auc: Value
     f1: Value

@@ -1,4 +1,1 @@
-"""Data filtering: a pool of solutions is judged once, and matched subsets of it are chosen.
-
-Begin with `filter_pool`.
-"""
+"""Data filtering: scoring a pool of solutions once and choosing subsets of equal size. Start with `filter_pool`."""

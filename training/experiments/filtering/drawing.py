@@ -1,6 +1,6 @@
-"""Drawing a pool: the rows of its files that meet the conditions, or a sample of those rows.
+"""Drawing the rows of a pool from its files: all rows that meet some conditions, or a random sample of them.
 
-The paper's pool is a random sample of 10,000 MATH problems with solutions of MMIQC (section 6.1).
+The paper's pool is a random sample of 10,000 MATH problems with solutions, drawn from MMIQC (section 6.1).
 """
 
 import random
@@ -21,10 +21,10 @@ Chosen = tuple[NDArray[np.bool_], ...]
 
 @dataclass(frozen=True)
 class Draw:
-    """The rule by which the rows of a pool are drawn from its files.
+    """Which rows of the files belong to a pool.
 
-    `where` holds conditions in the syntax of `core.row_conditions`; a row must meet all of them. `size` is the
-    number of such rows to draw with `seed`, None for all.
+    A row must meet all conditions in `where`, which have the syntax of `core.row_conditions`. `size` is the number
+    of such rows to draw at random with `seed`, or None for all of them.
     """
 
     where: tuple[str, ...] = ()
@@ -43,8 +43,8 @@ class Draw:
 class Drawn:
     """The result of drawing a pool.
 
-    `chosen` marks the rows of the pool. `read` is the number of all rows, `met` the number that meet the
-    conditions, and `left_out` the number left out by each condition.
+    `chosen` marks the rows of the pool, file by file. `read` is the number of all rows, `met` is the number that
+    meet all conditions, and `left_out` maps each condition to the number of rows that it excluded.
     """
 
     chosen: Chosen
@@ -54,10 +54,10 @@ class Drawn:
 
 
 def draw_rows(files: Iterable[Iterable[Row | UserError]], draw: Draw) -> Drawn:
-    """Choose among the rows of files. An unreadable row is chosen only if every row is.
+    """Choose rows of the files as `draw` says. An unreadable row is chosen only if every row is.
 
-    Raises `UserError` if a condition is invalid, if no row meets all conditions, or if fewer rows do than are to be
-    drawn.
+    Raises `UserError` if a condition is invalid, if no row meets all conditions, or if a larger sample is requested
+    than there are such rows.
     """
     conditions = parse_conditions(draw.where)
     met = [_met(rows, conditions) for rows in files]
@@ -80,7 +80,7 @@ def _met(rows: Iterable[Row | UserError], conditions: RowConditions) -> NDArray[
 
 
 def _keep(met: Sequence[NDArray[np.bool_]], counts: Sequence[int], draw: Draw) -> None:
-    """Reduce the rows that meet the conditions to a sample drawn by the seed.
+    """Reduce the masks of rows that meet the conditions to a random sample of `draw.size` rows.
 
     Every subset of that size is equally likely.
     """

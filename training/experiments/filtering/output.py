@@ -1,4 +1,4 @@
-"""The output of a filtering run: its subsets and their manifest.
+"""Writing the output of a filtering run: its subsets and their manifest.
 
 FOLDER/NAME.jsonl      the rows of a subset, in the order of the pool
 FOLDER/manifest.json   counts, thresholds and fingerprints; written last
@@ -39,7 +39,7 @@ def subset_path(folder: Path, name: str) -> Path:
 def write_subsets(
     folder: Path, pool: Pool, scores: ChunkedScores, subsets: Mapping[str, ChosenSubset], watch: Watch
 ) -> dict[str, str]:
-    """Write each subset, either completely or not at all, and return the SHA-256 of each file.
+    """Write each subset to its file, completely or not at all, and return the SHA-256 of each file.
 
     Raises `UserError` if the pool has changed since it was scored, or if a file cannot be written.
     """
@@ -63,7 +63,7 @@ def write_subsets(
 
 @dataclass
 class _HashedFile:
-    """A file with a running hash of everything written to it."""
+    """A file together with a running hash of what is written to it."""
 
     file: IO[bytes]
     digest: Any = field(default_factory=hashlib.sha256)
@@ -81,7 +81,7 @@ def _open(path: Path) -> Iterator[_HashedFile]:
 
 
 def _members(subsets: Mapping[str, ChosenSubset], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """Return a bit mask of the subsets that contain each row, with rows counted from 1; shape (rows + 1,)."""
+    """Return, for each row, a bit mask of the subsets that contain it, shape (rows + 1,). Rows count from 1."""
     members = np.zeros(rows + 1, np.uint8)
     for bit, subset in enumerate(subsets.values()):
         members[subset.rows] |= np.uint8(1 << bit)
@@ -97,7 +97,7 @@ def make_manifest(
     subsets: Mapping[str, ChosenSubset],
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the manifest.
+    """Return the manifest of a filtering run.
 
     It depends only on the pool, the evaluator and the rule, not on the machine or the number of workers.
     """
@@ -141,7 +141,7 @@ def make_manifest(
 
 
 def _drawn(pool: Pool) -> dict[str, Any]:
-    """Describe the rows from which the pool was drawn, if it does not contain all rows of its files."""
+    """Describe how the pool was drawn. The dictionary is empty if the pool contains all rows of its files."""
     if pool.drawn is None:
         return {}
     drawn = pool.drawn

@@ -1,9 +1,9 @@
-r"""A pool of solutions, stored in files whose rows are read in order, as often as needed.
+r"""A pool of solutions: the rows of some files, which can be iterated over repeatedly.
 
-A row has a query and a response, whose steps an evaluator judges. Files are JSON Lines or a JSON array, gzipped or
-not, or Parquet. The format is recognised by the first bytes.
+A row has a query and a response, whose steps an evaluator judges. Files are JSON Lines or a JSON array, either of
+them possibly gzipped, or Parquet. The format is recognised by the first bytes. A row of MMIQC:
 
-MMIQC: {"instruction": "Compute $2 + 3$.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
+    {"instruction": "Compute $2 + 3$.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 """
 
 import dataclasses
@@ -57,9 +57,10 @@ _FIRST = 20
 
 @dataclass(frozen=True)
 class Solution:
-    """A row of a pool as a solution.
+    """A row of a pool that holds a solution.
 
-    `trace` is the query with the response's steps. `rest` holds the row's other fields.
+    `where` names the row in messages. `trace` combines the query with the steps of the response. `rest` holds the
+    row's other fields.
     """
 
     where: str
@@ -70,12 +71,12 @@ class Solution:
 
     @property
     def digest(self) -> str:
-        """The digest of the judged text, as 16 hexadecimal digits."""
+        """The first 16 hexadecimal digits of the trace's digest."""
         return self.trace.digest[:16]
 
     @property
     def line(self) -> bytes:
-        """The row as it is written to a subset: `query`, `response`, and every other field unchanged."""
+        """The row as a subset stores it: `query`, `response`, and every other field unchanged."""
         row = {QUERY: self.query, RESPONSE: self.response, **self.rest}
         try:
             return f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode()
@@ -85,16 +86,16 @@ class Solution:
 
 
 def find_fields(rows: list[Row]) -> Fields | None:
-    """Return the first pair of `FIELD_NAMES` that a row has, or None if there is none."""
+    """Return the first pair of `FIELD_NAMES` (for query and response) found in a row, or None if no row has one."""
     return next((fields for row in rows for fields in FIELD_NAMES if row.keys() >= {*fields}), None)
 
 
 def parse_solution(row: Row, fields: Fields, where: str) -> Solution:
     """Parse a row as a solution.
 
-    A response that is a list of texts is taken as a list of steps. Any other response is split into steps. Raises
-    `UserError` that starts with `where` if query or response is missing, empty or not a text, or if there is no
-    step.
+    A response that is a list of texts is taken as a list of steps, and any other response is split into steps.
+    Raises a `UserError` that starts with `where` if the query or the response is missing, empty or not a text, or
+    if there are no steps.
     """
     try:
         query = check_text(field(row, fields[0]), f"the field {fields[0]!r}")
@@ -123,10 +124,10 @@ def _steps(response: object, what: str) -> Sequence[str | list[str]]:
 
 
 def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
-    """Yield the content of each row of a file, without blank lines. Errors call the file `name`.
+    """Yield each row of a file, or the error in it, with its place. Blank lines are skipped.
 
-    Raises `UserError` if the rest of the file cannot be read because it is missing, damaged or cut short, or
-    because it is Parquet and pyarrow is not installed.
+    `name` is what messages call the file. Raises `UserError` if the file cannot be read to its end because it is
+    missing, damaged or truncated, or because it is Parquet and pyarrow is not installed.
     """
     with open_input(path) as file:
         start = file.read(4)
@@ -141,7 +142,10 @@ def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
 
 
 def _lines(lines: Iterable[bytes], name: str) -> Iterator[PlacedRow]:
-    """Yield the readable rows and the errors of unreadable ones, in order."""
+    """Yield the readable rows, and the errors of the others, in order.
+
+    Raises `UserError` if many consecutive rows are not JSON objects.
+    """
     bad: list[PlacedRow] = []
 
     def keep(where: str, error: UserError, _: object) -> None:
@@ -180,7 +184,7 @@ def _parquet_rows(path: Path, name: str) -> Iterator[PlacedRow]:
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that is not a solution."""
+    """A row that does not hold a solution."""
 
     where: str
     error: UserError
@@ -188,9 +192,9 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Overlap:
-    """A row whose query, or the question it was made from, is a problem of a benchmark.
+    """A row whose query, or the question that its query was derived from, is a benchmark problem.
 
-    `benchmark` is the first 16 digits of the SHA-256 of the benchmark's file.
+    `benchmark` is the first 16 hexadecimal digits of the SHA-256 of the benchmark's file.
     """
 
     where: str
@@ -202,7 +206,7 @@ Entry = Solution | BadRow | Overlap
 
 @dataclass(frozen=True)
 class PoolFile:
-    """A file of a pool. `path` is absolute; messages call the file `name`."""
+    """A file of a pool. `path` is absolute, and `name` is what messages call the file."""
 
     path: Path
     name: str
@@ -210,16 +214,16 @@ class PoolFile:
     sha256: str
 
     def rows(self) -> Iterator[Row | UserError]:
-        """Iterate over the content of each row, or the error in it."""
+        """Iterate over the rows of the file. An unreadable row is replaced by its error."""
         return (row for _, row in read_rows(self.path, self.name))
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows of `files`, one file after the other, or only those that were `drawn`. Blank lines do not count.
+    """The rows of `files`, one file after another, or only those marked by `drawn`. Blank lines do not count.
 
-    Rows whose query is a problem of `benchmarks` are excluded: a model trained on them would be tested on problems
-    that it has learnt by heart.
+    Rows whose query is a problem of one of the `benchmarks` become an `Overlap`. A model trained on them would be
+    tested on problems that it has learnt by heart.
     """
 
     files: tuple[PoolFile, ...]
@@ -235,11 +239,11 @@ class Pool:
         benchmarks: Sequence[Path] = (),
         draw: Draw | None = None,
     ) -> "Pool":
-        """Open the pool of these files.
+        """Open the pool that consists of the given files.
 
-        `fields` are the files' names for query and response; None means that they are recognised. `benchmarks` are
-        files with a problem or question in each line. With a `draw`, the files are read an additional time. Raises
-        `UserError` if a file cannot be read, is given twice, or has no fields with known names, and if the draw is
+        `fields` gives the names of the query and response fields; None means to recognise them. `benchmarks` are
+        files with a problem or question on each line. With a `draw`, the files are read once more. Raises
+        `UserError` if a file cannot be read, is given twice, or has no known field names, or if the draw is
         impossible.
         """
         whole = [path.resolve() for path in paths]
@@ -279,14 +283,14 @@ class Pool:
         return solution
 
     def check_unchanged(self) -> None:
-        """Raise `UserError` if a file has changed since the pool was opened. The error names the file."""
+        """Raise a `UserError` naming the file if a file has changed since the pool was opened."""
         for file in self.files:
             if _sha256(file.path) != file.sha256:
                 raise UserError(f"{file.name} has changed meanwhile.", "Start again, with another --output.")
 
     @property
     def sha256(self) -> list[str]:
-        """The hashes of the files, which together identify the pool."""
+        """The hashes of the files, in order. Together they identify the pool."""
         return [file.sha256 for file in self.files]
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -294,9 +298,9 @@ class Pool:
 
 
 def read_benchmarks(paths: Sequence[Path]) -> dict[str, Benchmarks]:
-    """Return the problems of each file, by the first 16 digits of its SHA-256.
+    """Read the problems of benchmark files, keyed by the first 16 hexadecimal digits of each file's SHA-256.
 
-    Raises `UserError` if a file cannot be read, if one of its rows has no problem, or if two files are the same.
+    Raises `UserError` if a file cannot be read, if a row has no problem, or if two files are the same.
     """
     benchmarks: dict[str, Benchmarks] = {}
     for path in paths:
@@ -321,10 +325,9 @@ def _read_benchmark(path: Path) -> Benchmarks:
 
 
 class Chunks:
-    """The pool in chunks of `size` rows, of which the last may be shorter.
+    """The pool in chunks of `size` rows. The last chunk may be shorter.
 
-    Chunks should be requested in ascending order: going back to an earlier chunk reads the pool again from its
-    start.
+    Chunks should be requested in ascending order, because going back means reading the pool again from its start.
     """
 
     def __init__(self, pool: Pool, size: int) -> None:

@@ -1,6 +1,6 @@
-"""Filtering a pool: computing its scores, with resumption, and choosing subsets by them.
+"""A filtering run, which scores a pool and chooses subsets by the scores. It can be resumed.
 
-FOLDER/run.json        the run to which the folder belongs
+FOLDER/run.json        the record that identifies the run
 FOLDER/scores.jsonl    a line for each row of the pool
 FOLDER/NAME.jsonl      the subsets
 FOLDER/manifest.json   counts, thresholds and fingerprints; written last
@@ -50,12 +50,13 @@ _SCORING = ("pool", "draw", "fields", "benchmarks", "evaluator", "mode", "chunk"
 
 @dataclass(frozen=True)
 class Filtering:
-    """A request for subsets of the files `pool` by the scores of `evaluator`, to be written to the folder `output`.
+    """The options of a filtering run: the pool, the evaluator that scores it, and how subsets are chosen.
 
-    `by`, `match` and `seed` are explained in `SubsetRule`. `validity` and `redundancy` are thresholds; None means
-    the evaluator's own. `fields` are the files' names for query and response; None means that they are recognised.
-    `chunk` is the number of rows scored together. `where` holds conditions in the syntax of `core.row_conditions`.
-    The other fields are described by their annotations, which a command shows as its help.
+    `output` is the folder to write to. `by`, `match` and `seed` are explained in `SubsetRule`. `validity` and
+    `redundancy` are thresholds, which default to the evaluator's own. `fields` gives the names of the query and
+    response fields; None means to recognise them. `chunk` is the number of rows scored together. `where` holds
+    conditions in the syntax of `core.row_conditions`. The other options are described by their annotations, from
+    which a command takes its help.
     """
 
     pool: tuple[Path, ...]
@@ -84,12 +85,13 @@ class Filtering:
 
     @property
     def draw(self) -> Draw:
-        """The rule by which the rows of the pool are drawn from the files."""
+        """Which rows of the files belong to the pool."""
         # Without a sample the seed does not affect the rows, so scores are valid for every seed.
         return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
 
     def rule(self, own: Thresholds) -> SubsetRule:
-        """Return the rule for the subsets, with the evaluator's own thresholds for those that are None."""
+        """Return the rule for choosing subsets. `own` are the evaluator's thresholds, which apply unless
+        overridden."""
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
         by = tuple(name for name in SUBSETS if name in self.by)
@@ -97,9 +99,9 @@ class Filtering:
 
 
 def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
-    """Score the pool, choose and write the subsets, and return the manifest. Calling it again resumes the run.
+    """Score the pool, write the subsets and return the manifest. Calling this again resumes the run.
 
-    Raises `UserError` if an option, the pool or a row of it is invalid, if the rule needs redundancy and the
+    Raises `UserError` if an option, the pool or one of its rows is invalid, if the rule needs redundancy but the
     evaluator gives none, or if the folder holds another run.
     """
     _check(wanted)
@@ -126,7 +128,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
 
 
 def _check(wanted: Filtering) -> None:
-    """Raise `UserError` for mistakes that are visible before anything is read."""
+    """Raise `UserError` if an option is invalid. Nothing is read yet."""
     unknown = sorted(set(wanted.by) - set(SUBSETS))
     if unknown or not wanted.by:
         raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
@@ -140,7 +142,7 @@ def _check(wanted: Filtering) -> None:
 
 
 def _load(wanted: Filtering) -> tuple[Evaluator, WorkerEvaluator | None]:
-    """Return the evaluator and, if there are workers, the description by which they load it."""
+    """Return the evaluator and, if the run has workers, the description from which they load it."""
     if wanted.engine == RAY:
         return load_for_workers(wanted.evaluator, wanted.place)
     place = wanted.place
@@ -177,9 +179,9 @@ def _is_done(folder: Path, rule: SubsetRule) -> bool:
 
 
 def _done(wanted: Filtering) -> dict[str, Any]:
-    """Return the existing manifest.
+    """Return the manifest of the finished run.
 
-    Raises `UserError` if rows were left out and this run may not leave any out.
+    Raises `UserError` if rows were left out although `skip_bad` is not set.
     """
     manifest = read_json(wanted.output / MANIFEST)
     left_out = manifest["left_out"]
@@ -191,8 +193,10 @@ def _done(wanted: Filtering) -> dict[str, Any]:
 def _begin(
     wanted: Filtering, folder: RunFolder, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch
 ) -> None:
-    """Check the pool or find its scores in another run, then claim the folder for this run and copy those
-    scores."""
+    """Claim the folder for this run, after checking every row of the pool.
+
+    If the scores come from another run, copy them instead of checking the rows.
+    """
     if folder.has_run():
         return
     if wanted.scores is None:
@@ -205,9 +209,9 @@ def _begin(
 
 
 def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
-    """Return the number of rows in another run's pool.
+    """Return the number of rows in the pool of another run, in `folder`.
 
-    Raises `UserError` if the other run's scores are not the ones this run needs.
+    Raises `UserError` if that run's scores are not the ones that this run needs.
     """
     other = RunFolder(folder)
     if not other.has_run():
@@ -257,7 +261,7 @@ def _chunk_scorer(pool: Pool, theirs: WorkerEvaluator, size: int) -> ChunkScorer
 
 
 def _check_left_out(scores: ChunkedScores, skip_bad: bool) -> None:
-    """Raise `UserError` if this run may not leave out bad rows but resumes a run that did."""
+    """Raise `UserError` if the run being resumed left out bad rows although `skip_bad` is not set."""
     if skip_bad:
         return
     bad, first = 0, []

@@ -1,4 +1,4 @@
-"""The scores of a pool: a JSON line for each row, in order, added chunk by chunk.
+"""The scores of a pool: a file with a JSON line for each row, in order, written chunk by chunk.
 
 {"row": 1, "digest": "9f86d081884c7d65", "steps": 4, "validity": 0.93, "redundancy": 0.02}
 {"row": 2, "left_out": "pool.jsonl line 2: the field 'output' is empty. Give it a text."}
@@ -19,7 +19,10 @@ SCORES = "scores.jsonl"
 
 @dataclass(frozen=True)
 class ScoredRow:
-    """A row, counted from 1, with the validity and, if the evaluator gives it, the redundancy of its solution."""
+    """A row, counted from 1, with the scores of its solution.
+
+    `redundancy` is None if the evaluator does not give it.
+    """
 
     row: int
     digest: str
@@ -30,7 +33,7 @@ class ScoredRow:
 
 @dataclass(frozen=True)
 class UnscoredRow:
-    """A row that is too long or not a solution. `left_out` gives the place and the reason."""
+    """A row that is too long or does not hold a solution. `left_out` says where it is and what is wrong."""
 
     row: int
     left_out: str
@@ -38,7 +41,7 @@ class UnscoredRow:
 
 @dataclass(frozen=True)
 class OverlappingRow:
-    """A row whose query is a problem of a benchmark. `problem_of` is the benchmark's hash."""
+    """A row whose query is a benchmark problem. `problem_of` is the hash of the benchmark."""
 
     row: int
     problem_of: str
@@ -48,7 +51,7 @@ ScoreRow = ScoredRow | UnscoredRow | OverlappingRow
 
 
 def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
-    """Return the row of a score file with these values, or None if they fit no kind of row."""
+    """Parse the values of a line as a scored, unscored or overlapping row, or return None if they are invalid."""
     kind = UnscoredRow if "left_out" in values else OverlappingRow if "problem_of" in values else ScoredRow
     try:
         return kind(**values)
@@ -57,10 +60,10 @@ def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
 
 
 class ChunkedScores(RowFile):
-    """The file `folder`/scores.jsonl, to which rows are added in chunks of `size`, up to `total` rows.
+    """The file scores.jsonl in `folder`, to which rows are added in chunks of `size` until there are `total` rows.
 
-    The last chunk may be shorter. A partial chunk left by a killed process is cut off, so that a chunk is always
-    scored as a whole. Raises `UserError` if the file cannot be written.
+    The last chunk may be shorter. If a killed process left a partial chunk, it is removed, so that a chunk is
+    always scored as a whole. Raises `UserError` if the file cannot be written.
     """
 
     def __init__(self, folder: Path, size: int, total: int) -> None:
@@ -72,12 +75,12 @@ class ChunkedScores(RowFile):
 
     @property
     def chunks(self) -> int:
-        """The number of chunks in the file."""
+        """The number of chunks written so far."""
         return -(-self.rows // self._size)
 
     @property
     def planned(self) -> int:
-        """The number of chunks in the whole pool."""
+        """The total number of chunks in the pool."""
         return -(-self.total // self._size)
 
     @property
@@ -85,7 +88,8 @@ class ChunkedScores(RowFile):
         return self.rows == self.total
 
     def add_chunk(self, rows: Sequence[ScoreRow]) -> None:
-        """Add the next chunk. Raises `UserError` if the rows do not belong to this chunk or if the disk is full."""
+        """Append the next chunk. Raises `UserError` if the rows are not those of the next chunk or the disk is
+        full."""
         expected = range(self.rows + 1, min(self.rows + self._size, self.total) + 1)
         if [row.row for row in rows] != [*expected]:
             raise UserError(
@@ -96,14 +100,14 @@ class ChunkedScores(RowFile):
         self.rows += len(rows)
 
     def scores(self) -> Iterator[ScoreRow]:
-        """Yield the score row of each row of the pool, in order."""
+        """Yield the rows of the file, one for each row of the pool, in order."""
         for values in self:
             row = score_row(values)
             assert row is not None
             yield row
 
     def _count(self) -> int:
-        """Return the number of rows before the first row that is invalid or out of order."""
+        """Return the number of rows up to the first one that is invalid or out of order."""
         number = 0
         for number, values in enumerate(self, 1):
             row = score_row(values)
@@ -113,9 +117,9 @@ class ChunkedScores(RowFile):
 
 
 def copy_scores(source: Path, target: Path) -> None:
-    """Copy the scores from one folder to another.
+    """Copy the score file from one folder to another.
 
-    Raises `UserError` if there are no scores or if there is no room for them.
+    Raises `UserError` if there is no score file or no room for the copy.
     """
     try:
         shutil.copyfile(source / SCORES, target / SCORES)

@@ -1,6 +1,6 @@
-"""Scoring a pool chunk by chunk, on one machine or by several workers, after a check of every row.
+"""Scoring a pool chunk by chunk, in this process or with several workers, after checking every row.
 
-The check finds a bad row at once rather than after hours.
+The check reveals a bad row at once rather than after hours.
 """
 
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ _NO_FAULT = np.array([0.0, 0.0, 1.0], np.float32)
 
 
 class ChunkScorer:
-    """A function that scores a chunk of the pool and returns rows of a score file.
+    """A callable that scores a chunk of the pool and returns its rows for the score file.
 
-    A solution's scores depend neither on the process that computes them nor on what was scored before. On a
-    processor with the fast forward pass they do not depend on the number of threads either, to the last bit.
+    The scores of a solution depend neither on the process that computes them nor on what was scored before. With
+    the fast forward pass on a CPU, they do not depend on the number of threads either, to the last bit.
     """
 
     def __init__(self, pool: Pool, scorer: Scorer, size: int = CHUNK) -> None:
@@ -39,7 +39,7 @@ class ChunkScorer:
         self._scorer = scorer
 
     def __call__(self, number: int) -> list[ScoreRow]:
-        """Return the rows of the chunk with this number, counted from 0."""
+        """Score the chunk with the index `number`, counted from 0."""
         return list(self._score(self._chunks[number], number * self._size + 1))
 
     def _score(self, entries: list[Entry], first: int) -> Iterator[ScoreRow]:
@@ -67,9 +67,9 @@ class ChunkScorer:
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
-    """Return the error in a row, or None if there is none.
+    """Return the error if a row cannot be scored, or None if it can or overlaps a benchmark.
 
-    A row is at fault if it is not a solution or exceeds the evaluator's context.
+    A row cannot be scored if it does not hold a solution or exceeds the evaluator's context.
     """
     if isinstance(entry, BadRow):
         return entry.error
@@ -84,9 +84,9 @@ def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
 
 @contextmanager
 def _one_thread(wanted: bool) -> Iterator[None]:
-    """Make PyTorch use a single thread, if `wanted`.
+    """Make PyTorch use a single thread within a `with` block, if `wanted`.
 
-    The fast pass has threads of its own, and the last bit of its results depends on PyTorch's number of threads.
+    The fast forward pass has its own threads, and the last bit of its results depends on PyTorch's thread count.
     """
     before = torch.get_num_threads()
     if wanted:
@@ -101,7 +101,7 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
     """Check every row of the pool and return the number of rows.
 
     Raises `UserError` if no row can be scored or, unless `skip_bad` is set, if any row cannot be scored. The error
-    shows the first few such rows.
+    lists the first few of these rows.
     """
     rows = bad = overlapping = 0
     first: list[str] = []
@@ -126,7 +126,7 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
 
 
 def refusal(rows: int, bad: int, first: list[str]) -> UserError:
-    """Return the error for a pool with this many bad rows, which names the first of them."""
+    """Return an error saying that `bad` rows of the pool cannot be scored. `first` describes the first of them."""
     if bad == 1:
         return UserError(first[0], "Fix the row, or leave it out with --skip-bad.")
     lines = [f"  {line}" for line in first]

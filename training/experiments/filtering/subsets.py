@@ -1,13 +1,13 @@
-"""The rules of the four subsets, which all have the same number of solutions (paper, §6.1).
+"""Choosing the four subsets of a pool, which all have the same number of solutions (paper, §6.1).
 
     val+red   solutions in which every step is valid and none is redundant, by the thresholds
-    val       the solutions with the largest validity
-    red       the solutions with the least redundancy
+    val       the solutions with the highest validity
+    red       the solutions with the lowest redundancy
     random    a uniform sample
 
-If a rule leaves a choice, between equal solutions at the edge or among more solutions than are wanted, it is
-decided by a hash of the seed, the subset and the row. The choice therefore does not depend on anything else, such
-as the order of scoring.
+If several choices are possible, because scores are equal at the cut-off or more solutions qualify than are needed,
+a hash of the seed, the subset and the row decides. The choice therefore depends on nothing else, such as the order
+of scoring.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoolScores:
-    """The row number, counted from 1, and the scores of each scored solution, shapes (n,): 24 bytes per solution.
+    """The row numbers, counted from 1, and the scores of all scored solutions. Every array has shape (n,).
 
-    The redundancy is NaN if the evaluator gives none.
+    The arrays take 24 bytes per solution. Redundancy is NaN if the evaluator does not give it.
     """
 
     rows: Rows
@@ -55,15 +55,16 @@ class PoolScores:
         return len(self.rows)
 
     def passing(self, thresholds: Thresholds) -> NDArray[np.bool_]:
-        """Return a mask of the solutions that are valid and not redundant."""
+        """Return a mask of the solutions that are valid and not redundant by the thresholds."""
         return (self.validity >= thresholds.validity) & (self.redundancy < thresholds.redundancy)
 
 
 @dataclass(frozen=True)
 class SubsetRule:
-    """The rule by which subsets are chosen.
+    """How subsets are chosen.
 
-    `by` names the requested subsets. Each gets `match` solutions or, if that is None, as many as val+red has.
+    `by` names the subsets. Each gets `match` solutions or, if that is None, as many as val+red has. `seed` decides
+    between equally good solutions.
     """
 
     by: tuple[str, ...] = SUBSETS
@@ -80,8 +81,8 @@ class SubsetRule:
 class ChosenSubset:
     """The rows of a subset, in the order of the pool.
 
-    If the rows were ranked by a score, `edge` is the worst score among them, and `tied` is the number of solutions
-    in the pool with exactly that score.
+    If the rows were chosen by a score, `edge` is the worst score among them, and `tied` is the number of solutions
+    in the whole pool with exactly that score.
     """
 
     rows: Rows
@@ -94,10 +95,10 @@ class ChosenSubset:
 
 
 def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
-    """Choose the requested subsets, all of the same size.
+    """Choose the subsets that the rule names, all of the same size.
 
-    The size is `match`, or the number of candidates if that is smaller. Raises `UserError` if there is nothing to
-    choose from.
+    The size is `match`, or the number of solutions that qualify if that is smaller. Raises `UserError` if no
+    solution qualifies.
     """
     passing = scores.passing(rule.thresholds)
     size = subset_size(scores, rule)
@@ -120,7 +121,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
 
 
 def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
-    """Return the number of solutions in each subset. Raises `UserError` if it would be zero."""
+    """Return the number of solutions in each subset. Raises `UserError` if no solution qualifies."""
     there = int(scores.passing(rule.thresholds).sum())
     if rule.match is None or BOTH in rule.by:
         if not there:
@@ -135,7 +136,7 @@ def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
 
 
 def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
-    """Return the number of rows shared by each pair of subsets."""
+    """Return how many rows each pair of subsets has in common."""
     names = [*subsets]
     return {
         f"{one} and {other}": len(np.intersect1d(subsets[one].rows, subsets[other].rows, assume_unique=True))
@@ -145,12 +146,11 @@ def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
 
 
 def _first(rows: Rows, keys: Sequence[NDArray[Any]], size: int) -> Rows:
-    """Return the `size` rows that come first by the last key, then by the keys before it, in the order of
-    the pool."""
+    """Return the first `size` rows by the last key, with ties broken by the keys before it, in the pool's order."""
     return np.sort(rows[np.lexsort((rows, *keys))[:size]])
 
 
 def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:
-    """Return a pseudo-random number for each row, which is the same on every machine."""
+    """Return a pseudo-random number for each row, derived from `salt` and the same on every machine."""
     hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in rows)
     return np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(rows))

@@ -1,4 +1,1 @@
-"""Choosing among candidate solutions of a problem by an evaluator's scores.
-
-Begin with `rank`.
-"""
+"""Reranking: choosing among candidate solutions of a problem by evaluators' scores. Start with `rerank`."""

@@ -1,4 +1,4 @@
-"""The accuracy of choosing among candidates, by the number of candidates."""
+"""How often the right candidate is chosen, for each way of choosing and each number of candidates."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ _NO_TEXTS = "the texts of the candidates are not known"
 
 @dataclass(frozen=True)
 class Way:
-    """A way of choosing: a method together with a score, or a method that needs no score.
+    """A way of choosing: a method with the rule that scores candidates, or a method that needs no scores.
 
-    `key` is its name in files.
+    `key` is its name in files, and `by` is the rule that turns the scores of steps into the score of a candidate.
     """
 
     key: str
@@ -52,22 +52,22 @@ _VOTES = tuple(way for way in WAYS if way.method is not None and way.method.vote
 
 
 def best_by(by: Aggregation) -> Way:
-    """Return the way that takes the candidate with the best score by a rule."""
+    """Return the way that takes the candidate with the highest score by the rule `by`."""
     return next(way for way in SCORED if way.method == RankingMethod.BEST_OF_N and way.by == by)
 
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """The accuracy of each way of choosing, by the number of candidates.
+    """The accuracy of each way of choosing, for each number of candidates.
 
     `means` holds the share of problems for which the choice is right, for each way and each number of candidates in
-    `sizes`, with intervals over the problems. `gains` holds differences between two ways with all candidates,
-    paired by problem. Both come from `rates`, shape (problems, ways, sizes), with the ways in the order of `WAYS`;
-    `lacking` gives the reason for each way that cannot choose. `problems` counts the problems with a right answer
-    to compare with, and `unknown` those without.
+    `sizes`, with intervals over the problems. `gains` holds the differences between two ways with all candidates,
+    paired by problem. Both are computed from `rates`, shape (problems, ways, sizes), with the ways in the order of
+    `WAYS`. `lacking` gives the reason for each way that cannot choose. `problems` counts the problems whose right
+    answer is known, and `unknown` the others.
 
-    `fewer` counts the problems with fewer candidates than the largest size. For a size beyond theirs all their
-    candidates are used, so that every size is measured on the same problems.
+    `fewer` counts the problems with fewer candidates than the largest size. They count with all their candidates at
+    larger sizes, so that every size is measured on the same problems.
     """
 
     sizes: tuple[int, ...]
@@ -82,31 +82,32 @@ class Accuracy:
 
     @property
     def candidates(self) -> int:
-        """The largest number of candidates of a problem."""
+        """The largest number of candidates that any problem has."""
         return self.sizes[-1]
 
     @property
     def shown_sizes(self) -> list[int]:
-        """Powers of two, and all candidates."""
+        """The sizes shown in tables: the powers of two and the largest size."""
         return sizes_up_to(self.candidates, every=0)
 
     def of_all(self, way: Way) -> Value:
-        """Return the accuracy of a way with all candidates."""
+        """Return the accuracy of a way that chooses among all candidates."""
         return self.means[way][-1]
 
     def best(self, preferred: Way | None = None) -> Way:
-        """Return the way with a score that is most often right with all candidates.
+        """Return the way that uses scores and is most often right with all candidates.
 
-        Of equally good ones it is the `preferred` one, or the first.
+        If several ways are equally good, return `preferred` if it is one of them, and the first of them otherwise.
         """
         there = [way for way in SCORED if way not in self.lacking]
         return max(there, key=lambda way: (self.of_all(way).number, way == preferred))
 
 
 def differences(pairs: Sequence[tuple[Accuracy, Way, Accuracy, Way]]) -> list[Value]:
-    """Return how much more often the first of two ways is right than the second, with all candidates.
+    """Return, for each pair of ways, the accuracy of the first minus that of the second, with all candidates.
 
-    Intervals are over the problems, which are paired. Raises `ValueError` if the two are of other problems.
+    The intervals are over the problems, which are paired. Raises `ValueError` if the accuracies of a pair cover
+    different problems.
     """
     if not pairs:
         return []
@@ -131,9 +132,10 @@ def measure(
     shown: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
     ties: Ties = Ties.RANDOM,
 ) -> Accuracy | None:
-    """Measure every way of choosing over the problems that have a right answer, or return None if there are none.
+    """Measure every way of choosing on the problems whose right answer is known, or return None if there are none.
 
-    `shown` wraps the iteration, for example in a progress bar.
+    `draws` is the number of resamples for intervals. `shown` can wrap the iteration in a progress bar. `ties` says
+    how equally good candidates count.
     """
     judged = [one for one in ranked if one.correct is not None]
     if not judged:
@@ -164,13 +166,13 @@ def measure(
 
 
 def _lacking(judged: Sequence[Ranked]) -> dict[Way, str]:
-    """Return the reason for each way by which nothing can be chosen."""
+    """Return the ways that have nothing to choose by, each with the reason."""
     votes = {} if any(one.has_answers for one in judged) else dict.fromkeys(_VOTES, _NO_ANSWERS)
     return votes | ({} if any(one.sizes.any() for one in judged) else {SHORTEST: _NO_TEXTS})
 
 
 def _rates(one: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:
-    """Return the share of a problem's subsets of each size from which each way chooses a right candidate."""
+    """Return how often each way chooses right over all subsets of a problem's candidates, shape (ways, sizes)."""
     correct = one.correct
     assert correct is not None
     votes = [way for way in _VOTES if way not in lacking]

@@ -1,7 +1,7 @@
-"""Finding the final answer of a solution, and comparing answers.
+"""Finding the final answers of solutions and comparing them.
 
-Texts that differ only in LaTeX's spacing, and numbers in any notation, are compared here. All other answers are
-compared by math-verify, if it is installed.
+Answers that differ only in LaTeX spacing, or in how a number is written, are recognised as equal here. All other
+answers are compared by math-verify, if it is installed.
 """
 
 import re
@@ -29,11 +29,10 @@ _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
 
 
 class AnswerComparer:
-    """A context manager that compares answers, which may be equal in different notation. Only one thread may use
-    it.
+    """A context manager that compares answers, even in different notation. Only one thread may use it.
 
-    With `symbolic`, math-verify compares whatever is not a plain number. None means that it is used if it is
-    installed.
+    If `symbolic` is true, math-verify compares answers that are not plain numbers. None means to use math-verify if
+    it is installed.
     """
 
     def __init__(self, symbolic: bool | None = None) -> None:
@@ -52,23 +51,23 @@ class AnswerComparer:
 
     @property
     def described(self) -> str:
-        """A description of how answers are compared."""
+        """A description of how answers are compared, for reports."""
         plain = "as texts and numbers"
         return f"{plain}, else by math-verify {version('math-verify')}" if self._grader else plain
 
     def same(self, first: str, second: str) -> bool:
-        """True if two answers are the same.
+        """True if two answers are equal.
 
-        If they are neither equal texts nor both numbers, math-verify decides. It treats the first answer as the
-        right one, which can make a difference.
+        If they are neither equal texts nor both numbers, math-verify decides. It takes the first answer as the
+        right one, so the order can matter.
         """
         left, right = normalised(first), normalised(second)
         return left == right or self._same(left, right)
 
     def groups(self, answers: Sequence[str | None]) -> list[int]:
-        """Return a group number for each answer, counted from 0, or `NO_ANSWER` if the answer is missing.
+        """Return a group number for each answer, counted from 0, or `NO_ANSWER` if the answer is None.
 
-        Answers are in one group if they are the same as the first answer of the group.
+        An answer joins the first group whose first answer equals it.
         """
         firsts: list[str] = []
         groups = []
@@ -90,7 +89,7 @@ class AnswerComparer:
 
 @lru_cache(maxsize=100_000)
 def normalised(answer: str) -> str:
-    r"""Return an answer without LaTeX's spacing, dollars, boxes and text commands, and without a final full stop.
+    r"""Return an answer without LaTeX spacing, dollar signs, boxes, text commands and a final full stop.
 
     A number, such as 1,000, 26.0 or \frac{1}{2}, is returned in lowest terms.
     """
@@ -106,7 +105,7 @@ def normalised(answer: str) -> str:
 def answer_of(solution: str) -> str | None:
     r"""Return the final answer of a solution, or None if it has none.
 
-    This is the content of the last `\boxed{…}` or, without a box, the text after the last `####`, as in GSM8K.
+    This is the content of the last `\boxed{…}` or, if there is no box, the text after the last `####`, as in GSM8K.
     """
     boxes = list(_BOX.finditer(solution))
     if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:

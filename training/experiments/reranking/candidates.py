@@ -1,15 +1,15 @@
-r"""Candidate solutions of problems: those of a file, one per line, and those of a dataset in the store.
+r"""Candidate solutions of problems, read from a file with one candidate per line or from a stored dataset.
 
     {"problem": "What is 2 + 3?", "solution": "2 + 3 = 6.\nSo 6.", "answer": "6", "gold": "5"}
     {"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "answer": "5", "gold": "5", "id": "b"}
 
-A solution is split into steps in the same way as a pasted one. Problems are identified by `problem_id` if it is
-given, or else by their text. `answer` defaults to the content of the solution's last box, or the text after its
-`####`. `gold` is the right answer of a problem. `correct` marks a candidate as right or wrong, whatever its answer.
-The lines of a problem need not be adjacent.
+A `solution` is split into steps like a pasted solution. Problems are identified by `problem_id` if it is given, and
+otherwise by their text. `answer` defaults to the content of the solution's last box, or to the text after its
+`####`. `gold` is the right answer of the problem. `correct` marks a candidate as right or wrong, whatever its
+answer. The lines of a problem need not be adjacent.
 
-StrictPRMBench's candidates are read as well; their `answer` is the right one. Its score files alone are candidates
-without texts and answers that are marked as right or wrong.
+StrictPRMBench's candidates can also be read; their `answer` field holds the right answer. Its score files can be
+read without its candidates, which then have no texts or answers but are marked as right or wrong.
 """
 
 import hashlib
@@ -40,10 +40,11 @@ _FACTS = ("problem_id", *_STRICT)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate with the values that choosing needs.
+    """What is kept in memory of a candidate, to choose it or not.
 
-    `line` is its line in the file, or its place in the dataset, counted from 1. `id` is None if it has none.
-    `steps` is the number of its steps and `size` the number of their characters; both are 0 without texts.
+    `line` is its line in the file, or its position in the dataset, counted from 1. `id` is None if the file gives
+    none. `steps` is its number of steps and `size` its number of characters; both are 0 if its text is unknown.
+    `answer` and `correct` are None if unknown.
     """
 
     line: int
@@ -56,9 +57,10 @@ class Candidate:
 
 @dataclass(slots=True)
 class ProblemGroup:
-    """The candidates of one problem, as their numbers in file order.
+    """The candidates of one problem.
 
-    `gold` is the right answer, if the file gives it.
+    `candidates` holds their indices in file order. `line` is the first line of the problem, and `digest` the hash
+    of its text. `gold` is the right answer if the file gives it.
     """
 
     digest: str
@@ -69,10 +71,11 @@ class ProblemGroup:
 
 @dataclass(frozen=True, eq=False)
 class CandidateSet:
-    """Candidates, and their problems in order of first occurrence.
+    """A pool of candidates, and their problems in order of first occurrence.
 
-    `name` is that of the file or dataset, and `digest` that of the file's bytes. The texts stay there, and are read
-    again by `read`. `has_texts` is False if only scores are there.
+    `name` is the name of the file or dataset, and `digest` is the hash of the file. Texts are not kept in memory:
+    `read` reads the rows of the candidates with the given indices again. `has_texts` is False if only scores are
+    known.
     """
 
     name: str
@@ -87,21 +90,21 @@ class CandidateSet:
         return len(self.candidates)
 
     def place(self, candidate: Candidate) -> str:
-        """Return a candidate's place in words."""
+        """Return the name of a candidate in messages: its file and line, or its dataset and id."""
         return f"{self.name} line {candidate.line}" if self.of_file else f"{self.name} {candidate.id!r}"
 
     def traces(self, start: int = 0) -> Iterator[Trace]:
-        """Yield the candidates from that number on as traces, read again; each is named by its place."""
+        """Read the candidates from index `start` on again and yield them as traces. The ids are their `place`."""
         wanted = self.candidates[start:]
         for candidate, row in zip(wanted, self.read(range(start, len(self.candidates))), strict=True):
             yield parse_candidate(row, self.place(candidate))
 
 
 def read_candidates(path: Path) -> CandidateSet:
-    """Read and check the whole file, keeping little of it in memory.
+    """Read and check a file of candidates, without keeping their texts in memory.
 
-    Raises `UserError` naming the line if a row is not a candidate, or if it contradicts an earlier row about the
-    text or gold answer of its problem. Also raises it if there is no candidate.
+    Raises a `UserError` naming the line if a row is not a candidate, or if it contradicts an earlier row about the
+    text or gold answer of its problem. Also raises `UserError` if there is no candidate.
     """
     digest = hashlib.sha256()
     pool = _Pool()
@@ -131,9 +134,9 @@ def read_candidates(path: Path) -> CandidateSet:
 
 
 def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
-    """Return the traces of a dataset as candidates. Their answers are in their metadata or at their ends.
+    """Return the traces of a stored dataset as candidates. Their answers are in their meta or at their ends.
 
-    Raises `UserError` naming the trace as `read_candidates` does.
+    Raises `UserError` in the same cases as `read_candidates`, naming the trace.
     """
     pool = _Pool()
     trace_ids: list[int] = []
@@ -150,7 +153,7 @@ def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
 
 
 def _row_of(trace: StoredTrace) -> Row:
-    """Return a stored trace as a row, with what its metadata say about its answer."""
+    """Return a stored trace as a row of a candidate file, with what its meta says about its answer."""
     meta = _by_our_names(trace.meta) if _NUMBER in trace.meta else trace.meta
     facts = {key: meta[key] for key in _FACTS if isinstance(meta.get(key), str | int | float)}
     if not isinstance(facts.get("correct"), bool):
@@ -160,7 +163,7 @@ def _row_of(trace: StoredTrace) -> Row:
 
 
 def _translated(row: Row, where: str) -> Row:
-    """Return a row in our form; one of StrictPRMBench by our names."""
+    """Return a row with StrictPRMBench's field names replaced by ours. Other rows are returned unchanged."""
     if _NUMBER not in row:
         return row
     try:
@@ -176,7 +179,7 @@ def _by_our_names(row: Mapping[str, Any]) -> Row:
 
 
 class _Pool:
-    """Candidates as they are read, by problem."""
+    """The candidates and problems of the rows read so far."""
 
     def __init__(self) -> None:
         self.candidates: list[Candidate] = []
@@ -184,7 +187,7 @@ class _Pool:
         self.has_texts = True
 
     def add(self, row: Row, line: int, where: str) -> None:
-        """Add a row. Raises `UserError` that starts with `where`."""
+        """Add a row. Raises a `UserError` that starts with `where` if the row is invalid."""
         if not self.candidates:
             self.has_texts = not _is_of_scores(row)
         trace = parse_candidate(row, where) if self.has_texts else None
@@ -215,8 +218,10 @@ def _candidate(row: Row, line: int, trace: Trace | None) -> Candidate:
 
 
 def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
-    """Parse a row as a trace with the id `where`. Raises `UserError` that starts with `where` if the row is
-    invalid."""
+    """Parse a row as a trace with the id `where`.
+
+    Raises a `UserError` that starts with `where` if the row is invalid.
+    """
     try:
         if "problem" not in row:
             raise UserError("the field 'problem' is missing.", "Each row needs problem, and steps or solution.")
@@ -242,14 +247,14 @@ def _steps(row: Mapping[str, Any]) -> list[str | list[str]]:
 
 
 def _answer(row: Mapping[str, Any], trace: Trace) -> str | None:
-    """Return the answer that the row states, or else the answer in which the solution ends."""
+    """Return the answer that a row states, or else the final answer of its solution."""
     if row.get("answer") is not None:
         return _short(row["answer"], "the answer")
     return answer_of(str(row.get("solution", "\n".join(trace.substeps))))
 
 
 def _short(value: object, what: str) -> str:
-    """Return a text or number as text. Raises `UserError` if the value is neither, or is empty."""
+    """Return a text or number as text. Raises `UserError` if the value is empty or of another type."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return json.dumps(value)
     return check_text(value, what).strip()
@@ -263,7 +268,7 @@ def _correct(row: Mapping[str, Any]) -> bool | None:
 
 
 def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], line: int) -> ProblemGroup:
-    """Return the problem of a row, creating it if it is new.
+    """Return the problem that a row belongs to, and create it if it is new.
 
     Raises `UserError` if the row contradicts an earlier row of the problem.
     """

@@ -1,4 +1,4 @@
-"""The choice for each problem, with the scores of all its candidates."""
+"""Ranking the candidates of each problem, and writing the choice together with the scores of all candidates."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,11 +22,11 @@ _NO_SCORES = dict.fromkeys(Aggregation, -math.inf)
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """The n candidates of a problem in file order.
+    """The n candidates of a problem in file order, with their scores. Every array has shape (n,).
 
-    `logs` holds their log scores by aggregation, each of shape (n,), with -inf for a candidate without scores.
-    `groups`, shape (n,), is equal for equal answers. `sizes`, shape (n,), is the number of characters in their
-    steps. `correct`, shape (n,), is True for right candidates; it is None if this is not known for every candidate.
+    `logs` holds the log scores by each rule, with -inf for a candidate without scores. Candidates with equal
+    answers have equal `groups`. `sizes` holds the numbers of characters in their steps. `correct` is True for right
+    candidates, or None as a whole if this is unknown for any candidate.
     """
 
     numbers: tuple[int, ...]
@@ -41,7 +41,7 @@ class Ranked:
 
 
 def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
-    """Return the ranked candidates of every problem, in the order of the pool."""
+    """Return the candidates of every problem with their scores and answer groups, in the order of the pool."""
     ranked = []
     for problem in pool.problems:
         scores = [scored[number] for number in problem.candidates]
@@ -75,11 +75,11 @@ def choices(
     by: Aggregation,
     outputs: Outputs,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each problem, with the choice and all its candidates.
+    """Yield a row for each problem, with the chosen candidate and all candidates.
 
-    The choice comes with its `score` and its text. Every candidate comes with its answer, its score by each
-    aggregation, and the validity and redundancy of its steps; redundancy is left out if the evaluator's `outputs`
-    do not include it. If the method is a vote, the row also has the answers by weight.
+    The choice includes its `score` and its text. Every candidate has its answer, its score by each rule, and the
+    validity and redundancy of its steps; redundancy is left out if the evaluator's `outputs` do not include it. If
+    the method is a vote, the row also lists the answers with their votes.
     """
     for one in ranked:
         place = choose(method, one.logs[by], one.groups)
@@ -117,7 +117,7 @@ def _candidate(
 
 
 def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregation) -> list[dict[str, Any]]:
-    """Return the answers in descending order of votes."""
+    """Return the answers to a problem with their votes, in descending order."""
     votes = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):
         places = np.flatnonzero(one.groups == group)
@@ -128,5 +128,5 @@ def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregati
 
 
 def _short(number: float) -> float:
-    """Round to six significant digits, since a product over many steps is too small for a few decimal places."""
+    """Round to six significant digits, since a product over many steps is too small for decimal places."""
     return float(f"{number:.{_DIGITS}g}")

@@ -1,7 +1,7 @@
-"""Scores of candidates that exist already: in score files, in files that an earlier run kept, and in the store.
+"""Reading existing scores of candidates: from score files, from files kept by an earlier run, and from the store.
 
-Every candidate needs a score. A score file names the candidates by their ids, or has as many rows as there are
-candidates, in their order.
+Every candidate needs a score. A score file identifies the candidates by their ids, or has one row per candidate in
+the same order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +34,9 @@ HEAD = ("evaluator", "fingerprint", "mode", "candidates")
 
 @dataclass(frozen=True, eq=False)
 class EvaluatorScores:
-    """An evaluator's scores of every candidate of a pool, in its order.
+    """An evaluator's scores of every candidate in a pool, in the order of the pool.
 
-    `unused` is the number of rows of the file whose candidates are not in the pool.
+    `unused` counts the rows of the score file whose candidates are not in the pool.
     """
 
     evaluator: str
@@ -47,11 +47,11 @@ class EvaluatorScores:
 
 
 def read_score_file(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScores:
-    """Read the scores of a pool's candidates, kept ones or those of a score file.
+    """Read an evaluator's scores of a pool, from a score file or from a file kept by an earlier run.
 
-    A judgment in hindsight gives both modes, and a file that names no mode counts as the one that is asked for.
-    Raises `UserError` at a bad row, an id that comes twice, and scores of another mode, of nothing but words, or
-    with a step left out, and if a candidate has none.
+    Hindsight judgments serve both modes, and scores without a mode are taken to have the mode `mode`. Raises
+    `UserError` if a row is invalid, if an id occurs twice, or if a candidate has no scores. Also raises `UserError`
+    if the scores have another mode, were made with a step left out, or are not numbers for steps.
     """
     if is_kept(path):
         return _read_kept(path, pool, mode)
@@ -72,10 +72,10 @@ def read_score_file(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScor
 def stored_scores(
     store: Store, name: str, evaluators: Sequence[str] | None, mode: Mode
 ) -> tuple[CandidateSet, list[EvaluatorScores]]:
-    """Read the traces of a dataset as candidates, with the standing judgments by the named evaluators.
+    """Return the traces of a stored dataset as candidates, with evaluators' scores from the standing judgments.
 
-    By default these are all evaluators that have scored steps of the dataset. Raises `UserError` if there are none,
-    and if a named one gives no scores of steps, or any of them none to a candidate.
+    `evaluators` lists names; None means all evaluators that have scored steps of the dataset. Raises `UserError` if
+    there is no such evaluator, if a named evaluator does not score steps, or if a candidate lacks scores.
     """
     dataset = find_dataset(store, name)
     named = named_evaluators(store, dataset, evaluators)
@@ -102,14 +102,14 @@ def stored_scores(
 
 
 def is_kept(path: Path) -> bool:
-    """Return True if the file is one of kept scores, whose first line names the candidates by their hash."""
+    """True if a file was kept by an earlier run, so that its first line identifies the candidates by their hash."""
     with open_input(path) as file:
         first = next(read_rows(file, str(path)), (0, {}))[1]
     return set(HEAD) <= first.keys()
 
 
 def parse_kept(row: Mapping[str, Any], line: int, path: Path) -> CandidateScores:
-    """Parse a row of kept scores. Raises `UserError` if it is not one of the candidate on that line."""
+    """Parse a row of a file kept by an earlier run. Raises `UserError` if it does not belong to line `line`."""
     try:
         if row["line"] != line:
             raise ValueError(f"line {row['line']!r:.20} where {line} belongs")
@@ -119,7 +119,7 @@ def parse_kept(row: Mapping[str, Any], line: int, path: Path) -> CandidateScores
 
 
 def _scores_steps(outputs: Outputs) -> bool:
-    """Return True if an evaluator with these outputs gives each step a number."""
+    """True if an evaluator with these outputs gives a number for each step."""
     return outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)
 
 
@@ -142,7 +142,7 @@ def _read_kept(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScores:
 
 
 def _match(rows: list[Located], pool: CandidateSet, path: Path) -> list[Located]:
-    """Return the row of each candidate."""
+    """Return the row of each candidate, matched by id or, in a file without ids, by order."""
     if rows[0][1].id is None:
         if len(rows) != len(pool):
             raise UserError(
@@ -168,7 +168,7 @@ def _match(rows: list[Located], pool: CandidateSet, path: Path) -> list[Located]
 
 
 def _check_all_scored(source: str, lacking: Sequence[int], pool: CandidateSet) -> None:
-    """Raise `UserError` if there are candidates without a score, naming the first by its place."""
+    """Raise a `UserError` that names the first of the candidates `lacking` scores, if there are any."""
     if not lacking:
         return
     missing = set(lacking)
@@ -198,7 +198,10 @@ def _located(where: str, row: PublishedScores, trace: Trace | None, mode: Mode) 
 
 
 def _by_step(row: PublishedScores, trace: Trace | None, mode: Mode) -> StepScores:
-    """Return a row's scores in a mode, one per step of its candidate, whose text is `trace` if it is known."""
+    """Return the scores of a row in the mode `mode`, one per step of its candidate.
+
+    `trace` is the candidate's text, or None if it is unknown.
+    """
     if row.mode not in (None, mode, Mode.HINDSIGHT):
         raise UserError(f"scores of mode {row.mode}.", f"Ask for them with --mode {row.mode}.")
     if trace is None:

@@ -1,4 +1,4 @@
-"""The report on choosing among candidates: tables, curves and conclusions, as one page and as files."""
+"""The report on reranking: tables, curves and conclusions, as one page and as files."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -45,9 +45,9 @@ Measured = Sequence[tuple[RankedPool, Accuracy]]
 
 
 def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, day: date | None = None) -> Report:
-    """Make the report on a pool called `source`; evaluators are compared by the rule `by`.
+    """Return a report on a pool called `source`, which compares evaluators by the rule `by`.
 
-    `lead` names the evaluators and the way answers were compared. Raises `ValueError` if no right answer is known.
+    `lead` names the evaluators and says how answers were compared. Raises `ValueError` if no right answer is known.
     """
     measured = measured_of(reranking)
     if not measured:
@@ -67,7 +67,7 @@ def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, da
 
 
 def measured_of(reranking: Reranking) -> Measured:
-    """Return the evaluators with their accuracies; () if no right answer is known."""
+    """Return the evaluators with their accuracies. The list is empty if no right answer is known."""
     return [(one, one.accuracy) for one in reranking.evaluators if one.accuracy is not None]
 
 
@@ -91,7 +91,7 @@ def _contents(accuracy: Accuracy, suffix: str = "") -> list[Content]:
 
 
 def about(accuracy: Accuracy, ties: Ties = Ties.RANDOM) -> str:
-    """Describe the problems and candidates behind the figures in a few sentences."""
+    """Describe in a few sentences the problems and candidates on which the figures are based."""
     equal = "the choice among them counts as random" if ties == Ties.RANDOM else "the first of them is chosen"
     text = (
         f"{accuracy.problems:,} {_noun(accuracy.problems)}, up to {accuracy.candidates:,} candidates each. With"
@@ -109,13 +109,16 @@ def about(accuracy: Accuracy, ties: Ties = Ties.RANDOM) -> str:
 
 
 def overview_of(measured: Measured, by: str) -> list[Table]:
-    """Return the tables that compare evaluators: rules, authors' rules, and differences between evaluators by the
-    rule `by`. Raises `UserError` if it is that of authors, and some state none."""
+    """Return the tables that compare evaluators.
+
+    They give the accuracy by each rule, the rules of the evaluators' authors, and the differences between
+    evaluators by the rule `by`. Raises `UserError` if `by` asks for authors' rules and some authors state none.
+    """
     return [evaluators_table(measured), rules_table(measured), _between(measured, by)]
 
 
 def evaluators_table(measured: Measured) -> Table:
-    """Return the accuracy of each evaluator by each rule with all candidates, beside choices without one."""
+    """Return a table of each evaluator's accuracy by each rule, with all candidates, next to other ways."""
     plain = [way for way in (FIRST, MAJORITY, PASS) if way not in measured[0][1].lacking]
     ways = [*map(best_by, Aggregation), *plain]
     columns = [Column("evaluator", "Evaluator", CellKind.TEXT)]
@@ -128,7 +131,7 @@ def evaluators_table(measured: Measured) -> Table:
 
 
 def rules_table(measured: Measured) -> Table:
-    """Return the rule that each evaluator's authors use, with its source and its accuracy beside the best way."""
+    """Return a table that compares the rule of each evaluator's authors with the best way of choosing."""
     rows: list[tuple[Cell, ...]] = []
     for one, accuracy in measured:
         rule = official_rule(one.name)
@@ -156,7 +159,7 @@ def rules_table(measured: Measured) -> Table:
 
 
 def _between(measured: Measured, by: str) -> Table:
-    """Return the paired differences between evaluators."""
+    """Return a table of the paired differences between evaluators."""
     ways = [best_by(one.rule(by)) for one, _ in measured]
     accuracies = [accuracy for _, accuracy in measured]
     sides = list(zip(accuracies, ways, strict=True))
@@ -173,8 +176,10 @@ def _between(measured: Measured, by: str) -> Table:
 
 
 def tables_of(reached: Accuracy, suffix: str = "") -> tuple[Table, ...]:
-    """Return the accuracy by way and number of candidates, each way's gain with all of them, and the differences
-    between rules. `suffix` is added to the names of their files."""
+    """Return tables of accuracy by way and number of candidates, of gains, and of differences between rules.
+
+    The gains are those of each way over the baselines with all candidates. `suffix` is added to the file names.
+    """
     sizes = reached.shown_sizes
     places = [reached.sizes.index(size) for size in sizes]
     columns = [Column("way", "Way of choosing", CellKind.TEXT)]
@@ -202,7 +207,7 @@ def _gains(accuracy: Accuracy, suffix: str) -> Table:
 
 
 def _between_rules(accuracy: Accuracy, suffix: str) -> Table:
-    """Return the paired differences between the rules for a solution's score."""
+    """Return a table of the paired differences between the rules that score candidates."""
     ways: list[Way] = [best_by(by) for by in Aggregation]
     pairs = [(accuracy, way, accuracy, other) for way in ways for other in ways if way != other]
     values = iter(differences(pairs))
@@ -219,7 +224,7 @@ def _between_rules(accuracy: Accuracy, suffix: str) -> Table:
 
 
 def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:
-    """Plot accuracy against the number of candidates for one method, with a curve for each score.
+    """Plot the accuracy of a method against the number of candidates, with a curve for each rule.
 
     The baselines and the upper bound are plotted as well.
     """

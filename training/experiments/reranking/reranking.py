@@ -1,6 +1,6 @@
-"""Choosing among candidates by the scores of one or several evaluators, and measuring how often that is right.
+"""Choosing among candidates by the scores of one or more evaluators, and measuring how often the choice is right.
 
-Command, report and Python use this computation:
+The command, its report and Python code all use this module:
 
     from pathlib import Path
     from stepsight.core.judgment import Mode
@@ -37,8 +37,10 @@ Shown = Callable[[Sequence[Ranked]], Iterable[Ranked]]
 
 @dataclass(frozen=True, eq=False)
 class RankedPool:
-    """A pool as one evaluator ranks it: the candidates of each problem, and the accuracy of every way of choosing,
-    None if no right answer is known."""
+    """A pool ranked by one evaluator: the candidates of each problem with scores, and the accuracy of every way.
+
+    `accuracy` is None if no right answer is known.
+    """
 
     scored: EvaluatorScores
     ranked: list[Ranked]
@@ -49,7 +51,10 @@ class RankedPool:
         return self.scored.evaluator
 
     def rule(self, by: str) -> Aggregation:
-        """Return a rule by its name. Raises `UserError` if it is that of the authors, who state none."""
+        """Return the rule called `by`, which may stand for the rule of the evaluator's authors.
+
+        Raises `UserError` if the authors' rule is wanted but they state none.
+        """
         if by != OFFICIAL:
             return Aggregation(by)
         official = official_rule(self.name)
@@ -64,8 +69,10 @@ class RankedPool:
 
 @dataclass(frozen=True, eq=False)
 class Reranking:
-    """A pool as several evaluators rank it; `compared` says how answers were compared, and `ties` how equal
-    candidates count in accuracies."""
+    """A pool ranked by one or more evaluators.
+
+    `compared` says how answers were compared, and `ties` how equally good candidates count in the accuracies.
+    """
 
     pool: CandidateSet
     evaluators: tuple[RankedPool, ...]
@@ -74,12 +81,14 @@ class Reranking:
 
     @property
     def has_answers(self) -> bool:
-        """True if there is a right answer to compare with."""
+        """True if the right answer of any problem is known."""
         return any(one.accuracy is not None for one in self.evaluators)
 
     def choices(self, method: RankingMethod, by: str) -> Iterator[dict[str, Any]]:
-        """Yield a row for each problem and evaluator, as `choices.choices` does. Raises `UserError` as
-        `RankedPool.rule` does, before the first row."""
+        """Yield a row for each problem and evaluator, like the function `choices` in the module `choices`.
+
+        Raises `UserError` in the same cases as `RankedPool.rule`, before the first row.
+        """
         rules = [one.rule(by) for one in self.evaluators]
         return self._choices(method, rules)
 
@@ -90,8 +99,11 @@ class Reranking:
                 yield head | row
 
     def frame(self) -> pd.DataFrame:
-        """Return the accuracies: evaluator, way, n (of candidates), accuracy, low, high; the last two are the
-        95 % interval over problems."""
+        """Return the accuracies as a data frame.
+
+        Its columns are evaluator, way, n (the number of candidates), accuracy, and low and high, the 95 % interval
+        over problems.
+        """
         rows = [
             (one.name, way.key, size, value.number, value.low, value.high)
             for one in self.evaluators
@@ -110,7 +122,7 @@ def rerank(
     draws: int = DRAWS,
     shown: Shown = lambda problems: problems,
 ) -> Reranking:
-    """Rank a pool's candidates by each evaluator's scores, and measure every way of choosing.
+    """Rank the candidates of a pool by each evaluator's scores, and measure every way of choosing.
 
     Raises `UserError` if two evaluators have the same name.
     """

@@ -1,7 +1,7 @@
-"""The scores of candidates in a file.
+"""Scoring candidates and keeping the scores in a file.
 
-With them an interrupted run can resume, and another way of choosing can be tried without the evaluator. The first
-line identifies the evaluator and the candidates. A line for each candidate follows, in order:
+From this file an interrupted run can resume, and other ways of choosing can be tried without the evaluator. The
+first line identifies the evaluator and the candidates. A line for each candidate follows, in order:
 
     {"evaluator": "mini-bidir", "fingerprint": "5b1…", "mode": "offline", "candidates": "e3b0…"}
     {"line": 1, "steps": [[0.91, 0.04, 0.05], [0.2, 0.1, 0.7]]}
@@ -36,12 +36,12 @@ def score_candidates(
     skip: Callable[[UserError], None] | None = None,
     shown: Shown = lambda scores, count: scores,
 ) -> list[CandidateScores]:
-    """Return the scores of every candidate, a row per step. Scores already in the file at `path` are not computed
-    again.
+    """Return the scores of every candidate, one row per step, and keep them in the file `path`.
 
-    A resumed run gives the same scores as an uninterrupted one. Raises `UserError` if a candidate is longer than
-    the evaluator's context; with `skip`, such a candidate is reported and left without scores instead. Also raises
-    `UserError` if the file holds other scores, cannot be written, or is being written by another process.
+    Scores already in the file are not computed again, and a resumed run gives the same scores as an uninterrupted
+    one. With `path` None, no file is used. Raises `UserError` if a candidate is longer than the evaluator's
+    context; with `skip`, such a candidate is reported and left without scores instead. Also raises `UserError` if
+    the file holds other scores, cannot be written, or is being written by another process.
     """
     if path is None:
         return list(shown(_score(scorer, pool, mode, 0, None, skip), len(pool)))
@@ -70,7 +70,7 @@ def _score(
     file: RowFile | None,
     skip: Callable[[UserError], None] | None,
 ) -> Iterator[CandidateScores]:
-    """Score the candidates from number `start` on, and write each to the file as soon as it is scored."""
+    """Score the candidates from index `start` on, and write each to the file as soon as it is scored."""
     too_long: dict[str, str] = {}
 
     def on_skip(trace: Trace, error: UserError) -> None:
@@ -103,9 +103,9 @@ def _by_step(judgment: Judgment) -> StepScores:
 
 
 def _read(file: RowFile, head: dict[str, Any], pool: CandidateSet, window: int) -> list[CandidateScores]:
-    """Read the scores in the file up to the last complete window of the scorer.
+    """Return the scores in the file, up to the last complete window of the scorer.
 
-    Candidates that are scored together affect each other's last digit, so a partial window is scored again.
+    Candidates scored in one window affect each other's last digit, so a partial window is scored again.
     """
     rows = iter(file)
     first = next(rows, None)
