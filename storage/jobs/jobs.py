@@ -323,7 +323,7 @@ def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> boo
 
 
 def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
-    """Record a heartbeat and the job's progress. Returns False if the worker no longer holds the job and must stop."""
+    """Record a heartbeat and the job's progress. Returns False if the worker has lost the job and must stop."""
     # A job that makes progress is not stuck, however often its worker ends; an import begins anew each time.
     got_on = (JobRow.task != Task.IMPORT.value) & (JobRow.began < done)
     attempts = case((got_on, 0), else_=JobRow.attempts)

@@ -278,10 +278,10 @@ def _history(evaluator_id: int) -> Select[CalibrationRow]:
 
 
 def read_data_version(store: Store, dataset_id: int) -> Basis:
-    """Return a version of everything that a dataset's metrics depend on.
+    """Return a version key that changes whenever the metrics of any evaluator on a dataset may change.
 
-    It consists of the revisions of the dataset's traces and of each evaluator's judgments of them, and the id of
-    the newest calibration.
+    It combines the revisions of the dataset's traces and of every evaluator's judgments of them with the id of the
+    newest calibration.
     """
     traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
     judged = (
@@ -296,9 +296,9 @@ def read_data_version(store: Store, dataset_id: int) -> Basis:
 
 
 def read_version_of(store: Store, dataset_id: int, evaluator_id: int) -> Basis:
-    """Return a version of everything that one evaluator's metrics on a dataset depend on.
+    """Return a version key that changes whenever one evaluator's metrics on a dataset may change.
 
-    It consists of the revisions of the dataset's traces and of the evaluator's judgments of them, and the id of the
+    It combines the revisions of the dataset's traces and of the evaluator's judgments of them with the id of the
     evaluator's newest calibration.
     """
     traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)

@@ -1,9 +1,9 @@
 """Saving and reading judgments, and deciding which judgment stands in a mode.
 
-A trace can have several judgments by one evaluator. Those that are not stale and provide scores in the mode are
-considered. The newest of them stands or, if several are equally new, the one with the greatest id. A hindsight
-judgment provides online and offline scores too. Everything that shows, filters, exports or measures scores uses
-`standing` or, within the database, `stands`.
+An evaluator can have several judgments of a trace. Among those that are not stale and provide scores in a mode, the
+newest one stands in that mode; if several are equally new, the one with the greatest id does. A hindsight judgment
+also provides online and offline scores. All code that shows, filters, exports or measures scores uses `standing`
+or, in SQL, `stands`.
 """
 
 import time
@@ -43,10 +43,10 @@ _newer = aliased(JudgmentRow)
 
 @dataclass(frozen=True, eq=False)
 class StoredJudgment(Judgment):
-    """A judgment, with the evaluator that made it. `stale` is True if the trace has changed since `created`.
+    """A judgment and the evaluator that made it. `stale` is True if the trace has changed since `created`.
 
-    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. The number of rows of a stale
-    judgment may differ from the trace's number of sub-steps.
+    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. A stale judgment may not have
+    one row per sub-step of the trace.
     """
 
     id: int = field(kw_only=True)
@@ -56,12 +56,12 @@ class StoredJudgment(Judgment):
 
 
 def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """Store judgments of stored traces as they arrive, and return how many there were.
+    """Store judgments of stored traces as they are produced, and return their number.
 
-    A judgment replaces the previous one of the same trace, evaluator and mode. Judgments are committed every few
-    seconds, so that slow results survive a crash. If the iterable raises, the judgments before that are kept.
-    Raises `ValueError` if a trace is not a `StoredTrace`, if the rows do not match its sub-steps, or if a value is
-    not a probability.
+    A judgment replaces an earlier one of the same trace, evaluator and mode. Judgments are committed every few
+    seconds, so that slow results survive a crash. If the iterable raises, the judgments before the error are kept.
+    Raises `ValueError` if a trace is not a `StoredTrace`, if a judgment does not have one row per sub-step, or if a
+    value is not a probability.
     """
     waiting: dict[tuple[int, str], Values] = {}
     saved, since = 0, time.monotonic()
@@ -79,9 +79,9 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
 
 
 def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """Store judgments like `save_judgments`, but within one transaction. If the iterable raises, nothing is stored.
+    """Like `save_judgments`, but within the caller's transaction, so that nothing is stored if the iterable raises.
 
-    No combination of trace and mode may occur twice, and the traces must be in file order.
+    Each combination of trace and mode may occur only once, and the traces must be in file order.
     """
     saved = 0
     rows = (_values(evaluator_id, judgment) for judgment in judgments)
@@ -92,10 +92,10 @@ def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgm
 
 
 def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset that the evaluator has yet to judge in this mode, in file order.
+    """Yield the traces of a dataset that the evaluator has not yet judged in this mode, in file order.
 
     A stale judgment counts as missing, and a hindsight judgment counts for every mode. Judgments may be saved
-    during the iteration, and the iteration can be stopped and started again.
+    during the iteration, which can also be stopped and restarted.
     """
     return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode))))
 
@@ -123,8 +123,7 @@ def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
 
 
 def _insert(session: Session, rows: list[Values]) -> None:
-    """Store judgments with their profiles, and raise the revision by which caches of their columns notice the
-    change."""
+    """Store judgments and their profiles, and increment the revision that tells caches to reload."""
     judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
     profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
     insert_or_update(
@@ -167,7 +166,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
 
 
 def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
-    """Return the values of the columns used for sorting."""
+    """Return the values of the judgment columns that traces are sorted by."""
     if isinstance(result, StepScores):
         verdict = judge_solution(result)
         columns: dict[str, float | None] = {"validity": verdict.validity, "redundancy": verdict.redundancy}
@@ -181,54 +180,53 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
 
 
 def giving(mode: Mode) -> tuple[Mode, ...]:
-    """Return the modes of the judgments that provide scores in a mode."""
+    """Return the modes whose judgments provide scores in `mode`."""
     return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
 
 
 def is_fresh(judged: Any, trace: Any) -> Any:
-    """True if a judgment is of the trace as it is now. Otherwise the judgment is stale.
+    """True if a judgment was made of the trace in its current state. Otherwise the judgment is stale.
 
-    `judged` is the digest of the trace that was judged, and `trace` is the current digest. Both may be texts,
-    arrays, or columns of a statement.
+    `judged` is the digest of the trace at the time of the judgment, and `trace` is the current one. Both may be
+    strings, arrays, or SQL columns.
     """
     return judged == trace
 
 
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
-    """Return the judgment that stands in a mode among the judgments of one trace by one evaluator, or None."""
+    """Return the judgment that stands in a mode, or None. All `judgments` must be of one trace by one evaluator."""
     wanted = [one for one in judgments if not one.stale and one.mode in giving(mode)]
     return max(wanted, key=lambda one: (one.created, one.id), default=None)
 
 
 def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a judgment is not stale and provides scores in one of these modes, by default
-    in any.
+    """Return the SQL condition that a judgment is not stale and provides scores in one of `modes` (by default, in
+    any).
 
-    It applies to `JudgmentRow` joined with its `TraceRow`.
+    It applies to `JudgmentRow` joined with `TraceRow`.
     """
     given = {one.value for mode in modes or Mode for one in giving(mode)}
     return and_(JudgmentRow.mode.in_(sorted(given)), is_fresh(JudgmentRow.trace_digest, TraceRow.digest))
 
 
 def stands(mode: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a judgment stands in a mode. It applies to `JudgmentRow` joined with its
-    `TraceRow`."""
+    """Return the SQL condition that a judgment stands in a mode, for `JudgmentRow` joined with `TraceRow`."""
     return fresh_rows(mode) & ~overruled(mode)
 
 
 def overruled(mode: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a newer judgment, which is not stale, provides scores in the mode as well.
+    """Return the SQL condition that a newer judgment that is not stale also provides scores in the mode.
 
-    It applies to `JudgmentRow` joined with its `TraceRow`.
+    It applies to `JudgmentRow` joined with `TraceRow`.
     """
     given = _newer.mode.in_([one.value for one in giving(mode)])
     return has_newer(given, is_fresh(_newer.trace_digest, TraceRow.digest))
 
 
 def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return the SQL condition on `JudgmentRow` that the evaluator has a newer judgment of the same trace.
+    """Return the SQL condition on `JudgmentRow` that the same evaluator has a newer judgment of the same trace.
 
-    The newer judgment must meet the conditions `which`.
+    Only newer judgments that meet the conditions `which` count.
     """
     newer = (
         _newer.trace_id == JudgmentRow.trace_id,
@@ -240,16 +238,16 @@ def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
 
 
 def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
-    """Return the judgments of a trace, ordered by evaluator name and mode."""
+    """Return the judgments of a trace, sorted by evaluator name and mode."""
     return read_many(store, [trace])[0]
 
 
 def read_many(
     store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
 ) -> list[list[StoredJudgment]]:
-    """Return what `read_judgments` returns for each of these traces, in order, using a single query.
+    """Like `read_judgments`, but return one list for each of several traces, using a single query.
 
-    If `evaluator_id` is given, only that evaluator's judgments are returned.
+    If `evaluator_id` is given, only that evaluator's judgments are included.
     """
     statement = (
         select(JudgmentRow, EvaluatorRow)
@@ -288,7 +286,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
 
 
 def pack(result: StepScores | Hindsight) -> bytes:
-    """Return the probabilities as little-endian float32. Raises `ValueError` if a value is not a probability."""
+    """Return the probabilities as little-endian float32 bytes. Raises `ValueError` for any other value."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
     if not are_probabilities(probs):
         raise ValueError("a value is not a probability")
@@ -301,9 +299,9 @@ def are_probabilities(values: Floats32) -> bool:
 
 
 def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
-    """Restore a result from the bytes that `pack` returned and, if it has a spread, the bytes of the spread.
+    """Restore scores from the bytes that `pack` returned and, for an ensemble, from the bytes of the spread.
 
-    Raises `DamagedError` if the bytes are not a result in this mode.
+    Raises `DamagedError` if the bytes are not valid scores in this mode.
     """
     try:
         probs = _floats(data).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Storing the scores of traces with a step left out, which show what each step of a solution depends on."""
+"""Storing scores of traces with one step left out, which show what each step of a solution depends on."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -35,9 +35,9 @@ _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
 
 def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Store the scores, replacing earlier ones of the same evaluator, trace and gap.
+    """Store scores with steps left out, replacing earlier ones of the same evaluator, trace and gap.
 
-    Raises `ValueError` if their number differs from the trace's number of sub-steps.
+    Raises `ValueError` unless there is one score per sub-step of the trace.
     """
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
@@ -59,10 +59,10 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Store the scores in addition to stored scores with other sub-steps left out.
+    """Add scores to the stored ones of the same trace with other sub-steps left out.
 
-    Raises `UserError` if they contradict the evaluator's stored scores of the trace, with the same sub-step or
-    nothing left out.
+    Raises `UserError` if they contradict stored scores by the evaluator, either with the same sub-step left out or
+    with nothing left out.
     """
     stored = read_left_out(session, evaluator_id, trace, scores.gap)
     offline = _judged(evaluator_id, trace).where(JudgmentRow.mode == Mode.OFFLINE.value)
@@ -78,8 +78,7 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
 
 
 def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
-    """Return the scores by the evaluator with this fingerprint, or None if there are none of the trace as it is
-    now."""
+    """Return an evaluator's scores of a trace with steps left out, or None if there are no up-to-date ones."""
     wanted = select(LeftOutScoresRow).join(EvaluatorRow, EvaluatorRow.id == LeftOutScoresRow.evaluator_id)
     of_trace = LeftOutScoresRow.trace_id == trace.trace_id, LeftOutScoresRow.gap == gap.value
     with store.read() as session:
@@ -88,16 +87,17 @@ def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) 
 
 
 def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
-    """Do the same as `find_left_out` for an evaluator's id, within a transaction."""
+    """Like `find_left_out`, but for an evaluator's id and within the caller's transaction."""
     return _fresh(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id, gap.value)), trace)
 
 
 def iterate_left_out(
     store: Store, dataset_id: int, evaluator_id: int, gap: Gap = Gap.DELETED
 ) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
-    """Yield the traces of a dataset that have such scores by an evaluator, with the scores, in file order.
+    """Yield each trace of a dataset that an evaluator has scored with steps left out, and the scores, in file
+    order.
 
-    Scores of a trace that has changed since are skipped.
+    Scores of traces that have changed since are skipped.
     """
     rest = iterate(store, dataset_id, traces().where(_made(evaluator_id, gap)))
     of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
@@ -112,7 +112,7 @@ def iterate_left_out(
 
 
 def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset for which the evaluator has not scored every sub-step left out, in file order.
+    """Yield the traces of a dataset that the evaluator has not scored without each sub-step, in file order.
 
     Scores may be saved during the iteration.
     """
@@ -135,11 +135,12 @@ def score_left_out(
     on_skip: Skip,
     check: Check = never_cancel,
 ) -> Iterator[StoredTrace]:
-    """Score the traces of a dataset that lack such scores, and yield each once its scores are stored.
+    """Score the traces of a dataset with each step left out, where such scores are missing.
 
-    The scores with nothing left out become a judgment if the evaluator has none that gives them.
-    A trace that the evaluator cannot take, such as one that is too long, is skipped and reported to `on_skip`.
-    Raises `UserError` if a server fails, and whatever `check` raises between passes.
+    Each trace is yielded once its scores are stored. The scores with nothing left out are also stored as a judgment
+    if the evaluator has no judgment that provides offline scores. A trace that the evaluator cannot process, such
+    as one that is too long, is skipped and passed to `on_skip`. Raises `UserError` if a server fails, and whatever
+    `check` raises between passes.
     """
     for trace in missing_left_out(store, dataset_id, evaluator_id, gap):
         try:
@@ -157,7 +158,8 @@ def score_left_out(
 
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
-    """Return the gaps for which there are scores of a trace, by evaluator id."""
+    """Return the evaluators that have scored a trace with steps left out, as a mapping from their ids to the gaps
+    used."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
     found: dict[int, tuple[Gap, ...]] = {}
     with store.read() as session:
@@ -168,9 +170,9 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
 
 
 def measure_needed(store: Store, dataset_id: int, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
-    """Measure how well the largest falls tell needed steps of a dataset from others.
+    """Measure how well the largest falls in validity distinguish necessary steps of a dataset from other steps.
 
-    Returns a figure for each evaluator with scores of the dataset without a step, by its name.
+    The result maps the name of each evaluator that has scored the dataset with steps left out to its figure.
     """
     return {
         name: measure_falls(_labelled_falls(iterate_left_out(store, dataset_id, evaluator_id, gap)))
@@ -179,7 +181,7 @@ def measure_needed(store: Store, dataset_id: int, gap: Gap = Gap.DELETED) -> dic
 
 
 def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
-    """Yield the largest fall without each scored sub-step whose need is known."""
+    """Yield the largest fall for every scored sub-step that is known to be necessary or unnecessary."""
     for trace, left_out in scores:
         known = _needs(trace)
         falls = Dependence(left_out, 0.5).largest_falls() if known else ()
@@ -189,7 +191,7 @@ def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterat
 
 
 def _judged(evaluator_id: int, trace: StoredTrace) -> Select[Any]:
-    """A statement for the evaluator's fresh judgments of a trace that give offline scores."""
+    """Select the evaluator's up-to-date judgments of a trace that provide offline scores."""
     return select(JudgmentRow).where(
         JudgmentRow.trace_id == trace.trace_id,
         JudgmentRow.evaluator_id == evaluator_id,
@@ -199,9 +201,10 @@ def _judged(evaluator_id: int, trace: StoredTrace) -> Select[Any]:
 
 
 def _needs(trace: StoredTrace) -> dict[int, bool]:
-    """Return True or False for each sub-step of a trace that is known to be needed or not.
+    """Return whether each sub-step of a trace is necessary. Sub-steps for which this is unknown are omitted.
 
-    The metadata tell it for StrictPRMBench. Otherwise a step is needed if its gold is pos, and not if it is neu.
+    In StrictPRMBench, the metadata tell. Elsewhere a step is necessary if its gold label is pos, and unnecessary if
+    it is neu.
     """
     owners = trace.owners.tolist()
     edits = {name: trace.meta.get(name) for name in (NECESSARY, INERT)}
@@ -216,7 +219,7 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
 def left_out_rows(
     scores: Iterable[tuple[StoredTrace, LeaveOneOut]], outputs: Outputs
 ) -> Iterator[dict[str, object]]:
-    """Yield a row for each trace and each sub-step left out, in the form that `published_scores` reads."""
+    """Yield one row per trace and left-out sub-step, in the format that `published_scores` parses."""
 
     def numbers(one: StepScores) -> Any:
         return rounded(one.probs if outputs == Outputs.THREE_WAY else one.validity)
@@ -228,9 +231,10 @@ def left_out_rows(
 
 
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
-    """Return the SQL condition on `TraceRow` that there are scores of the trace as it is now.
+    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores of the trace with steps left
+    out.
 
-    With `complete`, every sub-step must have been left out once.
+    With `complete`, there must be scores for leaving out each sub-step.
     """
     conditions = [
         LeftOutScoresRow.trace_id == TraceRow.id,

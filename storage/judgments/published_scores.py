@@ -1,5 +1,4 @@
-"""Reading the rows of score files: files published in their authors' formats, and files written by `stepsight
-score`."""
+"""Parsing the rows of score files, which come in their authors' formats or from `stepsight score`."""
 
 import math
 import re
@@ -42,12 +41,13 @@ Rows = NDArray[np.float32]
 class PublishedScores:
     """A row of a score file.
 
-    `id` is None if the row has no id. `outputs` says which scores the row has: `rows` of shape (n, 3); `solution`;
-    or a verdict in words, with its `word`, the `blamed` steps, counted from 1, and its `rationale`.
+    `id` is None if the row has no id. `outputs` says which kind of scores the row has: `rows`, shape (n, 3);
+    `solution`; or a verdict in words, which consists of its `word`, the `blamed` steps, counted from 1, and a
+    `rationale`.
 
-    `left_out` maps the 0-based index of a sub-step that was left out to the rows of the other sub-steps, shape (n -
-    1, 3). `gap` says what replaced the sub-step. A row written by `stepsight score` also has its `evaluator` and
-    `mode`, the `recorded` scores with their places, and in `spent` the usage.
+    `left_out` maps the 0-based index of each left-out sub-step to the scores of the other sub-steps, shape (n - 1,
+    3), and `gap` says what replaced the sub-step. Only rows written by `stepsight score` have `evaluator`, `mode`,
+    `recorded` (the scores and their places in the trace) and `spent` (the usage).
     """
 
     id: str | None
@@ -66,20 +66,19 @@ class PublishedScores:
 
     @property
     def on_redundancy(self) -> bool:
-        """True if the row is a verdict on redundancy, whether or not the verdict could be read."""
+        """True if the row holds a verdict on redundancy."""
         return self.word.startswith(_OF_REDUNDANCY)
 
     def judgment(self, trace: Trace, mode: Mode, on_redundancy: bool = False) -> Judgment:
-        """Return the judgment of `trace` with these scores, in `mode` unless the row names a mode."""
+        """Return these scores as a judgment of `trace`. `mode` applies if the row does not name a mode."""
         scores = self.scores(trace, on_redundancy)
         return Judgment(trace, self.mode or mode, scores, self.solution, self.rationale, self.spent)
 
     def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
-        """Return a row of scores for each sub-step of `trace`, with zeros for missing scores.
+        """Return one row of scores per sub-step of `trace`, with zeros where scores are missing.
 
-        `on_redundancy` says whether the file's verdicts are on redundancy, since a word that cannot be read does
-        not tell. Raises `UserError`, naming the trace, if the number of scores differs from the number of
-        sub-steps.
+        `on_redundancy` says whether the verdicts of the file are on redundancy, because an unreadable verdict does
+        not show it. Raises `UserError`, naming the trace, unless there is one score per sub-step.
         """
         count = len(trace.substeps)
         if self.recorded is not None:
@@ -97,7 +96,7 @@ class PublishedScores:
         return StepScores(self.rows)
 
     def step_scores(self, trace: Trace) -> StepScores:
-        """Return `scores` for a row that does not hold the triangle of a hindsight judgment."""
+        """Like `scores`, for a row that is not a hindsight judgment."""
         found = self.scores(trace)
         assert isinstance(found, StepScores)
         return found
@@ -118,7 +117,8 @@ class PublishedScores:
 
 
 def parse_scores(row: Row) -> PublishedScores:
-    """Parse a row in any of the formats. Raises `UserError`, saying what was found and what was expected."""
+    """Parse a row in any of the supported formats. Raises `UserError`, saying what was expected, if it is
+    malformed."""
     if row.get("format") == RECORD:
         return _recorded(validate(JudgmentRecord, row, "the row"))
     if any(name in row for name in STRICT_PRMBENCH):
@@ -146,10 +146,10 @@ def parse_scores(row: Row) -> PublishedScores:
 
 
 def _without_a_step(row: Row) -> PublishedScores:
-    """Parse a row with a sub-step left out.
+    """Parse a row of scores with one sub-step left out.
 
-    `whole` are the scores with nothing left out, and `scores` are those of the remaining sub-steps. `left_out`
-    counts from 1.
+    The row's `whole` holds the scores with nothing left out, `scores` those of the remaining sub-steps, and
+    `left_out` the 1-based index of the sub-step.
     """
     gap = row.get("gap", Gap.DELETED.value)
     if gap not in {one.value for one in Gap}:
@@ -165,9 +165,9 @@ def _without_a_step(row: Row) -> PublishedScores:
 
 
 def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
-    """Merge two rows of one trace with different sub-steps left out.
+    """Merge two rows of the same trace that leave out different sub-steps.
 
-    Raises `UserError` if the rows contradict each other, or if nothing is left out in one of them.
+    Raises `UserError` if the rows contradict each other, or if one of them leaves nothing out.
     """
     if not (first.left_out and second.left_out):
         raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
@@ -192,7 +192,7 @@ def _recorded(record: JudgmentRecord) -> PublishedScores:
 
 
 def validity_rows(values: NDArray[Any]) -> Rows:
-    """Return rows of neg, neu, pos with these validities and no redundancy."""
+    """Return rows of neg, neu, pos that have these validities and a redundancy of 0."""
     return np.stack([1 - values, np.zeros_like(values), values], axis=1).astype(np.float32)
 
 

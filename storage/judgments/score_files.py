@@ -1,4 +1,4 @@
-"""Importing a score file, published or our own, as the judgments of an evaluator that need not run here."""
+"""Importing score files, published or written by StepSight, as judgments by an evaluator that need not run here."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,8 +43,8 @@ Located = tuple[str, PublishedScores]
 class ScoreSummary:
     """The outcome of importing a score file.
 
-    `matched` is the number of traces that got a judgment. `rows_left` lists the rows that match no trace of the
-    dataset, and `traces_left` lists the traces without a row.
+    `matched` is the number of traces that got a judgment. `by` says how they were matched: by "id" or "position".
+    `rows_left` lists the rows that match no trace, and `traces_left` the traces that match no row.
     """
 
     dataset: str
@@ -72,17 +72,17 @@ class ScoreSummary:
 def import_scores(
     store: Store, dataset: str, path: str | Path, evaluator: str | None = None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
-    """Store the scores in a file as judgments of a dataset's traces by `evaluator`, either all of them or none.
+    """Store all scores in a file as judgments by `evaluator` of a dataset's traces.
 
-    A file written by `stepsight score` names its evaluator and its mode. `evaluator` then gives the evaluator
-    another name.
+    A file written by `stepsight score` names its evaluator and mode itself; `evaluator` then only renames the
+    evaluator.
 
-    Rows are matched with traces by id if the file has ids of the dataset. If it has no ids, or its ids only number
-    the rows, they are matched by position, provided that there are as many rows as traces. Importing a file again
-    changes nothing.
+    Rows are matched to traces by id if the file contains ids of the dataset. If it has no ids, or its ids merely
+    number the rows, rows are matched by position, provided that there are as many rows as traces. Importing the
+    same file again changes nothing.
 
-    Raises `UserError` if a row is bad, if a trace has a different number of sub-steps than scores, if no row
-    matches, or if the evaluator with this name already has other scores of this dataset.
+    Raises `UserError` and stores nothing if a row is bad, if a trace has a different number of sub-steps than
+    scores, if no row matches, or if the evaluator with this name already has other scores for this dataset.
     """
     with open_input(path) as file:
         return import_score_lines(store, dataset, file, str(path), evaluator, mode)
@@ -91,7 +91,7 @@ def import_scores(
 def import_score_lines(
     store: Store, dataset: str, lines: Iterable[bytes], name: str, evaluator: str | None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
-    """Import scores like `import_scores`, from the lines of a file called `name`."""
+    """Like `import_scores`, but from the lines of a file. `name` is the file name for messages."""
     target = find_dataset(store, dataset)
     rows, sha256 = read_scores(lines, name)
     evaluator = rows[0][1].evaluator if evaluator is None else evaluator
@@ -116,7 +116,7 @@ def import_score_lines(
 def matching_datasets(store: Store, path: str | Path) -> list[str]:
     """Return the names of the datasets that a score file may belong to.
 
-    These are the datasets in which every row has a trace with as many sub-steps as the row has scores. Raises
+    In such a dataset, every row of the file has a trace with as many sub-steps as the row has scores. Raises
     `UserError` if a row is bad.
     """
     with open_input(path) as file:
@@ -124,7 +124,7 @@ def matching_datasets(store: Store, path: str | Path) -> list[str]:
 
 
 def datasets_of(store: Store, rows: list[Located]) -> list[str]:
-    """Do the same as `matching_datasets` for rows that have already been read."""
+    """Like `matching_datasets`, but for rows that have already been parsed."""
     return [dataset.name for dataset in list_datasets(store) if _fits(store, dataset, rows)]
 
 
@@ -143,9 +143,9 @@ def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
 
 
 def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
-    """Read the rows of a score file called `name`, each with its place, and the SHA-256 of the file.
+    """Parse a score file and return its (where, row) pairs and its SHA-256. `name` is the file name for messages.
 
-    Raises `UserError` if a row is bad or there are no rows.
+    Raises `UserError` if a row is bad or the file has no rows.
     """
     digest = hashlib.sha256()
 
@@ -176,8 +176,8 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
 def outputs_of(rows: Sequence[Located]) -> Outputs:
     """Return the kind of scores that all rows have.
 
-    Raises `UserError` if a row differs from the first in its kind or its evaluator, or if only one of the two has
-    an id or a step left out.
+    Raises `UserError` if a row has another kind or evaluator than the first row, or if some rows have an id or a
+    left-out step and others do not.
     """
     (_, first), *_ = rows
     for where, row in rows:
@@ -202,7 +202,7 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
 def _match(
     ids: Sequence[str], rows: list[Located], path: str, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
-    """Return the row of each matched trace, by the trace's id, and a summary."""
+    """Return the row that belongs to each trace id, and a summary of the matching."""
     named, existing = _by_id(rows), set(ids)
     if named.keys() & existing:
         matches = {id: named[id] for id in ids if id in named}
@@ -236,7 +236,7 @@ def _by_id(rows: list[Located]) -> dict[str, Located]:
 
 
 def _counting(rows: list[Located]) -> bool:
-    """True if the ids merely number the rows, from 0 or 1, and so say no more than their order."""
+    """True if the ids merely number the rows from 0 or 1, so that they add nothing to the order of the rows."""
     ids = [row.id for _, row in rows]
     return any(ids == [str(number + start) for number in range(len(ids))] for start in (0, 1))
 
@@ -257,9 +257,9 @@ def _judgments(
 def _save_left_out(
     session: Session, evaluator: StoredEvaluator, traces: Iterator[StoredTrace], matches: Mapping[str, Located]
 ) -> None:
-    """Store scores with steps left out in addition to the existing ones.
+    """Store scores with steps left out, keeping the existing ones.
 
-    If leaving out a step never changes the scores of the steps before it, the evaluator is recorded as causal.
+    If leaving out a step never changes the scores of earlier steps, the evaluator is recorded as causal.
     """
     rows = [row for _, row in matches.values()]
     for trace in (one for one in traces if one.id in matches):

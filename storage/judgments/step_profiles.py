@@ -1,7 +1,7 @@
-"""Profiles: a judgment's verdicts on the steps, packed so that the profiles of a whole dataset can be read at once.
+"""Profiles: verdicts on the steps in packed form, so that those of a whole dataset can be read at once.
 
-A profile belongs to one mode. It has a head of fixed size, followed by the validity of every step as little-endian
-float32, NaN if missing. It does not depend on thresholds, so no profile changes when new thresholds are chosen.
+A profile belongs to one judgment and one mode. It consists of a head of fixed size and the validity of every step
+as little-endian float32, NaN if missing. It does not depend on thresholds, so new thresholds leave it unchanged.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ Columns = dict[str, bytes | None]
 
 
 def profile_columns(judgment: Judgment) -> Columns:
-    """Return the profiles of a judgment by the name of their column, with None for a mode without scores."""
+    """Return the profiles of a judgment, keyed by column name. A mode without scores has None."""
     trace, result, whole = judgment.trace, judgment.result, judgment.solution
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
@@ -46,7 +46,10 @@ def profile_columns(judgment: Judgment) -> Columns:
 
 
 def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: float = float("nan")) -> bytes:
-    """Pack the profile of one mode from the scores of a trace's sub-steps."""
+    """Pack the profile of one mode from a trace's sub-step scores.
+
+    `whole` is the evaluator's own score of the solution, and `change` is the largest absolute retroactive change.
+    """
     gold = [step.label for step in trace.steps], [step.valid for step in trace.steps]
     label, valid = np.array([[SILENT if value is None else value for value in values] for values in gold], np.int64)
     least, redundancy, silent = step_rows(scores.probs, trace.owners)
@@ -63,11 +66,11 @@ def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: 
 
 
 def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
-    """Reduce the rows of sub-steps to steps.
+    """Reduce the scores of sub-steps, shape (sub-steps, 3), to steps.
 
-    The three arrays have, for each step, the index of the row of its least valid sub-step, the greatest redundancy
-    of its sub-steps, and True if one of its sub-steps has no scores. `owners` has the step of each sub-step,
-    ascending.
+    Return three arrays of shape (steps,): the index of each step's least valid sub-step, the greatest redundancy
+    among its sub-steps, and whether any of them has no scores. `owners` holds the index of the step that each
+    sub-step belongs to, in ascending order.
     """
     silent = unsaid(probs)
     validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
@@ -77,13 +80,13 @@ def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
 
 
 def unsaid(probs: Floats32) -> Bools:
-    """Return a mask of the rows without scores. Such a row has only zeros or NaN."""
+    """Return a mask of the rows without scores, which contain only zeros or NaN."""
     silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
     return silent
 
 
 def cell_bit(gold: Label, called: Label) -> int:
-    """Return the bit of `cells` for steps whose gold label is `gold` and that the evaluator gives the label
+    """Return the bit of `cells` that stands for steps with the gold label `gold` that the evaluator labels
     `called`."""
     return 1 << (len(Label) * gold + called)
 
@@ -95,10 +98,10 @@ def _cells(label: Ints, silent: Bools, probs: Floats32) -> int:
 
 
 def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, Ints, Floats32]:
-    """Unpack `n` profiles. Raises `DamagedError` if a profile is cut off.
+    """Unpack `n` profiles into their heads, step counts and step validities.
 
-    The three arrays have the heads, shape (n,) of type `HEAD`, the number of steps of each profile, shape (n,), and
-    the validities of all steps, one profile after the other.
+    The heads, of type `HEAD`, and the step counts have shape (n,). The validities of all steps are concatenated,
+    profile by profile. Raises `DamagedError` if a profile is truncated.
     """
     sizes = np.fromiter(map(len, profiles), np.int64, len(profiles))
     if ((sizes <= HEAD.itemsize) | (sizes % 4 != HEAD.itemsize % 4)).any():

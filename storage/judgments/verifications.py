@@ -1,4 +1,4 @@
-"""Published figures of public evaluators that have been measured again."""
+"""Reproductions of figures that were published for public evaluators."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,10 +11,11 @@ from stepsight.storage.database.store import Store
 
 @dataclass(frozen=True)
 class Verification:
-    """A measured F1 on a `part` of ProcessBench with its interval, beside the `published` figure, all in percent.
+    """The F1 measured on a `part` of ProcessBench and its confidence interval, beside the published F1, all in
+    percent.
 
-    The evaluator is a hub model at a `revision`, with weights of type `dtype`. The first error that it reports is
-    the first step whose validity is below `threshold`. `whole` is True if all traces of the part were scored.
+    The evaluator is the hub model `repo` at a `revision`, with weights of type `dtype`. Its first error in a trace
+    is the first step whose validity is below `threshold`. `whole` is True if all traces of the part were scored.
     """
 
     repo: str
@@ -34,7 +35,7 @@ class Verification:
     def agrees(self) -> bool | None:
         """True if the published figure is within the interval, both rounded to one decimal.
 
-        It is None if the figure or the interval is missing.
+        None if the figure or the interval is missing.
         """
         if self.published is None or self.low is None or self.high is None:
             return None
@@ -42,7 +43,7 @@ class Verification:
 
     @property
     def words(self) -> str:
-        """A line of text that compares the two figures.
+        """A line of text that compares the measured with the published figure.
 
         For example, `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59.0:
         differs`.
@@ -63,9 +64,9 @@ def save_verification(store: Store, verification: Verification) -> None:
 
 
 def list_verifications(store: Store, repos: Sequence[str] | None = None) -> list[Verification]:
-    """Return the newest verification of each revision, type of weights and part, in the order they were made.
+    """Return the newest verification of each model, revision, weight type and part, in the order they were made.
 
-    `repos` limits them to some models.
+    `repos` limits the result to these models.
     """
     rows = select(VerificationRow).order_by(VerificationRow.id)
     if repos is not None:

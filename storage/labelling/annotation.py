@@ -1,9 +1,9 @@
-"""Annotation events, and the annotation derived from them.
+"""Annotation events, and the annotations derived from them.
 
 An annotation event is one action of a person on a trace of a campaign, such as setting a label, writing a comment
-or revealing a step. The log of events is append-only. From the log, `fold` derives the annotation, that is the
-current state of the person's labels and notes. `assets/web/js/annotate/annotation.js` does the same in the browser,
-and both are tested with the same sequences of events.
+or revealing a step. The log of events is append-only. `fold` derives an annotation from it, which is the current
+state of a person's labels and notes. `assets/web/js/annotate/annotation.js` does the same in the browser, and both
+are tested with the same sequences of events.
 """
 
 import re
@@ -48,9 +48,9 @@ _KEY = re.compile(f"[!-~]{{1,{KEY_LENGTH}}}")
 
 
 def check_key(key: str) -> str:
-    """Return the key of a request, or raise `UserError` if it is not a valid key.
+    """Return `key`, or raise `UserError` if it is not a valid request key.
 
-    A request is stored only once however often it is sent with the same key.
+    A request that is sent several times with the same key is stored only once.
     """
     if not _KEY.fullmatch(key):
         raise UserError(f"The key is {key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")
@@ -68,7 +68,7 @@ StepTexts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class AnnotationEvent:
-    """An event in the log. See `storage.database.labelling_schema.EventRow`."""
+    """An event in the log. The fields are described in `storage.database.labelling_schema.EventRow`."""
 
     id: int
     item_id: int
@@ -92,8 +92,8 @@ class AnnotationEvent:
 def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
     """Return a person's events on a trace of a campaign, in order.
 
-    Events in an earlier slot that somebody else has taken over are included, because the person did that work and
-    saw the trace.
+    This includes events in an earlier slot that somebody else has since taken over, because the person did that
+    work and saw the trace.
     """
     statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
     return [_event(row) for row in session.execute(statement).mappings()]
@@ -102,7 +102,7 @@ def read_events(session: Session, item_id: int, user_id: int) -> list[Annotation
 def read_events_of_items(
     session: Session, item_ids: Collection[int]
 ) -> Mapping[tuple[int, int], Sequence[AnnotationEvent]]:
-    """Return the events of everybody who worked on these traces, by item and user id, as `read_events` does."""
+    """Return all events on several traces of a campaign, in order, keyed by item id and user id."""
     events: defaultdict[tuple[int, int], list[AnnotationEvent]] = defaultdict(list)
     for row in session.execute(_events().where(EventRow.item_id.in_(item_ids))).mappings():
         events[row["item_id"], row["user_id"]].append(_event(row))
@@ -110,7 +110,7 @@ def read_events_of_items(
 
 
 def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
-    """Return the event or decision that a person's client sent with this key, or None if there is none."""
+    """Return the event or decision that a person sent with this key, or None if there is none."""
     columns = [getattr(EventRow, name) for name in _COLUMNS]
     statement = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
     row = session.execute(statement).mappings().one_or_none()
@@ -124,14 +124,14 @@ def _event(row: Mapping[Any, Any]) -> AnnotationEvent:
 
 
 def check_event_values(event_id: int, kind: str, old: Any, new: Any) -> None:
-    """Raise `DamagedError` if an event in the log has a value that an event of its kind cannot have."""
+    """Raise `DamagedError` if a logged event has a value that is impossible for its kind."""
     for name, value in (("old", old), ("new", new)):
         if value is not None and not _says(kind, value):
             raise DamagedError(f"label_events.{name}: {value!r:.60} found in event {event_id}, of the kind {kind}.")
 
 
 def _says(kind: str, value: Any) -> bool:
-    """True if an event of this kind can have this value. Uses plain comparisons, because logs are long."""
+    """True if an event of this kind can have this value. Only uses simple comparisons, because logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS
     if kind in ("error", "comment", "correction", "flag", "skip"):
@@ -157,13 +157,13 @@ def _events() -> Select[Any]:
 
 
 class NewEvent(Model):
-    """An event to be recorded. `step` is 0-based. The client chooses `key`; an event sent again is stored only
-    once.
+    """An event to be recorded.
 
-    If `cause` is `undo` or `redo`, the newest event is undone or redone. If `of` is given, that event must have
-    this key. `kind`, `step` and `new` are then taken from it. `seconds` is the time that the person took, as
-    measured by the page. `revealed` is the number of steps that the page showed, and `guideline` is the version
-    that it showed. Both are checked if they are given. Raises `UserError` if no trace could take the event.
+    `key` is chosen by the client, and an event sent again with the same key is stored only once. `step` is 0-based.
+    If `cause` is `undo` or `redo`, the newest event is undone or redone, and `kind`, `step` and `new` are taken
+    from that event; its key must be `of`, if that is given. `seconds` is the time that the person took, as measured
+    by the page. `revealed` (the number of steps) and `guideline` (its version) say what the page showed, and are
+    checked if given. Raises `UserError` if the event is invalid for every trace.
     """
 
     key: Key
@@ -216,13 +216,12 @@ _VALUES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Annotation:
-    """One person's labels and notes on one trace, derived from their events. The tuples have an entry for each
-    step.
+    """One person's labels and notes on one trace, derived from events. The tuples of texts have one entry per step.
 
     `revealed` is the number of steps that the person has seen. `submitted` is True while the annotation is
-    submitted. `undo` and `redo` hold the keys of events, and the last key is the next to be undone or redone.
-    `first` holds each label as it was when the next step was revealed or, if no step was, when the annotation was
-    first submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
+    submitted. `undo` and `redo` are stacks of event keys, with the next event to undo or redo at the end. `first`
+    holds each label as it was when the next step was revealed or, failing that, when the annotation was first
+    submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
     """
 
     labels: StepTexts
@@ -238,31 +237,31 @@ class Annotation:
     suggested: StepTexts
 
     def value(self, kind: str, step: int | None) -> str | None:
-        """Return the value that an undoable event of this kind would replace."""
+        """Return the current value that an undoable event of this kind would replace."""
         if step is None:
             return self.flag
         columns = {"label": self.labels, "comment": self.comments, "correction": self.corrections}
         return columns.get(kind, self.errors)[step]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the annotation as the labelling page receives it."""
+        """Return the annotation in the form that is sent to the labelling page."""
         return {name: value for name, value in asdict(self).items() if name != "first"}
 
 
 def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
-    """Return the number of steps to be labelled: all, or those up to the first `neg` if labelling ends there."""
+    """Return how many steps must be labelled: those up to the first `neg`, or all of them if `after_error`."""
     return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
 def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Annotation:
-    """Derive the annotation from a person's events, in order, on a trace with this many steps."""
+    """Derive the annotation from a person's events on a trace with `n_steps` steps. The events must be in order."""
     return Fold(events, n_steps, stepwise).annotation()
 
 
 class Fold:
-    """Derives an annotation from a log, to which further events can be added.
+    """Derives an annotation from a log of events, to which more events can be added.
 
-    If the trace has lost steps in the meantime, it is treated as being as long as the events require.
+    If the trace has lost steps since it was labelled, it is treated as being as long as the events require.
     """
 
     def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
@@ -344,10 +343,9 @@ LONGEST = 4000
 
 
 def check_reason(text: object, missing: str, hint: str = "Give a short reason.") -> str:
-    """Return a text without surrounding white space.
+    """Return a text without leading and trailing white space.
 
-    Raises `UserError` with the message `missing` if the text is empty, and another one if it is too long or cannot
-    be stored.
+    Raises `UserError` if the text is empty, with the message `missing`, or if it is too long or cannot be stored.
     """
     if not isinstance(text, str) or not text.strip():
         raise UserError(missing, hint)

@@ -1,6 +1,6 @@
-"""The annotators of a campaign: everybody who may label, or only the people assigned to it.
+"""The annotators of a campaign: either everybody who may label, or only the people assigned to it.
 
-A person who is removed gets no further traces, may finish the trace they hold, and keeps the work they have done.
+A person who is removed gets no more traces, but may finish the trace they hold and keeps the work they have done.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from stepsight.storage.people.users import User, user_of_row
 
 
 def list_annotators(store: Store, campaign_id: int) -> list[User]:
-    """List the people assigned to a campaign, by name, even while the campaign is open to everybody."""
+    """List the people assigned to a campaign by name, even if the campaign is currently open to everybody."""
     assigned = select(UserRow).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
     mine = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
     with store.read() as session:
@@ -27,10 +27,10 @@ def list_annotators(store: Store, campaign_id: int) -> list[User]:
 
 
 def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | None, by: User) -> None:
-    """Restrict a campaign to these people or, with None, open it to everybody who may label.
+    """Restrict a campaign to these people. If `user_ids` is None, open it to everybody who may label.
 
-    Raises `NotFoundError` if there is no such campaign or person, `ConflictError` if the campaign is closed, and
-    `UserError` if the list is empty.
+    Raises `NotFoundError` if the campaign or a person does not exist, `ConflictError` if the campaign is closed,
+    and `UserError` if the list is empty.
     """
     if user_ids is not None and not user_ids:
         raise UserError("Nobody is chosen.", "Choose at least one person, or let everybody label.")
@@ -55,7 +55,7 @@ def add_annotators(session: Session, campaign_id: int, user_ids: Collection[int]
 
 
 def check_annotator(session: Session, campaign: Campaign, user: User) -> None:
-    """Raise `ForbiddenError` if a person is not among the annotators of a campaign."""
+    """Raise `ForbiddenError` if a person is not an annotator of a campaign."""
     if campaign.restricted and not session.scalar(select(_is_assigned(campaign.id, user))):
         raise ForbiddenError(
             f"You are not among the annotators of {campaign.name!r}.", "Ask who runs the campaign to add you."
@@ -63,7 +63,7 @@ def check_annotator(session: Session, campaign: Campaign, user: User) -> None:
 
 
 def may_label_in(store: Store, campaign: Campaign, user: User) -> bool:
-    """True if a person is among the annotators of a campaign."""
+    """True if a person is an annotator of a campaign."""
     with store.read() as session:
         return bool(session.scalar(select(_is_assigned(campaign.id, user)))) if campaign.restricted else True
 

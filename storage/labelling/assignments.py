@@ -1,7 +1,7 @@
-"""Slots: taking, holding, ending and reassigning them. A slot is a place for one person's annotation of a trace.
+"""Taking, holding, ending and reassigning slots. A slot is a place for one person's annotation of a trace.
 
-A change to a slot, or to anything that belongs to it, locks the person's row and then the slot's row until the
-transaction ends, so that a person's actions never run in parallel. SQLite has only one writer anyway.
+A change to a slot, or to anything that belongs to it, first locks the person's row and then the slot's row until
+the transaction ends, so that a person's actions never run in parallel. SQLite allows only one writer anyway.
 """
 
 from dataclasses import dataclass, fields
@@ -25,10 +25,10 @@ FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot, with those facts about its item, trace and campaign that decide whether an event is allowed.
+    """A slot, with the facts about its item, trace and campaign that decide which events are allowed.
 
-    `digest` is that of the trace that is to be labelled, and `current_digest` is that of the trace as it is now.
-    `guideline` is the version in force.
+    `digest` is the digest that the trace had when the campaign was created, and `current_digest` is the one it has
+    now. `guideline` is the version in force.
     """
 
     id: int
@@ -64,17 +64,17 @@ class Slot:
 
     @property
     def shown(self) -> frozenset[str]:
-        """The members of `storage.people.exposures.WHAT` that are visible beside the text before submission."""
+        """The kinds of information from `storage.people.exposures.WHAT` shown beside the text before submission."""
         return shown_beside(self.shows, self.shows_equations)
 
     @property
     def ended(self) -> bool:
-        """True if the annotation has been submitted, or never will be."""
+        """True if the slot is submitted or skipped."""
         return self.state in (SUBMITTED, SKIPPED)
 
 
 def lock_person(session: Session, user: User) -> None:
-    """Make everything else that this person does wait until the transaction ends."""
+    """Make all other actions of this person wait until the transaction ends."""
     session.execute(select(UserRow.id).where(UserRow.id == user.id).with_for_update(key_share=True))
 
 
@@ -104,9 +104,9 @@ def find_slot(store: Store, public_id: str) -> int:
 
 
 def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
-    """Return what an annotator could see or had seen about the slot's trace, as logged with each event.
+    """Return which kinds of information about the slot's trace an annotator can see or has seen.
 
-    The result also says whether they had labelled the same text before.
+    An additional entry says whether they have labelled the same text before. The result is logged with each event.
     """
     seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     return {what: what in seen for what in WHAT} | {OWN: has_labelled_text(session, user.id, slot.item_id)}
@@ -115,8 +115,8 @@ def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
 def check_owner(slot: Slot, user: User) -> None:
     """Raise an error unless the slot belongs to this person.
 
-    It is a `ForbiddenError` if nobody has the slot, and a `ConflictError` if somebody else has it, whether or not
-    this person had it before.
+    The error is `ForbiddenError` if the slot is free, and `ConflictError` if somebody else has it, even if this
+    person had it before.
     """
     if slot.state == FREE:
         raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
@@ -138,20 +138,20 @@ def check_open(slot: Slot) -> None:
 
 
 def take(session: Session, slot_id: int, user: User, lease: int) -> None:
-    """Give a person a slot that is free or whose lease has expired."""
+    """Give a person a slot that is free or whose lease has expired. `lease` is in seconds."""
     moment = now()
     _set(session, slot_id, state=LEASED, user_id=user.id, taken=moment, expires=_end(moment, lease), ended=None)
 
 
 def renew(session: Session, slot_id: int, lease: int) -> None:
-    """Restart the lease of the person who holds the slot or resumes it."""
+    """Restart the lease of the person who holds or resumes a slot."""
     _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
 
 
 def shorten(session: Session, campaign_id: int, lease: int) -> None:
-    """Shorten the leases of a campaign to at most the length of a new lease.
+    """Cut all leases of a campaign that end later than a new lease would.
 
-    Otherwise, if the clock has been set back since a lease began, a person who has left would keep the trace that
+    If the clock has been set back since a lease began, a person who has left would otherwise keep the trace that
     much longer.
     """
     latest = _end(now(), lease)
@@ -167,7 +167,7 @@ def end(session: Session, slot: Slot, state: str) -> None:
 
 
 def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
-    """Add another free slot to an item and return the slot's id."""
+    """Add another free slot to an item and return the id of the slot."""
     # Otherwise two sessions that add one at the same time would take the same number.
     session.execute(select(ItemRow.id).where(ItemRow.id == item_id).with_for_update(key_share=True))
     last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item_id))

@@ -1,4 +1,4 @@
-"""Campaigns: traces to be labelled by people, fixed when the campaign is created, with their guideline."""
+"""Campaigns: sets of traces for people to label, fixed when a campaign is created, and their guidelines."""
 
 import random
 from collections.abc import Sequence
@@ -46,11 +46,11 @@ _SAME = (
 class Campaign:
     """A labelling campaign.
 
-    `conditions` are the conditions of the filter that are set. `guideline` is the version in force. `items` is the
-    number of traces to label, without the hidden gold items. `population` is the number of traces that met the
-    conditions, if a `sample` was drawn from them. If `restricted` is True, only the campaign's annotators can
-    label. If `suggests` is True, traces start with the labels of its evaluator. If `shows_equations` is True,
-    equations that do not hold are marked.
+    `conditions` are the filter conditions that are set. `guideline` is the version in force. `items` is the number
+    of traces to label, without hidden gold items. `population` is the number of traces that met the conditions, if
+    a `sample` was drawn from them. If `restricted` is True, only the campaign's own annotators can label. If
+    `suggests` is True, traces start with labels suggested by the campaign's evaluator. If `shows_equations` is
+    True, equations that do not hold are marked.
     """
 
     id: int
@@ -83,20 +83,19 @@ class Campaign:
 
     @property
     def shown(self) -> frozenset[str]:
-        """The members of `storage.people.exposures.WHAT` that are visible beside the text before submission."""
+        """The kinds of information from `storage.people.exposures.WHAT` shown beside the text before submission."""
         return shown_beside(self.shows, self.shows_equations)
 
     @property
     def blind(self) -> bool:
-        """True if scores, gold and other people's labels are hidden until submission. Marked equations count as
-        scores."""
+        """True if nothing is shown beside the text before submission, neither scores nor marked equations."""
         return not self.shown
 
 
 def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
-    """Create a campaign of the traces that match the plan's filter now. Traces imported later are not added.
+    """Create a campaign of the traces that currently match the plan's filter. Traces imported later are not added.
 
-    Raises `UserError` if the plan is inconsistent, no trace matches the filter or no gold item is available. Raises
+    Raises `UserError` if the plan is inconsistent, no trace matches or no gold item is available. Raises
     `NotFoundError` if the dataset or an evaluator does not exist, and `ConflictError` if the name is taken. Nothing
     is stored in any of these cases.
     """
@@ -116,7 +115,7 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
 
 
 def list_campaigns(store: Store) -> list[Campaign]:
-    """List all campaigns, open ones before closed ones and the newest first."""
+    """List all campaigns: open before closed ones, and the newest first in each group."""
     with store.read() as session:
         order = (CampaignRow.closed.is_not(None), CampaignRow.id.desc())
         return [_campaign(row) for row in session.execute(_campaigns().order_by(*order)).mappings()]
@@ -139,7 +138,7 @@ def get_campaign(store: Store, campaign_id: int) -> Campaign:
 
 
 def load_campaign(session: Session, campaign_id: int) -> Campaign:
-    """Do the same as `get_campaign` within a session."""
+    """Like `get_campaign`, but within the caller's session."""
     rows = session.execute(_campaigns().where(CampaignRow.id == in_range(campaign_id)))
     row = rows.mappings().one_or_none()
     if row is None:
@@ -148,8 +147,7 @@ def load_campaign(session: Session, campaign_id: int) -> Campaign:
 
 
 def close_campaign(store: Store, campaign_id: int) -> Campaign:
-    """Close a campaign. It accepts no more labels, and existing labels are kept. Closing it again changes
-    nothing."""
+    """Close a campaign to further labels, keeping existing ones. A closed campaign is left unchanged."""
     with store.write() as session:
         row = _locked(session, campaign_id)
         row.closed = row.closed or now()
@@ -158,7 +156,7 @@ def close_campaign(store: Store, campaign_id: int) -> Campaign:
 
 
 def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
-    """Put a new version of the guideline in force and return its number.
+    """Put a new version of the guideline into force and return its number.
 
     If the text has not changed, no version is added. Raises `ConflictError` if the campaign is closed.
     """
@@ -177,7 +175,7 @@ def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
 def guideline_text(store: Store, campaign_id: int, version: int | None = None) -> str:
     """Return the text of a version of the guideline, by default the one in force.
 
-    Raises `NotFoundError` if there is no such version.
+    Raises `NotFoundError` if the version does not exist.
     """
     wanted = _guidelines(in_range(campaign_id))
     if version is not None:
@@ -190,7 +188,7 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
 
 
 def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
-    """Draw the plan's sample, keeping the order of the traces. Without a sample, return all of them."""
+    """Draw the sample that the plan asks for, keeping the order of the traces. Without a sample, return all ids."""
     if plan.sample is None:
         return ids
     if plan.sample > len(ids):
@@ -266,7 +264,7 @@ def _insert_items(session: Session, campaign_id: int, queue: Sequence[tuple[int,
 
 
 def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
-    """Insert the slots of the queue. A hidden gold item gets its slot only when it is given to somebody."""
+    """Insert the slots of the queue. Hidden gold items get a slot only when they are assigned to somebody."""
     wanted = select(ItemRow.id).where(ItemRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
     items = session.scalars(wanted.order_by(ItemRow.place)).all()
     for start in range(0, len(items), _BATCH):
@@ -303,8 +301,7 @@ def _campaigns() -> Select[Any]:
 
 
 def _conditions(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the stored conditions in today's spelling. Raises `DamagedError` if they are not a filter's
-    conditions."""
+    """Convert stored conditions to the current spelling. Raises `DamagedError` if they are not valid conditions."""
     try:
         return validate(TraceFilter, stored, "the value").stored()
     except UserError as error:

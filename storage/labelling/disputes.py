@@ -1,7 +1,8 @@
-"""Disputing a benchmark's gold for a step: disputes are filed, discussed and decided.
+"""Disputes of a benchmark's gold labels, which users file, discuss and decide.
 
-Disputes and their entries are append-only. A dispute is open until an adjudicator accepts or rejects it, or its
-author withdraws it. A further entry can reverse each of these. Accepted disputes go into the dataset's label patch.
+Disputes and their entries are append-only. A dispute is open until an adjudicator accepts or rejects it or its
+author withdraws it. A later entry can reverse each of these decisions. Accepted disputes go into the dataset's
+label patch.
 """
 
 import sys
@@ -49,7 +50,7 @@ _BY_ADJUDICATOR = {
 
 @dataclass(frozen=True)
 class DisputeEntry:
-    """A remark on a dispute, with the state that it gave the dispute, or None if it did not change the state."""
+    """A remark on a dispute. `state` is the state that it put the dispute into, or None if it changed nothing."""
 
     user: str
     state: DisputeState | None
@@ -59,11 +60,11 @@ class DisputeEntry:
 
 @dataclass(frozen=True)
 class Dispute:
-    """A claim that the gold of a step is wrong.
+    """A claim that the gold label of a step is wrong.
 
-    `step` is 0-based. `gold` is the gold that was disputed and `proposed` is what it should be instead; both are
-    among `core.files.label_patch.GOLD_VALUES`. `changed` is True if the trace has changed since, as its `digest`
-    shows.
+    `step` is 0-based. `gold` is the disputed label and `proposed` the label it should have; both are among
+    `core.files.label_patch.GOLD_VALUES`. `changed` is True if the trace no longer has the digest `digest`, and so
+    has changed since.
     """
 
     id: int
@@ -83,7 +84,7 @@ class Dispute:
     entries: tuple[DisputeEntry, ...] = ()
 
     def possible(self, user: User) -> tuple[DisputeState, ...]:
-        """Return the states that a person may set."""
+        """Return the states that a user may put the dispute into."""
         states: Sequence[DisputeState] = ()
         if user.role in (Role.ADJUDICATOR, Role.ADMIN):
             states = _BY_ADJUDICATOR.get(self.state, ())
@@ -94,9 +95,9 @@ class Dispute:
 
 @dataclass(frozen=True)
 class DisputeFilter:
-    """A selection of disputes by dataset, trace and state. None and "" match anything.
+    """A filter of disputes by dataset, trace and state. None and "" match anything.
 
-    With `unblinded_for`, only disputes about traces for which this user is `unblinded` match.
+    With `unblinded_for`, only disputes match whose trace is not blinded for this user id (see `unblinded`).
     """
 
     dataset: str = ""
@@ -111,11 +112,11 @@ ANY_DISPUTE = DisputeFilter()
 def open_dispute(
     store: Store, trace_id: int, step: int, proposed: str | None, reason: str, user: User, digest: str | None = None
 ) -> Dispute:
-    """File a dispute. `digest` is that of the trace as the person saw it.
+    """File a dispute. `digest` identifies the version of the trace that the user saw.
 
-    Raises `NotFoundError` if there is no such trace. Raises `ConflictError` if the trace has changed since, or if
-    the person already has the same dispute open. Raises `UserError` if the trace has no such step, if the proposal
-    is not a possible gold value or is already the gold, or if no reason is given.
+    Raises `NotFoundError` if the trace does not exist. Raises `ConflictError` if the trace has changed since, or if
+    the user already has the same dispute open. Raises `UserError` if the trace has no such step, if the proposal is
+    not a possible gold label or equals the current one, or if no reason is given.
     """
     reason = check_reason(reason, "The dispute has no reason.")
     trace = get_trace(store, trace_id)
@@ -143,10 +144,10 @@ def open_dispute(
 
 
 def add_entry(store: Store, dispute_id: int, user: User, text: str, state: DisputeState | None = None) -> Dispute:
-    """Add a remark to a dispute, set its state, or do both. Repeating one's own last remark adds nothing.
+    """Add a remark to a dispute, change its state, or both. Repeating one's own last remark adds nothing.
 
-    Raises `NotFoundError` if there is no such dispute, and `ForbiddenError` if the person may not set the state.
-    Raises `ConflictError` if the dispute's present state does not allow it, if the trace has changed, or if another
+    Raises `NotFoundError` if the dispute does not exist, and `ForbiddenError` if the user may not set the state.
+    Raises `ConflictError` if the current state does not allow the new one, if the trace has changed, or if another
     label has been accepted for the step. Raises `UserError` if neither a remark nor a state is given.
     """
     remark = text.strip()
@@ -168,7 +169,7 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: Dispu
 
 
 def get_dispute(store: Store, dispute_id: int) -> Dispute:
-    """Return the dispute with this number. Raises `NotFoundError` if there is none."""
+    """Return the dispute with this id. Raises `NotFoundError` if there is none."""
     with store.read() as session:
         return _existing(session, dispute_id)
 
@@ -176,7 +177,7 @@ def get_dispute(store: Store, dispute_id: int) -> Dispute:
 def list_disputes(
     store: Store, which: DisputeFilter = ANY_DISPUTE, start: int = 0, limit: int | None = None
 ) -> list[Dispute]:
-    """List disputes with their entries, newest first."""
+    """List the disputes that match `which`, with their entries, newest first."""
     chosen = select(DisputeRow.id).select_from(_TABLES).where(*_conditions(which))
     ids = chosen.order_by(DisputeRow.id.desc()).offset(start)
     with store.read() as session:
@@ -184,7 +185,7 @@ def list_disputes(
 
 
 def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[DisputeState, int]:
-    """Count the disputes in each state. The state in `which` is ignored."""
+    """Count the matching disputes in each state. The state in `which` is ignored."""
     of_any = _conditions(replace(which, state=None))
     states = select(_last_state().label("state")).select_from(_TABLES).where(*of_any).subquery()
     grouped = select(states.c.state, func.count().label("number")).group_by(states.c.state)
@@ -194,7 +195,7 @@ def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[Dis
 
 
 def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[str]:
-    """Return the names of the datasets that have disputes, sorted."""
+    """Return the names of the datasets that have disputes, sorted. `unblinded_for` is as in `DisputeFilter`."""
     conditions = _conditions(DisputeFilter(unblinded_for=unblinded_for))
     names = select(DatasetRow.name).distinct().select_from(_TABLES).where(*conditions)
     with store.read() as session:
@@ -202,12 +203,12 @@ def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[st
 
 
 def gold_values(store: Store, dataset_id: int) -> GoldValues:
-    """Return the values that can be proposed as the gold of a step.
+    """Return the values that users can propose as the gold label of a step.
 
-    In a benchmark that only names first errors (MR-MATH-invalid, ProcessBench), a step can be marked as wrong or
-    valid. There, neu and pos cannot be proposed: a single such step would be the only one on which the three
-    classes, or redundant errors, are measured. All three labels can be proposed if the steps are rated (PRM800K,
-    MR-MATH-redundant) or if no step has gold yet.
+    If a benchmark only marks first errors (MR-MATH-invalid, ProcessBench), a step can be proposed as wrong or
+    valid. A proposal of neu or pos would make it the only step on which the three classes, or redundancy, are
+    measured. All three labels can be proposed if steps are rated (PRM800K, MR-MATH-redundant) or if no step has a
+    gold label yet.
     """
     with store.read() as session:
         revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
@@ -222,14 +223,14 @@ def _read_gold_values(store: Store, dataset_id: int) -> GoldValues:
 
 
 def _has_step(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
-    """True if any step of the dataset meets a condition."""
+    """True if any step of the dataset meets `condition`."""
     steps = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
     with store.read() as session:
         return session.scalar(steps.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
 
 
 def _last_state() -> ColumnElement[str]:
-    """Select the current state of the dispute of the outer query."""
+    """Return an SQL expression for the current state of the dispute in the outer query."""
     entry = DisputeEntryRow
     states = select(entry.state).where(entry.dispute_id == DisputeRow.id, entry.state.is_not(None))
     return func.coalesce(states.order_by(entry.id.desc()).limit(1).scalar_subquery(), DisputeState.OPEN.value)
@@ -239,7 +240,7 @@ _TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), D
 
 
 def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
-    """Translate the filter into conditions on the rows of `_TABLES`."""
+    """Convert the filter to SQL conditions on `_TABLES`."""
     conditions: list[ColumnElement[bool]] = []
     if which.dataset:
         conditions.append(DatasetRow.name == which.dataset)
@@ -323,8 +324,8 @@ def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | No
 def _hold(session: Session, dispute_id: int) -> Sequence[int]:
     """Lock all disputes about the same step until the transaction ends, and return their ids.
 
-    Changes to these disputes thus happen one after the other. They are always locked in order of id, so that no
-    deadlock can occur.
+    Changes to these disputes thus happen one after the other. They are always locked in order of id to avoid
+    deadlocks.
     """
     row = session.get(DisputeRow, in_range(dispute_id))
     if row is None:

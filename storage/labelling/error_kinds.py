@@ -1,4 +1,4 @@
-"""The kinds of error that a campaign's annotators choose from: a short list, fixed for the campaign."""
+"""The kinds of error that annotators can choose from: a short list, fixed when the campaign is created."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -28,7 +28,7 @@ LONGEST_KIND = 40
 
 
 def check_kind(kind: str) -> str:
-    """Return a kind of error. Raises `UserError` unless it is a short text on one line."""
+    """Return `kind`, or raise `UserError` if it is not a short text on one line."""
     check_text(kind, "the kind of error")
     if not kind.strip() or kind != kind.strip() or not kind.isprintable() or len(kind) > LONGEST_KIND:
         raise UserError(
