@@ -8,6 +8,13 @@ from stepsight.core.scores import Outputs, Thresholds
 
 SERVED = "served"
 """The `dtype` of an evaluator behind a server, whose weights cannot be seen."""
+CAUSAL = "causal"
+"""The `attention` of an evaluator that reads from left to right, once."""
+
+
+def sees_later_steps(attention: str) -> bool:
+    """True if a later step can change an evaluator's judgment of an earlier one, or its attention is unknown."""
+    return attention != CAUSAL
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def _validity(is_right: bool) -> Label:
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerReading:
     """A way of parsing answers.
 
     `of_all` is True if an answer has a verdict on every step shown rather than only on the last. `three_way` is
@@ -201,10 +201,10 @@ class Reading:
 
 
 READINGS = {
-    "verdicts": Reading(read_verdicts, of_all=True, three_way=True),
-    "boxes": Reading(read_boxes, of_all=True),
-    "conclusion": Reading(read_conclusion, of_all=False),
-    "judgement": Reading(read_judgement, of_all=False, keeps=True),
+    "verdicts": AnswerReading(read_verdicts, of_all=True, three_way=True),
+    "boxes": AnswerReading(read_boxes, of_all=True),
+    "conclusion": AnswerReading(read_conclusion, of_all=False),
+    "judgement": AnswerReading(read_judgement, of_all=False, keeps=True),
 }
 
 

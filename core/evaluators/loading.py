@@ -12,6 +12,7 @@ from stepsight.core.critics.evaluator import open_critic
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.evaluators.rereading import check_address, check_reading, reread
 from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
@@ -29,6 +30,7 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
+from stepsight.core.prompts.rereading import split_reading
 from stepsight.core.prompts.template import PromptTemplate
 
 # Weights of fewer bytes are read in less than a second.
@@ -44,7 +46,8 @@ def load_evaluator(
     """Load a shipped evaluator by name, a folder in any supported format, or a model from a hub by its id.
 
     `equations` needs no folder. An address (see `core.inference_servers.address`) loads an evaluator behind a
-    server. In that case the server determines `device`, `dtype` and `device_map`.
+    server. In that case the server determines `device`, `dtype` and `device_map`. A name that ends with
+    `, read twice` or `, read in both orders` loads the evaluator with that reading (see `core.prompts.rereading`).
 
     `dtype` is the type of the weights in memory. With None, the stored type is kept if the device supports it well;
     otherwise the weights are converted to float32 (see `core.models.placement`). A type other than float32 is part
@@ -53,6 +56,10 @@ def load_evaluator(
     Raises `UserError` if there is no such evaluator or device, if the format is unknown, or if a file, tensor or
     token is missing, damaged or misshapen.
     """
+    name, rereading = split_reading(str(spec))
+    if rereading is not None:
+        check_address(name, rereading)
+        return reread(load_evaluator(name, device, dtype, device_map), rereading)
     if str(spec) == EQUATIONS:
         return EquationsEvaluator()
     if is_address(spec):
@@ -68,7 +75,7 @@ def load_evaluator(
     loaded = kind.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
-    return ModelEvaluator(
+    evaluator = ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head, loaded.mixture).eval(),
         encoder=card.encoder,
@@ -78,6 +85,8 @@ def load_evaluator(
         provenance=card.provenance,
         outputs=outputs_of(loaded.rows),
     )
+    check_reading(evaluator.name, evaluator.reading, is_causal=evaluator.is_causal)
+    return evaluator
 
 
 def _identity(

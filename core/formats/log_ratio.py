@@ -66,7 +66,7 @@ class LogRatioEncoder(Encoder):
     The last token of the chat is the separator.
     """
 
-    def encode(self, trace: Trace) -> Encoded:
+    def encode_once(self, trace: Trace) -> Encoded:
         template = self.template
         steps = [template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
         heads = [self._ids(trace, template.between.join(steps[:count])) for count in range(1, len(steps) + 1)]

@@ -60,6 +60,7 @@ from stepsight.core.models.placement import (
     stored_dtype,
 )
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder
+from stepsight.core.prompts.rereading import split_reading
 
 BASE_HASH = "base_sha256"
 """The key of stepsight.json with the hash of the weights that an adapter was trained on."""
@@ -72,20 +73,21 @@ _DESCRIBING = (
 
 
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
-    """Return the folder for a shipped evaluator's name, a path or a hub's id.
+    """Return the folder for a shipped evaluator's name, a path or a hub's id, with or without a reading.
 
     For an id it is the revision that was fetched before. If there is none, the newest revision is fetched now with
     everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such evaluator, or if it
     would have to be fetched and does not fit at `place`.
     """
+    spec, _ = split_reading(str(spec))
     folder = local_folder(spec)
     if folder is not None:
         return folder
-    if is_hub_id(str(spec)):
-        return fetched_folder(str(spec)) or _fetch_evaluator(str(spec), place)
+    if is_hub_id(spec):
+        return fetched_folder(spec) or _fetch_evaluator(spec, place)
     names = ", ".join([*shipped_evaluators(), EQUATIONS])
     raise UserError(
-        f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
+        f"there is no evaluator {spec!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
     )
 
 

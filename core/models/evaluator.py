@@ -24,7 +24,8 @@ from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
-from stepsight.core.prompts.template import Read
+from stepsight.core.prompts.rereading import Rereading, causal_attention, split_reading
+from stepsight.core.prompts.template import Read, Reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -52,9 +53,19 @@ class ModelEvaluator(Evaluator):
         return self.identify()
 
     @property
+    def is_causal(self) -> bool:
+        """True if no token sees a later one, according to the backbone's config."""
+        return bool(getattr(self.model.config, "is_causal", True))
+
+    @property
+    def reading(self) -> Reading:
+        """The reading of its template."""
+        return self.encoder.template.reading
+
+    @property
     def attention(self) -> str:
-        """`bidirectional` or `causal`, according to `is_causal` in the backbone's config."""
-        return ATTENTIONS[bool(getattr(self.model.config, "is_causal", True))]
+        """See `Evaluator.attention`. The mask itself is `is_causal` in the backbone's config."""
+        return causal_attention(self.reading) if self.is_causal else ATTENTIONS[False]
 
     @cached_property
     def context(self) -> int:
@@ -88,12 +99,16 @@ class ModelEvaluator(Evaluator):
         Raises `UserError` if it is longer than the context, naming the trace, its token count and the limit.
         """
         encoded = self.encoder.encode(trace)
-        if len(encoded) > self.context:
-            raise UserError(
-                f"{named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
-                "Shorten it, or on the command line use --skip-too-long.",
-            )
-        return encoded
+        if encoded.longest <= self.context:
+            return encoded
+        tokens, name = f"{encoded.longest:,} tokens", self.name
+        if self.reading != Reading.ONCE:
+            once, (name, _) = len(self.encoder.encode_once(trace)), split_reading(name)
+            tokens += f" when read {Rereading(self.reading).words}, and {once:,} when read once"
+        raise UserError(
+            f"{named(trace)} has {tokens}, {name} reads at most {self.context:,}.",
+            "Shorten it, or on the command line use --skip-too-long.",
+        )
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
         """Raise `UserError` naming the trace if one of its probabilities is not a number.

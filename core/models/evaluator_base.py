@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
+from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary, sees_later_steps
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
@@ -36,7 +36,15 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def attention(self) -> str:
-        """`bidirectional` if a step's judgment takes later steps into account, else `causal`."""
+        """`bidirectional` if a step's judgment takes later steps into account, else `causal`.
+
+        If a causal model sees them by a second reading, this follows, as in `causal, read twice`.
+        """
+
+    @property
+    def sees_later_steps(self) -> bool:
+        """True if a later step can change the judgment of an earlier one."""
+        return sees_later_steps(self.attention)
 
     @property
     @abstractmethod

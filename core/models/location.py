@@ -13,6 +13,7 @@ from stepsight.core.hubs.known_cards import known_card
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.paths import asset
+from stepsight.core.prompts.rereading import split_reading
 
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""
@@ -24,8 +25,8 @@ def shipped_evaluators() -> list[str]:
 
 
 def is_shipped(spec: str | Path) -> bool:
-    """True if this is the name of an evaluator that every installation has."""
-    return str(spec) in (*shipped_evaluators(), EQUATIONS)
+    """True if this is the name of an evaluator that every installation has, with or without a reading."""
+    return split_reading(str(spec))[0] in (*shipped_evaluators(), EQUATIONS)
 
 
 def can_load(spec: str | Path) -> bool:
@@ -33,12 +34,13 @@ def can_load(spec: str | Path) -> bool:
 
     An evaluator behind a server needs no folder. The contents of the folder are not checked.
     """
-    if str(spec) == EQUATIONS or is_address(spec):
+    spec, _ = split_reading(str(spec))
+    if spec == EQUATIONS or is_address(spec):
         return True
-    folder = local_folder(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
+    folder = local_folder(spec) or (cached(spec) if is_hub_id(spec) else None)
     if folder is None:
         return False
-    known = known_card(str(spec)).get("subfolder") is not None
+    known = known_card(spec).get("subfolder") is not None
     return known or any((folder / name).is_file() for name in ("config.json", ADAPTER))
 
 

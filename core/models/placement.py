@@ -16,6 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, INDEX
 from stepsight.core.models.config_files import read_config_file, read_shards
+from stepsight.core.prompts.rereading import split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""
@@ -57,7 +58,14 @@ def typed_name(name: str, dtype: str) -> str:
 
     The type is part of the name unless it is float32, because scores in other types differ.
     """
-    return name if dtype == "float32" else f"{name} ({dtype})"
+    bare, reading = split_reading(name)
+    return name if dtype == "float32" else f"{bare} ({dtype}){reading or ''}"
+
+
+def untyped_name(name: str, dtype: str) -> str:
+    """Return the name without the data type that `typed_name` adds to it."""
+    bare, reading = split_reading(name)
+    return f"{bare.removesuffix(f' ({dtype})')}{reading or ''}"
 
 
 def computed_dtype(stored: str, place: Placement) -> str:

@@ -3,10 +3,11 @@
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from tokenizers import AddedToken, Tokenizer
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.prompts.template import Lines, Read, Separator
+from stepsight.core.prompts.rereading import OWN, FirstCopy, reversed_steps
+from stepsight.core.prompts.template import Lines, Read, Reading, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
 from stepsight.core.trace import Trace
 
@@ -107,15 +109,26 @@ class Encoded:
     The prefix ending with sub-step `i` is `ids[: ends[i] + 1]`, token for token. If an evaluator is asked about
     each sub-step separately, `calls` holds the inputs for each sub-step, with the positions that are read in them,
     and `ids` is the longest of these inputs.
+
+    If the steps are read more than once, no prefix of `ids` shows fewer of them. `prefix` then returns the input
+    for a number of sub-steps, and `ids` is the one for all of them. With `in_reverse`, `prefix` returns an input
+    with the sub-steps in reverse order instead, which is read in addition to the prefix of `ids`.
     """
 
     ids: Ints
     ends: Ints
     reads: Ints
     calls: tuple[tuple["Encoded", ...], ...] = ()
+    prefix: "Callable[[int], Encoded] | None" = None
+    in_reverse: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens in the longest input."""
+        return len(self) if self.prefix is None else max(len(self), len(self.prefix(len(self.ends))))
 
 
 class Mark(Enum):
@@ -137,6 +150,9 @@ class Encoder:
 
     asks_each_step = False
     """True if its encodings have `calls`."""
+
+    first_copy = OWN
+    """The text before the steps of a trace that is read twice."""
 
     def __init__(self, tokenizer: Tokenizer, template: PromptTemplate) -> None:
         self.tokenizer = tokenizer
@@ -161,7 +177,31 @@ class Encoder:
 
     def encode(self, trace: Trace) -> Encoded:
         """Return the token ids of a trace, with the position at which each sub-step is read."""
+        if self.template.reading == Reading.ONCE:
+            return self.encode_once(trace)
+        in_reverse = self.template.reading == Reading.BOTH_ORDERS
+
+        @cache
+        def prefix(count: int) -> Encoded:
+            first = Trace.of(trace.problem, trace.substeps[:count], id=trace.id)
+            return self.encode_once(reversed_steps(first) if in_reverse else self.first_copy.before(first, trace))
+
+        return replace(
+            self.encode_once(trace) if in_reverse else prefix(len(trace.substeps)),
+            prefix=prefix,
+            in_reverse=in_reverse,
+        )
+
+    def encode_once(self, trace: Trace) -> Encoded:
+        """Return the token ids of a trace that is read once, whatever the template says."""
         return self._encoded(self._parts(trace))
+
+    def reread(self, reading: Reading, first_copy: FirstCopy = OWN) -> "Encoder":
+        """Return an encoder with another reading that shares the tokenizer."""
+        other = copy(self)
+        other.template = replace(self.template, reading=reading)
+        other.first_copy = first_copy
+        return other
 
     def verdict(self, probs: Floats32) -> Floats32:
         """Combine the probabilities at all positions read in a sub-step's calls into those of the sub-step.
@@ -296,7 +336,7 @@ class CallEncoder(Encoder, ABC):
 
     asks_each_step = True
 
-    def encode(self, trace: Trace) -> Encoded:
+    def encode_once(self, trace: Trace) -> Encoded:
         steps = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
         opening = list(self._opening(trace))
         calls = tuple(

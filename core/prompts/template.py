@@ -52,6 +52,18 @@ class Lines(StrEnum):
     SPACES = "spaces"
 
 
+class Reading(StrEnum):
+    """The number of times that a causal evaluator reads a solution.
+
+    Read twice, the steps are judged with a first copy of all of them in view. In both orders, the steps are read
+    once forwards and once backwards. Either way, later steps can change the judgment of earlier ones.
+    """
+
+    ONCE = "once"
+    TWICE = "twice"
+    BOTH_ORDERS = "both-orders"
+
+
 @dataclass(frozen=True, config=STRICT)
 class PromptTemplate(Record):
     """The template of an input.
@@ -63,7 +75,8 @@ class PromptTemplate(Record):
     set, after the prompt too. `step` contains `{step}` once and may contain `{number}`, which counts from 1. A step
     that already begins that way does not get the beginning twice. `between` precedes every step but the first, and
     may spell tokens as `prompt` does. If `joined` is set, the tokens are those of one long text. Otherwise the
-    prompt and each step are tokenized separately. `strip` and `lines` control the treatment of white space.
+    prompt and each step are tokenized separately. `strip` and `lines` control the treatment of white space, and
+    `reading` how often the steps are read (see `core.prompts.rereading`).
 
     A problem or step that happens to contain the spelling of a separator token never produces that token.
     """
@@ -79,6 +92,7 @@ class PromptTemplate(Record):
     read: Annotated[Read, Strict(False)] = Read.SEPARATOR
     strip: Annotated[Strip, Strict(False)] = Strip.NONE
     lines: Annotated[Lines, Strict(False)] = Lines.KEPT
+    reading: Annotated[Reading, Strict(False)] = Reading.ONCE
 
     @model_validator(mode="after")
     def _check(self) -> "PromptTemplate":

@@ -98,7 +98,7 @@ class ContinuedForward:
 
         It is None if the backbone has to read every input from its start.
         """
-        if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
+        if not self._evaluator.is_causal or not can_continue(self._evaluator.model.model):
             return None
         return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)
 

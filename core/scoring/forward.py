@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -61,18 +62,30 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
     A causal evaluator needs only the whole trace. A bidirectional one needs the whole trace offline, the prefix of
     each step online, and the prefix of each sub-step in hindsight.
     """
-    if encoded.calls:
-        return call_inputs(encoded.calls)
-    if causal or mode == Mode.OFFLINE:
-        return [Input(encoded.ids, len(encoded), encoded.reads)]
-    if mode == Mode.HINDSIGHT:
-        return [Input(encoded.ids, int(end) + 1, encoded.reads[: i + 1]) for i, end in enumerate(encoded.ends)]
-    last = np.unique(trace.step_ends)
-    first = np.concatenate([[0], last[:-1] + 1])
+    if encoded.calls or causal:
+        return whole_inputs(encoded)
     return [
-        Input(encoded.ids, int(encoded.ends[stop]) + 1, encoded.reads[start : stop + 1])
-        for start, stop in zip(first, last, strict=True)
+        Input(encoded.ids, int(encoded.ends[stop - 1]) + 1, encoded.reads[start:stop])
+        for start, stop in prefixes(trace, mode)
     ]
+
+
+def whole_inputs(encoded: Encoded) -> list[Input]:
+    """Return the input of a whole encoded trace, or those of its calls."""
+    return call_inputs(encoded.calls) if encoded.calls else [Input(encoded.ids, len(encoded), encoded.reads)]
+
+
+def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
+    """Return the prefixes that a mode asks for, each as the range of the sub-steps that are judged with it.
+
+    The end of the range is also the number of sub-steps in the prefix.
+    """
+    n = len(trace.substeps)
+    if mode == Mode.OFFLINE:
+        return [(0, n)]
+    if mode == Mode.HINDSIGHT:
+        return [(0, stop) for stop in range(1, n + 1)]
+    return list(pairwise([0, *(int(last) + 1 for last in np.unique(trace.step_ends))]))
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:

@@ -12,10 +12,14 @@ from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.prompts.template import Reading
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
 from stepsight.core.scoring.forward import Forward, Input, PaddedForward, assemble, mode_inputs, verdicts
+from stepsight.core.scoring.kv_cache import shared
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.rereading import reread_inputs, reread_rows
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
 
@@ -41,7 +45,8 @@ class Scorer(AbstractScorer):
         if isinstance(evaluator, ModelEvaluator):
             forward = forward or fastest_forward(evaluator)
             self._continued = ContinuedForward(evaluator, forward)
-            self._next = NextSteps(evaluator, forward, self._continued)
+            if evaluator.reading != Reading.BOTH_ORDERS:
+                self._next = NextSteps(evaluator, forward, self._continued)
         self.forward = forward
         self.window = window or window_of(type(forward))
 
@@ -105,9 +110,10 @@ class Scorer(AbstractScorer):
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
         """See `AbstractScorer.leave_one_out`.
 
-        A causal model reads again only what follows each omitted sub-step.
+        A causal model that reads once reads again only what follows each omitted sub-step.
         """
-        if self._continued is None or not self._continued.continues or len(trace.substeps) == 1:
+        alone = self.evaluator.sees_later_steps or len(trace.substeps) == 1
+        if self._continued is None or not self._continued.continues or alone:
             return super().leave_one_out(trace, gap, check)
         assert isinstance(self.evaluator, ModelEvaluator)
         return leave_out(self.evaluator, self._continued, trace, Gap(gap), check)
@@ -122,22 +128,38 @@ class Scorer(AbstractScorer):
         return self._next if special else None
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        return mode_inputs(trace, encoded, mode, causal=self.evaluator.attention == "causal")
+        if encoded.prefix is not None:
+            return reread_inputs(trace, encoded, mode)
+        assert isinstance(self.evaluator, ModelEvaluator)
+        return mode_inputs(trace, encoded, mode, causal=self.evaluator.is_causal)
 
     def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode, check: Check) -> Iterator[Judgment]:
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
             return
         assert isinstance(self.evaluator, ModelEvaluator)
-        causal = self.evaluator.attention == "causal"
         inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
-        outputs = iter(self._run_unique([item for part in inputs for item in part], check))
-        for (trace, encoded), part in zip(window, inputs, strict=True):
-            rows = tuple(islice(outputs, len(part)))
+        shares = [self._shares_first_copy(encoded, part) for (_, encoded), part in zip(window, inputs, strict=True)]
+        apart = [part for part, alone in zip(inputs, shares, strict=True) if not alone]
+        outputs = iter(self._run_unique([item for part in apart for item in part], check))
+        for (trace, encoded), part, alone in zip(window, inputs, shares, strict=True):
+            check()
+            rows = tuple(self._run_continued(part) if alone else islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
-            if encoded.calls:
-                rows, causal = (verdicts(self.evaluator.encoder, encoded.calls, rows),), True
-            yield Judgment(trace, mode, assemble(rows, mode, causal=causal))
+            yield Judgment(trace, mode, _scores(self.evaluator, trace, encoded, mode, rows))
+
+    def _shares_first_copy(self, encoded: Encoded, inputs: Sequence[Input]) -> bool:
+        """True if the inputs of a trace share the beginning of a first copy, which can be read once."""
+        twice = encoded.prefix is not None and not encoded.in_reverse and len(inputs) > 1
+        return twice and self._continued is not None and self._continued.continues
+
+    def _run_continued(self, inputs: Sequence[Input]) -> list[Floats32]:
+        """Return the rows for the inputs of a trace. What each shares with the last one is read once."""
+        *others, whole = inputs
+        starts = [min(shared([whole.ids, one.ids]), int(one.reads[0])) for one in others]
+        assert self._continued is not None
+        last, *rows = self._continued.run(others, starts, whole)
+        return [*rows, last]
 
     def _run_unique(self, inputs: list[Input], check: Check) -> list[Floats32]:
         """Run each distinct token sequence once."""
@@ -147,6 +169,17 @@ class Scorer(AbstractScorer):
         assert self.forward is not None
         outputs = self.forward.run([unique[number] for number in range(len(first))], check)
         return [outputs[number] for number in which]
+
+
+def _scores(
+    evaluator: ModelEvaluator, trace: Trace, encoded: Encoded, mode: Mode, rows: tuple[Floats32, ...]
+) -> StepScores | Hindsight:
+    """Build the scores of a trace from the rows for its inputs."""
+    if encoded.prefix is not None:
+        return assemble(reread_rows(evaluator.encoder, trace, encoded, mode, rows), mode, causal=False)
+    if encoded.calls:
+        return assemble((verdicts(evaluator.encoder, encoded.calls, rows),), mode, causal=True)
+    return assemble(rows, mode, causal=evaluator.is_causal)
 
 
 def encode_all(

@@ -1,7 +1,7 @@
 """Turning traces into training examples (token ids with labels at the step ends) and examples into batches."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -43,7 +43,8 @@ def build_examples(
 
     Unless `truncation` is `as-labelled`, half of the traces are cut after a step drawn uniformly. An evaluator
     trained on traces that stop at their error would otherwise learn from where a trace ends. The draw depends on
-    `seed` and on the position of the trace, so two copies of a trace are drawn independently.
+    `seed` and on the position of the trace, so two copies of a trace are drawn independently. If the encoder reads
+    traces twice, the cut applies to both copies. If it reads them in both orders, each trace gives two examples.
     """
     examples = []
     dropped = 0
@@ -55,23 +56,30 @@ def build_examples(
             # If only later steps are labelled, a cut would leave nothing to learn.
             if labelled and all(label is None for label in trace.labels[:kept]):
                 kept = len(trace.steps)
-        example = _example(trace, encoder, kept)
+        read = _read(replace(trace, steps=trace.steps[:kept]), encoder)
         if cut:
-            example = _beginning(example, longest)
-        if len(example.ids) <= longest and ((example.labels != IGNORED).any() or not labelled):
-            examples.append(example)
+            read = [_beginning(example, longest) for example in read]
+        if all(_fits(example, longest, labelled=labelled) for example in read):
+            examples += read
         else:
             dropped += 1
     return examples, dropped
 
 
-def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
+def _read(trace: Trace, encoder: Encoder) -> list[Example]:
+    """Return the example of a whole trace, or two if it is read in both orders."""
     encoded = encoder.encode(trace)
     values = [IGNORED if label is None else int(label) for label in trace.labels]
     labels = np.asarray(values, np.int64)[trace.owners]
-    count = int((trace.owners < kept).sum())
-    ends = encoded.ends[:count]
-    return Example(encoded.ids[: ends[-1] + 1], encoded.reads[:count], labels[:count])
+    read = [Example(encoded.ids, encoded.reads, labels)]
+    if encoded.prefix is not None and encoded.in_reverse:
+        other = encoded.prefix(len(labels))
+        read.append(Example(other.ids, other.reads, labels[::-1]))
+    return read
+
+
+def _fits(example: Example, longest: int, *, labelled: bool) -> bool:
+    return len(example.ids) <= longest and ((example.labels != IGNORED).any() or not labelled)
 
 
 def _beginning(example: Example, tokens: int) -> Example:

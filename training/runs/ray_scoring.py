@@ -23,6 +23,8 @@ from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS, can_load, is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.prompts.rereading import split_reading
+from stepsight.core.prompts.template import Reading
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer, encode_all, fastest_forward, suitable_pass, window_of
 from stepsight.core.scoring.scorer_base import Skip
@@ -90,9 +92,10 @@ def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEval
         # Workers' devices may support another type than this machine's processor.
         place = resolve_placement(place, evaluator_folder(spec))
     evaluator = load_evaluator(spec, "cpu", place.dtype)
-    if not is_shipped(spec) and Path(spec).is_dir():
+    bare, reading = split_reading(spec)
+    if not is_shipped(spec) and Path(bare).is_dir():
         # Workers have another current folder.
-        spec = str(Path(spec).resolve())
+        spec = f"{Path(bare).resolve()}{reading or ''}"
     # Each worker sees its own device only.
     place = replace(place, device="cpu" if place.on_processor else "cuda")
     return evaluator, WorkerEvaluator(spec, evaluator.fingerprint, place, torch.get_num_threads())
@@ -131,11 +134,15 @@ class RayScorer:
 
 def _windows(encoded: Iterator[tuple[Trace, Encoded]], size: int) -> Iterator[Window]:
     while window := list(islice(encoded, size)):
-        yield window
+        # The inputs for prefixes are encoded by the worker: what encodes them is the tokenizer, with every trace.
+        yield [(trace, replace(one, prefix=None)) for trace, one in window]
 
 
 def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], list[Judgment]]:
     scorer = theirs.load()
+    evaluator = scorer.evaluator
+    if isinstance(evaluator, ModelEvaluator) and evaluator.reading != Reading.ONCE:
+        return lambda window: list(scorer.score((trace for trace, _ in window), mode))
     return lambda window: list(scorer.score_encoded(window, mode))
 
 

@@ -21,6 +21,8 @@ from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import keep_layers, read_config
 from stepsight.core.paths import asset
+from stepsight.core.prompts.rereading import read_as
+from stepsight.core.prompts.template import Reading
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Expected, Head, TrainConfig
 from stepsight.training.train.init import llama_config
@@ -356,8 +358,9 @@ def work_of(config: TrainConfig, root: Path) -> Work:
         return Work(expected.traces, float(expected.tokens), counted=False)
     traces = characters = 0
     for trace in Mixture(config.data, root, config.truncation, config.seed, config.needs_labels):
-        traces += 1
-        characters += len(trace.problem) + sum(map(len, trace.substeps))
+        for read in read_as(config.reading or Reading.ONCE, trace):
+            traces += 1
+            characters += len(read.problem) + sum(map(len, read.substeps))
     if not traces:
         raise UserError("no trace is left to learn from.", "Check data.sources.")
     return Work(traces, characters / traces / CHARACTERS, counted=True)

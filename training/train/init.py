@@ -26,7 +26,7 @@ from stepsight.core.models.model import LAST, StepModel
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import keep_layers, load_backbone, read_config
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.core.prompts.template import PromptTemplate, Separator
+from stepsight.core.prompts.template import PromptTemplate, Reading, Separator
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
@@ -72,6 +72,22 @@ class InitialModel(NamedTuple):
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
+    """Return the initial model in float32, with an encoder that has the reading of `config`.
+
+    Raises `UserError` if the steps are read more than once and the mask is bidirectional, and the errors of
+    `_model_of`.
+    """
+    initial = _model_of(config, mixture, root)
+    reading = config.reading or initial.encoder.template.reading
+    if reading != Reading.ONCE and config.attention == "bidirectional":
+        raise UserError(
+            f"{config.init}: its template says reading {reading}, which goes with attention causal.",
+            "Set reading to once.",
+        )
+    return initial._replace(encoder=initial.encoder.reread(reading))
+
+
+def _model_of(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
     """Return the initial model in float32, with its encoder. New weights depend on the seed alone, not on the mask.
 
     `root` is the folder of the configuration. `config.init` may name an evaluator, whose head is trained further,

@@ -76,6 +76,7 @@ def test_every_key_can_be_set(read):
         "initialisation": "mitchell",
         "head": {"layers": "mixture"},
         "order": "sorted",
+        "reading": "once",
         "plan": {
             "gpu": [141, 989, 450],
             "devices": 2,
@@ -232,6 +233,8 @@ BAD = [
     {"head": {"layers": 0}},
     {"head": {"layers": 2}},
     {"head": {"layer": 1}},
+    {"attention": "bidirectional", "reading": "twice"},
+    {"attention": "causal", "reading": "thrice"},
     {"plan": {"devices": 0}},
     {"plan": {"traces": -1}},
     {"plan": {"backbone": BACKBONE | {"heads": 5}}},
