@@ -1,6 +1,6 @@
 """The query string of the Browse page, which determines everything that the page shows."""
 
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from markupsafe import Markup
 from pydantic import AfterValidator, Field
@@ -54,11 +54,13 @@ class ListQuery(NamedFilter):
 class _Place(PageQuery):
     """What the Browse page shows: a dataset's list or one trace.
 
-    `trace` is a database id, `page` counts from 1, and `field` is the metadata field whose values are listed.
+    `trace` is a database id, and `view` shows it, or all candidates of its problem. `page` counts from 1, and
+    `field` is the metadata field whose values are listed.
     """
 
     dataset: str = ""
     trace: Number | None = None
+    view: Literal["trace", "candidates"] = "trace"
     page: PageNumber = 1
     field: str = ""
 

@@ -92,6 +92,18 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
+def step_scorers(choices: Iterable[EvaluatorChoice]) -> list[EvaluatorChoice]:
+    """Return the evaluators that have judged the dataset and give each step a number."""
+    return [one for one in choices if one.judged and one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)]
+
+
+def stored_column(store: Store, choice: EvaluatorChoice, judgment: StoredJudgment, mode: Mode) -> TraceJudgments:
+    """Return a stored judgment with the evaluator's current thresholds, for a column of its own."""
+    assert choice.id is not None
+    thresholds = find_thresholds(store, choice.id)
+    return TraceJudgments(choice.key, choice.outputs, thresholds, {mode: judgment}, stored=True)
+
+
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
     """Return two keys for a stored evaluator: its name, and a longer key for when another evaluator has the same
     name."""

@@ -13,6 +13,7 @@ from starlette.datastructures import QueryParams
 from stepsight.app.access.rights import Right, find_user_of, may, note_shown
 from stepsight.app.browse import export, views
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.candidates import candidates_html
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.evaluator_choice import (
@@ -40,6 +41,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.storage.browse.fields import list_fields
+from stepsight.storage.browse.siblings import count_siblings
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
@@ -93,7 +95,11 @@ def browse_page(
             address = address.changed(dataset=trace.dataset)
             selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
             note_shown(store, user, [trace.trace_id])
-            body = _trace_html(selection, evaluators, trace, user, checks)
+            if address.view == "candidates":
+                body, others = candidates_html(store, selection.address, trace, selection.choices)
+                note_shown(store, user, others)
+            else:
+                body = _trace_html(selection, evaluators, trace, user, checks)
         else:
             datasets = list_datasets(store)
             if not datasets:
@@ -247,6 +253,7 @@ def _trace_html(
         csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
         judged=trace_html(trace, judgments, address.text, people.labels, dispute_links(store, trace, user)),
         people=people,
+        siblings=count_siblings(store, trace),
         notes=[
             (key.replace("_", " "), value)
             for key, value in trace.meta.items()

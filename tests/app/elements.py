@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from stepsight.storage.importers.catalogue import benchmarks
 
 _VOID = {"input", "br", "wbr"}
-_INSIDE = ("/", "data:application/json;")
+_INSIDE = ("/", "#", "data:application/json;")
 # Only to where a benchmark was published, and without saying from where.
 _SOURCES = {benchmark.source for benchmark in benchmarks()}
 _ALLOWED = {

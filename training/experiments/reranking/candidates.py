@@ -14,7 +14,7 @@ read without its candidates, which then have no texts or answers but are marked 
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,24 +138,37 @@ def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
 
     Raises `UserError` in the same cases as `read_candidates`, naming the trace.
     """
-    pool = _Pool()
     trace_ids: list[int] = []
-    for trace in iterate_traces(store, dataset.id):
-        pool.add(_row_of(trace), trace.position + 1, f"{dataset.name} {trace.id!r}")
-        trace_ids.append(trace.trace_id)
+
+    def noted() -> Iterator[StoredTrace]:
+        for trace in iterate_traces(store, dataset.id):
+            trace_ids.append(trace.trace_id)
+            yield trace
 
     def read(numbers: Sequence[int]) -> Iterator[Row]:
         for batch in trace_batches(store, [trace_ids[number] for number in numbers]):
             yield from map(_row_of, batch)
 
-    found = tuple(pool.candidates), tuple(pool.problems.values())
-    return CandidateSet(dataset.name, dataset.sha256, *found, read, of_file=False)
+    return _of_traces(noted(), dataset.name, dataset.sha256, read)
+
+
+def candidates_of(traces: Sequence[StoredTrace]) -> CandidateSet:
+    """Return some traces of a dataset as candidates, as `stored_candidates` does."""
+    name = traces[0].dataset if traces else ""
+    return _of_traces(traces, name, "", lambda numbers: (_row_of(traces[number]) for number in numbers))
+
+
+def _of_traces(traces: Iterable[StoredTrace], name: str, digest: str, read: Rows) -> CandidateSet:
+    pool = _Pool()
+    for trace in traces:
+        pool.add(_row_of(trace), trace.position + 1, f"{name} {trace.id!r}")
+    return CandidateSet(name, digest, tuple(pool.candidates), tuple(pool.problems.values()), read, of_file=False)
 
 
 def _row_of(trace: StoredTrace) -> Row:
     """Return a stored trace as a row of a candidate file, with what its meta says about its answer."""
     meta = _by_our_names(trace.meta) if _NUMBER in trace.meta else trace.meta
-    facts = {key: meta[key] for key in _FACTS if isinstance(meta.get(key), str | int | float)}
+    facts = {key: meta[key] for key in _FACTS if isinstance(meta.get(key), str | int | float) and meta[key] != ""}
     if not isinstance(facts.get("correct"), bool):
         facts.pop("correct", None)
     steps = [list(step.substeps) for step in trace.steps]

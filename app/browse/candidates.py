@@ -1,0 +1,59 @@
+"""The candidates of one problem beside each other, with the one that each rule chooses."""
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, step_scorers, stored_column
+from stepsight.app.web.html import render
+from stepsight.app.web.step_bars import TraceJudgments, judged_steps, legend_html
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import StoredTrace
+from stepsight.training.experiments.reranking.problem import problem_candidates
+
+MOST_CANDIDATES = 64
+"""The candidates that a page shows, besides those that a rule chooses."""
+
+
+def candidates_html(
+    store: Store,
+    address: Address,
+    trace: StoredTrace,
+    choices: Sequence[EvaluatorChoice],
+) -> tuple[Markup, list[int]]:
+    """Render the candidates of a trace's problem, and return the database ids of those that are shown as well.
+
+    The scores are those of the address's first evaluator, if it gives scores of steps, else of the first that does.
+    Candidates that a rule chooses come first. Raises `UserError` if the metadata of two contradict each other.
+    """
+    able = step_scorers(choices)
+    wanted = [one for one in able if one.key == address.shown[0]]
+    about = wanted[0] if wanted else (default_choice(able) if able else None)
+    evaluator_id = None if about is None else about.id
+    problem = problem_candidates(store, trace, evaluator_id, "" if about is None else about.key)
+    shown = [one for one in problem.candidates if one.rules]
+    shown += [one for one in problem.candidates if not one.rules][:MOST_CANDIDATES]
+    columns = [
+        None if about is None or one.judgment is None else stored_column(store, about, one.judgment, problem.mode)
+        for one in shown
+    ]
+    html = render(
+        "browse/candidates.html",
+        address=address,
+        trace=trace,
+        problem=problem,
+        about=about,
+        evaluators=able,
+        cards=[(one, list(_steps(one.trace, column))) for one, column in zip(shown, columns, strict=True)],
+        query={name: value for name, value in address.query().items() if name != "beside"},
+        legend=legend_html([column for column in columns if column is not None][:1]),
+    )
+    return html, [one.trace.trace_id for one in shown]
+
+
+def _steps(trace: StoredTrace, column: TraceJudgments | None) -> Iterator[tuple[str, Markup, Markup]]:
+    modes = {} if column is None else column.silent
+    for i, row in enumerate(judged_steps(trace)):
+        bars = [column.bar(mode, i) for mode, silent in modes.items() if column is not None and not silent[i]]
+        yield row.name, row.html, Markup().join(bars)

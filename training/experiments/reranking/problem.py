@@ -1,0 +1,96 @@
+"""The candidates of one problem of a dataset, and the one that each rule chooses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stepsight.core.judgment import Mode
+from stepsight.core.scores import StepScores
+from stepsight.storage.browse.siblings import read_siblings
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
+from stepsight.storage.traces.queries import StoredTrace
+from stepsight.training.experiments.reranking.answers import AnswerComparer
+from stepsight.training.experiments.reranking.candidates import candidates_of
+from stepsight.training.experiments.reranking.choices import RuleChoice, choices_of, rank
+
+_ID = "problem_id"
+
+
+@dataclass(frozen=True, eq=False)
+class ShownCandidate:
+    """A solution of the problem, with the `rules` that choose it, and its `number`, counted from 1.
+
+    `correct` is None if no right answer is known, and `judgment` if there is none.
+    """
+
+    number: int
+    trace: StoredTrace
+    answer: str | None
+    correct: bool | None
+    judgment: StoredJudgment | None
+    rules: tuple[RuleChoice, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemCandidates:
+    """The candidates of a problem in file order, the right answer if it is known, and the choices of the rules.
+
+    `mode` is that of the judgments. `unscored` counts the candidates without scores; unless it is 0, only a
+    majority can choose.
+    """
+
+    candidates: tuple[ShownCandidate, ...]
+    gold: str | None
+    choices: tuple[RuleChoice, ...]
+    mode: Mode
+    unscored: int
+
+
+def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | None, name: str) -> ProblemCandidates:
+    """Return the candidates of a trace's problem with the judgments by an evaluator, given by its id and name.
+
+    The judgments are offline, or online if it has given none offline. Answers are compared as texts and numbers.
+    Raises `UserError` if the metadata of two candidates contradict each other.
+    """
+    traces = [one for one in read_siblings(store, trace) if one.meta.get(_ID) == trace.meta.get(_ID)]
+    pool = candidates_of(traces)
+    mode, judgments = _judgments(store, traces, evaluator_id)
+    scored = [_step_scores(one, mode) for one in judgments]
+    with AnswerComparer(symbolic=False) as answers:
+        (ranked,) = rank(pool, scored, answers)
+    correct = [None] * len(traces) if ranked.correct is None else ranked.correct.tolist()
+    unscored = scored.count(None)
+    choices = choices_of(ranked, "" if unscored else name)
+    shown = tuple(
+        ShownCandidate(
+            place + 1,
+            one,
+            pool.candidates[place].answer,
+            correct[place],
+            judgments[place],
+            tuple(rule for rule in choices if rule.place == place),
+        )
+        for place, one in enumerate(traces)
+    )
+    return ProblemCandidates(shown, pool.problems[0].gold, choices, mode, unscored)
+
+
+def _judgments(
+    store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None
+) -> tuple[Mode, list[StoredJudgment | None]]:
+    if evaluator_id is None:
+        return Mode.OFFLINE, [None] * len(traces)
+    stored = read_many(store, traces, evaluator_id)
+    by_mode = {mode: [standing(theirs, mode) for theirs in stored] for mode in (Mode.OFFLINE, Mode.ONLINE)}
+    mode = Mode.OFFLINE if any(by_mode[Mode.OFFLINE]) else Mode.ONLINE
+    return mode, by_mode[mode]
+
+
+def _step_scores(judgment: StoredJudgment | None, mode: Mode) -> StepScores | None:
+    """Return the scores of steps; None if any of them has none."""
+    if judgment is None:
+        return None
+    scores = judgment.online if mode == Mode.ONLINE else judgment.offline
+    if scores is None or not scores.probs.sum(axis=1).all():
+        return None
+    return scores.by_step(judgment.trace.owners)
