@@ -1,4 +1,4 @@
-"""The evaluators that this server has loaded, and the queue of requests to them.
+"""The evaluators that this server has loaded, and the queue of requests to each of them.
 
-Begin with `Evaluators`. A `Batcher` scores the requests that arrive at about the same time in one batch.
+Start with `Evaluators`. A `Batcher` scores the requests that arrive at about the same time in one batch.
 """

@@ -1,4 +1,5 @@
-"""Scoring concurrent requests together: requests that arrive while the evaluator is busy go into its next batch."""
+"""Scoring concurrent requests in batches: requests that arrive while the evaluator is busy go into its next
+batch."""
 
 import threading
 import time
@@ -42,7 +43,7 @@ _SPARE = 100_000_000
 
 
 class BusyError(UserError):
-    """Too many requests are waiting already. The client may try again after `seconds`, which is at least 1."""
+    """Too many requests are waiting. The client may try again after `seconds`, which is at least 1."""
 
     def __init__(self, name: str, seconds: int) -> None:
         super().__init__(
@@ -52,7 +53,7 @@ class BusyError(UserError):
 
 
 class ShortError(UserError):
-    """The server is temporarily short of something. The client may try again after `seconds`."""
+    """The server is temporarily short of memory or time. The client may try again after `seconds`."""
 
     seconds = 5
 
@@ -62,7 +63,7 @@ class ShortError(UserError):
 
 @dataclass(frozen=True)
 class Semaphores:
-    """Semaphores held while scoring, so that several evaluators can share the machine.
+    """The semaphores that batchers hold while they score, so that several evaluators can share the machine.
 
     `short` is for brief work, and `long` for anything longer.
     """
@@ -72,19 +73,20 @@ class Semaphores:
 
 
 class Batcher:
-    """Bounded queues in front of one scorer. It is thread-safe.
+    """Queues of limited length in front of one scorer. It is thread-safe.
 
-    A trace that arrives alone is scored at once, without waiting for others. Traces that arrive in the meantime are
-    scored together, and clients take turns. Long work is scored separately, in parallel, so that other requests
-    need not wait for it to end. Work that nobody waits for any more is dropped or stopped.
+    A trace that arrives while nothing is being scored is scored at once. Traces that arrive in the meantime are
+    scored in the next batch, and clients take turns. Long work is scored separately, in parallel, so that other
+    requests need not wait for it. Work whose clients have all left is dropped or stopped.
     """
 
     def __init__(
         self, scorer: Scorer, places: Semaphores, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
     ) -> None:
-        """Put queues in front of the scorer.
+        """Put queues in front of a scorer.
 
-        At most `most` traces may wait, and each may need at most `tokens` tokens of computation.
+        At most `most` traces may wait, and each may take at most `tokens` tokens of computation. `places` are the
+        semaphores shared with other batchers.
         """
         self._scorer = scorer
         self._most, self._tokens = most, tokens
@@ -99,7 +101,7 @@ class Batcher:
         mode: Mode,
         answer: PendingScore[Judgment] | None = None,
     ) -> PendingScore[Judgment]:
-        """Queue a trace and return its future judgment, which is `answer` if that is given.
+        """Queue a trace and return the future of its judgment, which is `answer` if that is given.
 
         Raises `BusyError` if too many requests are waiting, `ShortError` if memory is short, and `UserError` if the
         trace is too long.
@@ -115,10 +117,11 @@ class Batcher:
     def submit_next(
         self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> PendingScore[Floats32]:
-        """Queue candidates for the step after `steps` and return their future probabilities.
+        """Queue candidates for the step after `steps`, to be scored together, and return the future of their
+        probabilities.
 
-        The probabilities have shape (candidates, 3), and the candidates are scored together. The scorer must have
-        `next_steps`. Raises the same errors as `submit`.
+        The probabilities have shape (candidates, 3). The scorer must have `next_steps`. Raises the same errors as
+        `submit`.
         """
         nexts = self._scorer.next_steps
         assert nexts is not None
@@ -158,24 +161,22 @@ class Batcher:
 
     @property
     def is_busy(self) -> bool:
-        """True if anything is being scored or is waiting to be scored."""
+        """True if any request is being scored or is waiting to be scored."""
         return self._short.is_running or self._long.is_running
 
     def drain(self) -> None:
-        """Wait until there is nothing left to score."""
+        """Wait until no request is left."""
         while self.is_busy:
             time.sleep(0.01)
 
     @property
     def most_tokens(self) -> float:
-        """The largest number of tokens for traces that are scored in one call.
-
-        A trace that needs more counts as long.
-        """
+        """The largest number of tokens that the traces of a batch may take together. A trace that takes more counts
+        as long."""
         return _LONG * self._rate
 
     def score(self, batch: list[Request]) -> None:
-        """Score the requests, with one call per mode for the traces, and update the measured speed."""
+        """Score the requests, all traces of the same mode in one call, and update the measured speed."""
         for request in batch:
             if isinstance(request, CandidatesRequest):
                 self._score_next(request)
@@ -209,7 +210,7 @@ class Batcher:
 
 @contextmanager
 def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
-    """Pass any error raised in the block on to those who still wait for one of the requests."""
+    """Pass any error raised in the block on to the clients that are still waiting for one of the requests."""
     try:
         yield
     except BaseException as error:
@@ -219,9 +220,9 @@ def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
 
 
 class _Lane:
-    """A queue and the thread that scores its requests, at most `most` traces per call.
+    """A queue of requests and the thread that scores them, at most `most` requests per call.
 
-    The batcher's `lock` must be held for every access to the queue.
+    The batcher's `lock` must be held during every access to the queue.
     """
 
     def __init__(
@@ -264,7 +265,7 @@ class _Lane:
         self._released = time.monotonic()
 
     def _take(self) -> list[Request]:
-        """Take the next requests from the queue. An empty list ends the thread."""
+        """Take the next batch from the queue. If it is empty, the thread ends."""
         with self._lock:
             batch = self.line.take(self._most, self._batcher.most_tokens)
             self.is_running = bool(batch)

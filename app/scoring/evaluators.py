@@ -1,7 +1,7 @@
 """The evaluators that the pages score with. They are loaded once, requests are batched, and results are cached.
 
-Shipped evaluators and those named when the server starts stay in memory. Those fetched from a model hub are offered
-as soon as they have arrived, and are loaded on first use.
+Shipped evaluators and those named when the server starts stay in memory. Evaluators fetched from a model hub are
+offered as soon as they have arrived, and are loaded on first use.
 """
 
 import threading
@@ -62,10 +62,10 @@ class Evaluators:
 
         These are the evaluators in `folders`, loaded at `place`, and the shipped ones unless `shipped` is False.
         Shipped evaluators are small and stay on the processor. With `fetched`, evaluators fetched from a model hub
-        are offered too. As many of those are kept in memory as fit into `budget` bytes, but at least one; None
-        stands for half of the memory.
+        are offered too. As many fetched evaluators as fit into `budget` bytes, but at least one, are kept in
+        memory; None stands for half of the machine's memory.
 
-        `tokens` is the limit on tokens computed for one trace. If an evaluator's name is taken, it is called by its
+        `tokens` is the limit on tokens computed for one trace. An evaluator whose name is taken is named after its
         path or id instead. Raises `UserError` if an evaluator cannot be loaded.
         """
         self.place = place or Placement()
@@ -110,20 +110,20 @@ class Evaluators:
     def names(self) -> list[str]:
         """The names of the evaluators that give scores.
 
-        Bidirectional evaluators come first, since the pages are made for them. Fetched evaluators come last.
+        Bidirectional evaluators come first, because the pages are made for them, and fetched evaluators come last.
         """
         return [name for name in self.all_names if self.about(name).outputs.has_scores]
 
     @property
     def default(self) -> str:
-        """The evaluator for requests that name none. Raises `NotFoundError` if no evaluator gives scores."""
+        """The evaluator used for requests that name none. Raises `NotFoundError` if no evaluator gives scores."""
         if not self.names:
             raise NotFoundError("No evaluator here gives scores.", "Start with --evaluator and its folder.")
         return self.names[0]
 
     @property
     def all_names(self) -> list[str]:
-        """The `names`, followed by the names of evaluators whose verdicts are in words."""
+        """The names of all evaluators: first those in `names`, then those that give their verdicts in words."""
         self._look()
         # Read once, since evaluators may be fetched or deleted meanwhile.
         lazy = {name: one.description for name, one in self._lazy.items()}
@@ -135,7 +135,7 @@ class Evaluators:
         return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
     def about(self, name: str) -> EvaluatorSummary:
-        """Return the description of an evaluator, which need not be in memory.
+        """Return the description of an evaluator, without loading it.
 
         Raises `NotFoundError` if there is no evaluator with this name.
         """
@@ -149,7 +149,7 @@ class Evaluators:
         return self._about[name]
 
     def scorer(self, name: str) -> Scorer:
-        """Return the scorer of an evaluator, which is loaded if it is not in memory.
+        """Return the scorer of an evaluator, loading it if it is not in memory.
 
         Raises `NotFoundError` if there is no evaluator with this name, `LoadingError` if loading takes long, and
         `UserError` if the evaluator cannot be loaded.
@@ -168,19 +168,19 @@ class Evaluators:
         return self._specs[name] if lazy is None else str(lazy.fetched.folder)
 
     def origin(self, name: str) -> str:
-        """Say in words where an evaluator comes from."""
+        """Describe in words where an evaluator comes from."""
         if name in self._lazy:
             return "fetched"
         return "shipped" if is_shipped(self.spec(name)) else "started with"
 
     def fetched_from(self, name: str) -> tuple[str, str]:
-        """Return the hub's id and the commit of a fetched evaluator. Both are "" for any other evaluator."""
+        """Return the hub id and the commit of a fetched evaluator. Both are "" for any other evaluator."""
         lazy = self._lazy.get(name)
         return (lazy.fetched.repo, lazy.fetched.revision) if lazy is not None else ("", "")
 
     @property
     def in_memory(self) -> frozenset[str]:
-        """The names of the evaluators that are in memory now."""
+        """The names of the evaluators that are currently in memory."""
         return frozenset(self._scorers) | {name for name, one in self._lazy.items() if one.is_loaded}
 
     def give_room(self, needed: int) -> None:
@@ -188,11 +188,15 @@ class Evaluators:
         self._loader.give_room(needed)
 
     def look_again(self) -> None:
-        """Look for newly fetched evaluators at once, however recently that was done."""
+        """Look for newly fetched evaluators now, even if that was done recently."""
         self._look(0.0)
 
     def _look(self, after: float | None = None) -> None:
-        """Offer evaluators that any process has fetched in the meantime, and stop offering those that are gone."""
+        """Offer evaluators that any process has fetched since the last look, and stop offering those that were
+        deleted.
+
+        Does nothing if the last look was less than `after` seconds ago.
+        """
         if not self._looks_for_fetched:
             return
         with self._looking:
@@ -201,7 +205,7 @@ class Evaluators:
                 self._lazy = self._found()
 
     def is_given(self, fetched: Fetched) -> bool:
-        """True if the evaluator was named when the server started, which means that it stays in memory."""
+        """True if the fetched evaluator was also named when the server started, and therefore stays in memory."""
         return str(fetched.folder.resolve()) in self._specs.values()
 
     def _found(self) -> dict[str, LazyEvaluator]:
@@ -224,7 +228,8 @@ class Evaluators:
         return offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
-        """Return the evaluator's current thresholds: the calibrated ones if there are any, or else its own."""
+        """Return the evaluator's current thresholds: those chosen by calibration or, without a calibration, its own
+        defaults."""
         return find_thresholds(store, self.register(store, name).id)
 
     def judge(self, name: str, trace: Trace) -> Judgment:
@@ -236,17 +241,18 @@ class Evaluators:
         return self.submit_loaded(name, trace).result()
 
     def submit_loaded(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """Submit a trace as `submit` does, but raise the errors of `scorer` if the evaluator has to be loaded.
+        """Like `submit`, but if the evaluator has to be loaded, raise the errors of `scorer` at once.
 
-        A cached judgment needs no evaluator. If it did, two evaluators that do not fit into memory together would
-        evict each other for ever.
+        The evaluator is not loaded if the judgment is cached. Otherwise, two evaluators that do not fit into memory
+        together would evict each other for ever.
         """
         if self._judgments.find(self._key(name, trace)) is None:
             self.scorer(name)
         return self.submit(name, trace)
 
     def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
-        """Submit a trace and return its future judgment. Simultaneous requests are scored together.
+        """Submit a trace and return the future of its judgment. Requests that arrive together are scored in one
+        batch.
 
         Raises the same errors as `judge`.
         """
@@ -259,14 +265,18 @@ class Evaluators:
         return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
 
     def begin(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """Submit a trace for a client that may leave before the judgment is ready and ask again later.
+        """Like `submit`, but for a client that may leave before the judgment is ready and ask again later.
 
-        The returned future must not be cancelled. Otherwise this is the same as `submit`.
+        The returned future must not be cancelled.
         """
         return self._share(name, trace, comes_back=True)
 
     def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> PendingScore[Judgment]:
-        """Return a future judgment in hindsight mode, whose computation is shared by everybody who requests it."""
+        """Return the future of a hindsight judgment. Everybody who requests the same judgment shares one
+        computation.
+
+        `comes_back` is True for a client that may leave and ask again later.
+        """
         key = self._key(name, trace)
         answer: PendingScore[Judgment] = PendingScore()
         adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
@@ -300,7 +310,8 @@ class Evaluators:
     def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
         """Cache a finished judgment.
 
-        The reason for a failure is kept for a while if a client will come back, so that the client learns it.
+        If the computation failed and a client will come back, the error is kept for a while so that the client
+        learns it.
         """
         assert isinstance(shared, SharedScore)
         if shared.cancelled():
@@ -314,17 +325,17 @@ class Evaluators:
         return self.about(name).fingerprint, trace.digest
 
     def scores_together(self, name: str) -> bool:
-        """True if candidates for a next step have to go to `submit_next`.
+        """True if candidates for a next step have to be submitted with `submit_next`.
 
-        The candidates of other evaluators are submitted offline, as the last steps of traces, and share batches
-        with everything else. Raises the errors of `scorer`.
+        For other evaluators, each candidate is submitted offline as the last step of a trace, and shares batches
+        with all other requests. Raises the errors of `scorer`.
         """
         return self.scorer(name).next_steps is not None
 
     def submit_next(
         self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> PendingScore[Floats32]:
-        """Queue candidates for a next step as `Batcher.submit_next` does. Raises the same errors as `judge`."""
+        """Like `Batcher.submit_next`, for the evaluator with this name. Raises the same errors as `judge`."""
         self.scorer(name)
         lazy = self._lazy.get(name)
         # Read once, since another thread may release it.
@@ -336,7 +347,7 @@ class Evaluators:
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """Return the evaluator's row in the store.
 
-        The row is written only once, so that opening a trace need not wait for an import to end.
+        The row is written only on the first call, so that opening a trace never has to wait for an import to end.
         """
         key = (store.name, self.about(name).fingerprint)
         if key not in self._rows:
@@ -345,9 +356,9 @@ class Evaluators:
 
 
 def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
-    """Return the description stored when the evaluator was last loaded with this placement's `dtype`.
+    """Return the description saved when the evaluator was last loaded with the placement's `dtype`.
 
-    Returns None if it never was, or if a part of the evaluator is missing.
+    Returns None if it has never been loaded in that type, or if a part of it is missing.
     """
     try:
         return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
@@ -360,15 +371,14 @@ def _spec(spec: str | Path) -> str:
 
 
 def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:
-    """Derive a judgment in any mode from one in hindsight mode, which contains all modes."""
+    """Derive the judgment in any mode from a hindsight judgment, which contains all modes."""
     result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
     assert result is not None
     return replace(kept, trace=trace, mode=mode, result=result)
 
 
 def _size(judgment: Judgment) -> int:
-    """Estimate the size of a cached judgment in bytes from its trace and the rows of its triangle, which are
-    arrays."""
+    """Estimate the size of a cached judgment in bytes, from its texts and the arrays of its triangular matrix."""
     texts = (judgment.trace.problem, *judgment.trace.substeps)
     n = len(texts) - 1
     return sum(map(len, texts)) + n * (150 + 6 * (n + 1))

@@ -1,4 +1,4 @@
-"""Fair sharing of a scorer among clients.
+"""Sharing a scorer fairly among clients.
 
 Clients are served in turn, so that nobody has to wait for everything that another client has requested.
 """
@@ -29,10 +29,8 @@ _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
 @contextmanager
 def client_context(client: str) -> Iterator[None]:
-    """Attribute all requests made in the block, and in threads started there, to a client.
-
-    The client is a person or an address.
-    """
+    """Attribute all requests made in the block, and in threads started there, to a client: a person or an
+    address."""
     before = _CLIENT.set(client)
     try:
         yield
@@ -41,22 +39,22 @@ def client_context(client: str) -> Iterator[None]:
 
 
 def current_client() -> str:
-    """Return the current client, or "" if there is none."""
+    """Return the client that requests are attributed to, or "" if there is none."""
     return _CLIENT.get()
 
 
 class PendingScore(Future[Result]):
-    """A future judgment, or future scores.
+    """The future of a judgment or of scores.
 
-    A future that is cancelled while it is being computed is abandoned. The computation ends once nobody waits for
-    anything in the same batch.
+    If it is cancelled while it is being computed, it counts as abandoned. The computation of a batch stops once all
+    futures in it are abandoned.
     """
 
     _left = False
 
     @property
     def is_left(self) -> bool:
-        """True if nobody waits for the result any more."""
+        """True if nobody is waiting for the result any more."""
         return self._left
 
     def cancel(self) -> bool:
@@ -65,10 +63,10 @@ class PendingScore(Future[Result]):
 
 
 class SharedScore(PendingScore[Judgment], Computation[Judgment]):
-    """A future judgment that several clients wait for, each with a future of their own.
+    """The future of a judgment that several clients wait for, each with a future of their own.
 
-    It is abandoned once all of them have left, after which nobody can join it. `comes_back` is True if a client
-    does not wait but will ask again.
+    It is abandoned once all of these clients have left, after which nobody can join it. `comes_back` is True if a
+    client does not wait but will ask again.
     """
 
     def __init__(self, version: Hashable = None) -> None:
@@ -84,9 +82,9 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
             return self._left
 
     def join(self, answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
-        """Pass the judgment, converted by `adapt`, on to another future.
+        """Pass the judgment on to the future `answer`, converted by `adapt`.
 
-        Returns False if the computation has been abandoned already.
+        Returns False if the computation has already been abandoned.
         """
         with self._joining:
             if self._left:
@@ -104,7 +102,7 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
 def _pass_on(
     answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment], shared: "Future[Judgment]"
 ) -> None:
-    """Set a future's result to the judgment, unless nobody waits for that future any more."""
+    """Set the result of `answer` to the converted judgment or its error, unless `answer` was cancelled."""
     if not answer.set_running_or_notify_cancel():
         return
     try:
@@ -116,8 +114,8 @@ def _pass_on(
 def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Callable[[], bool]) -> None:
     """Wait until all of the futures are done.
 
-    Once `client_disconnected()` is True, the futures are cancelled and `UserError` is raised, so nobody else may be
-    waiting for them.
+    Once `client_disconnected()` is True, the futures are cancelled and `UserError` is raised. Therefore, no other
+    client may be waiting for them.
     """
     while wait(scorings, timeout=_LOOKS).not_done:
         if client_disconnected():
@@ -128,7 +126,7 @@ def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Calla
 
 @dataclass
 class Request:
-    """A request to the scorer that needs about `tokens` tokens of computation."""
+    """A client's request to the scorer, which takes about `tokens` tokens of computation."""
 
     tokens: int
     client: str
@@ -146,7 +144,7 @@ class TraceRequest(Request):
 
 @dataclass
 class CandidatesRequest(Request):
-    """A request to score candidates for the next step together."""
+    """A request to score several candidates for the next step together."""
 
     asked: Asked
 
@@ -162,7 +160,7 @@ class FairQueue:
 
     @property
     def tokens(self) -> int:
-        """The total number of tokens that the queued requests need."""
+        """The total number of tokens that the queued requests take."""
         return sum(request.tokens for requests in self._clients.values() for request in requests)
 
     def waiting(self, client: str) -> int:
@@ -173,9 +171,10 @@ class FairQueue:
         self._clients.setdefault(request.client, deque()).append(request)
 
     def take(self, most: int, tokens: float) -> list[Request]:
-        """Remove and return the next requests.
+        """Remove the next requests from the queue and return them.
 
-        There are at most `most` of them, and they need about `tokens` tokens at most, but at least one is returned.
+        At most `most` requests are taken. Together they take about `tokens` tokens at most, unless a single request
+        takes more.
         """
         taken: list[Request] = []
         while self._clients and len(taken) < most:
@@ -189,7 +188,7 @@ class FairQueue:
         return taken
 
     def clear_left(self) -> None:
-        """Remove the requests that nobody waits for any more."""
+        """Remove the requests that nobody is waiting for any more."""
         for client, requests in list(self._clients.items()):
             stay: deque[Request] = deque()
             for request in requests:

@@ -1,4 +1,4 @@
-"""Opening a server's evaluators, and storing the gallery with their judgments."""
+"""Loading a server's evaluators, and storing the shipped gallery with their judgments."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,9 +16,9 @@ from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
 def open_evaluators(store: Store, folders: Sequence[str], place: Placement | None, tokens: int) -> Evaluators:
-    """Open a server's evaluators and register them in the store.
+    """Load a server's evaluators and register them in the store.
 
-    The gallery is stored too, with the judgments of the shipped evaluators.
+    The gallery is stored too, with judgments by the shipped evaluators.
     """
     evaluators = Evaluators(tuple(folders), place=place, fetched=True, tokens=tokens)
     # Only the shipped ones are certainly quick; another one may take minutes for a trace.
@@ -29,10 +29,10 @@ def open_evaluators(store: Store, folders: Sequence[str], place: Placement | Non
 
 
 def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
-    """Store the gallery and the missing judgments of the evaluators `names`.
+    """Store the gallery, and have the evaluators `names` judge the traces that they have not judged.
 
-    Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a person's own
-    dataset has that name, or the gallery is from an earlier version, it is left alone.
+    Judgments from an earlier start are reused unless the evaluator or the trace has changed. A dataset of the same
+    name that is a user's own, or an earlier version of the gallery, is left alone.
     """
     gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
@@ -51,4 +51,4 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
 
 
 def _leave_out(trace: Trace, error: UserError) -> None:
-    """Skip a trace that is longer than the evaluator's context. The trace's page says so."""
+    """Skip a trace that is longer than the evaluator's context. The page of the trace says so."""

@@ -1,4 +1,4 @@
-"""Default limits on how much a server computes for one request. This module does not import PyTorch."""
+"""The default limits on computation for one request. This module does not import PyTorch."""
 
 REQUEST_TOKENS = 500_000
 """The number of tokens computed: 200 steps of a full context of 4,096 in hindsight stay below."""

@@ -30,7 +30,7 @@ _IDLE = 300.0
 
 
 class LoadingError(UserError):
-    """An evaluator is being loaded. The client may try again after `seconds`, as pages do by themselves."""
+    """An evaluator is being loaded. The client may try again after `seconds`, which pages do by themselves."""
 
     goes_on = True
     seconds = 2
@@ -40,13 +40,14 @@ class LoadingError(UserError):
 
 
 def default_budget() -> int | None:
-    """Return how many bytes of weights may be kept in memory besides the permanent ones, or None if unknown."""
+    """Return how many bytes of fetched evaluators may be kept in memory, or None if the size of the memory is
+    unknown."""
     total = total_memory()
     return None if total is None else int(_SHARE * total)
 
 
 class LazyEvaluator:
-    """A fetched evaluator that is loaded on demand and may be released again."""
+    """A fetched evaluator that is loaded on demand and may be released from memory again."""
 
     def __init__(self, fetched: Fetched, description: EvaluatorSummary, place: Placement) -> None:
         self.fetched, self.description = fetched, description
@@ -59,7 +60,7 @@ class LazyEvaluator:
         self.coming: Future[None] | None = None
 
     def redescribe(self, description: EvaluatorSummary) -> None:
-        """Replace the evaluator's description, here and for every process that reads it later."""
+        """Replace the evaluator's description, and save it for other processes."""
         self.fetched = self.fetched.described(self.place.dtype, description)
         save_fetched(self.fetched)
         self.description = replace(description, name=self.description.name)
@@ -81,7 +82,7 @@ class LazyEvaluator:
 
     @property
     def progress(self) -> str:
-        """The progress of loading in words, with the time that it took last time."""
+        """The progress of loading in words, including how long loading took last time."""
         if self.begun is None:
             return "is waiting for another evaluator to finish loading"
         passed = time.monotonic() - self.begun
@@ -93,7 +94,7 @@ class LazyEvaluator:
 class Loader:
     """Loads evaluators one at a time, in a thread of its own.
 
-    If an evaluator would exceed the `budget` of bytes, the least recently used ones are released first. `batcher`
+    If an evaluator would exceed the `budget` in bytes, the least recently used ones are released first. `batcher`
     is a function that puts queues in front of a scorer.
     """
 
@@ -105,14 +106,14 @@ class Loader:
 
     @property
     def loaded(self) -> Sequence[LazyEvaluator]:
-        """The evaluators that are in memory now."""
+        """The evaluators that are currently in memory."""
         return tuple(self._loaded)
 
     def ask(self, one: LazyEvaluator) -> "Future[None]":
-        """Return a future that completes when the evaluator is in memory.
+        """Return a future that completes when the evaluator is in memory, starting to load it if necessary.
 
-        Everybody who asks in the meantime shares it. If the evaluator recently failed to load, it fails with the
-        same error.
+        Concurrent callers get the same future. If the evaluator recently failed to load, the future fails with that
+        error.
         """
         with self._lock:
             one.used = time.monotonic()
@@ -125,7 +126,7 @@ class Loader:
     def submit(
         self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
     ) -> PendingScore[Judgment]:
-        """Submit a trace once the evaluator is loaded, and return `answer`, its future judgment."""
+        """Submit a trace once the evaluator is loaded, and return `answer`, the future of its judgment."""
         # Read once, since another thread may release it.
         batcher = one.batcher
         if batcher is not None:
@@ -136,9 +137,9 @@ class Loader:
         return answer
 
     def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
-        """Return the evaluator's scorer, waiting at most `patience` seconds for it.
+        """Return the evaluator's scorer, waiting at most `patience` seconds for it to load.
 
-        Raises `LoadingError` if it takes longer, and `UserError` if the evaluator cannot be loaded.
+        Raises `LoadingError` if loading takes longer, and `UserError` if the evaluator cannot be loaded.
         """
         try:
             self.ask(one).result(patience)
@@ -179,7 +180,7 @@ class Loader:
         self._wake()
 
     def _make_room(self, one: LazyEvaluator) -> None:
-        """Release other evaluators until this one fits, waiting for them to finish their current work."""
+        """Release other evaluators until this one fits into the budget. Each may finish its current work first."""
         while self._loaded and self.budget is not None and self._taken() + one.size > self.budget:
             self._drop(min(self._loaded, key=lambda other: other.used))
 
@@ -194,7 +195,7 @@ class Loader:
         gc.collect()
 
     def give_room(self, needed: int) -> None:
-        """Release idle evaluators, least recently used first, until this many bytes of memory are free."""
+        """Release idle evaluators until this many bytes of memory are free, the least recently used first."""
         self._pool.submit(self._give_room, needed)
 
     def _give_room(self, needed: int) -> None:
@@ -205,7 +206,7 @@ class Loader:
                 self._drop(one)
 
     def _wake(self) -> None:
-        """Schedule a check for unused evaluators, which runs after a while in the loading thread."""
+        """Schedule a check for idle evaluators, which runs after `_IDLE` seconds in the loading thread."""
         timer = threading.Timer(_IDLE, lambda: self._pool.submit(self._rest))
         timer.daemon = True
         timer.start()
@@ -224,7 +225,8 @@ class Loader:
 def _go_on(
     one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, answer: PendingScore[Judgment]
 ) -> None:
-    """Score a request that was waiting for the evaluator, unless nobody waits for the result any more."""
+    """Submit a trace that was waiting for its evaluator, or pass on the error if the evaluator could not be
+    loaded."""
     error = loaded.exception()
     batcher = one.batcher
     if error is None and batcher is not None:

@@ -1,5 +1,4 @@
-"""Options for the device and type of an evaluator's weights, shared by commands and workers that load
-evaluators."""
+"""Options for the device and type of evaluators' weights, shared by commands and by the worker process."""
 
 import argparse
 import json
@@ -39,8 +38,8 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
 def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> Placement:
     """Return the placement given by the options of `add_placement`.
 
-    Each of several processes launched together gets the GPU of its `local_rank`. Raises `UserError` if a device
-    does not exist or cannot compute in the requested type.
+    If several processes were launched together, each uses the GPU with the number `local_rank`. Raises `UserError`
+    if a device does not exist or cannot compute in the requested type.
     """
     dtype = args.dtype or STORED
     place = Placement(args.device or "cpu", dtype, args.device_map)
@@ -67,7 +66,7 @@ def is_placed(args: argparse.Namespace) -> bool:
 
 
 def placement_arguments(args: argparse.Namespace) -> list[str]:
-    """Return the options of `add_placement` that were given, as arguments for another process."""
+    """Return those options of `add_placement` that were given, as command-line arguments for another process."""
     spread = args.device_map if isinstance(args.device_map, str | None) else json.dumps(args.device_map)
     options = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
     return [f"{name}={value}" for name, value in options.items() if value is not None]

@@ -1,4 +1,5 @@
-"""Access control for routes: who made the request, and whether they have a right that the route needs."""
+"""Access control for routes: who made a request, and whether they have one of the rights that the route
+requires."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,10 +28,10 @@ _ALONE = frozenset({Right.SCORE})
 
 @dataclass(frozen=True)
 class Requester:
-    """Whoever made a request: the `user`, None for an unknown visitor, and their current `rights`.
+    """The sender of a request and their current `rights`. `user` is None for a visitor who is not logged in.
 
-    `can_log_in` is True if there is anybody who can log in. `token` is the token of a login that should be renewed,
-    or None.
+    `can_log_in` is True if the store has a user who can log in. `token` is the token of a login that is due to be
+    renewed, or None.
     """
 
     user: User | None
@@ -40,11 +41,11 @@ class Requester:
 
 
 class Access:
-    """ASGI middleware that identifies the user and refuses requests for which they lack the rights.
+    """ASGI middleware that identifies the user and refuses requests that they have no right to make.
 
-    It sets `scope["state"]["user"]` and `scope["state"]["rights"]`. If nobody can log in, the user is the local
-    user, provided that only this machine is served (`loopback`). With `public`, visitors who are not logged in may
-    look and score.
+    It sets `scope["state"]["user"]` and `scope["state"]["rights"]`. If nobody can log in and the server is
+    reachable only from this machine (`loopback`), the user is the local user. With `public`, visitors who are not
+    logged in may view pages and have solutions scored.
     """
 
     def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
@@ -89,7 +90,7 @@ class Access:
                 await to_thread.run_sync(renew, self.store, requester.token)
 
     def identify(self, token: str | None) -> Requester:
-        """Return the `Requester` for a login's token, or for a request without a token.
+        """Return the sender of a request, given the token of a login, or None for a request without a token.
 
         Raises `UserError` if the store fails.
         """
@@ -110,10 +111,10 @@ class Access:
 
 
 def _client(scope: Scope, requester: Requester) -> str:
-    """Return the client that a request is attributed to when scorers are shared fairly.
+    """Return the client to which a request is attributed when scorers are shared fairly.
 
-    It is the person or, if nobody is logged in, the address. A person's programs count as a separate client, so
-    that they do not hold up the pages the person looks at.
+    It is the user or, if nobody is logged in, the network address. API requests count as those of a separate
+    client, so that a user's programs do not hold up the pages that the user looks at.
     """
     kind = "programs of " if _is_api(scope) else ""
     if requester.user is not None and requester.user.name != LOCAL:
@@ -123,14 +124,14 @@ def _client(scope: Scope, requester: Requester) -> str:
 
 
 def _token(scope: Scope) -> str | None:
-    """Return the token of a login, which is a program's key or the content of a browser's cookie."""
+    """Return the token of a login: the key that a program sends, or the content of a browser's cookie."""
     request = HTTPConnection(scope)
     kind, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request))
 
 
 def _unknown(scope: Scope, rules: Rules) -> Response:
-    """Return the response for a route that does not exist or does not take the method."""
+    """Return the response to a request for a route that does not exist or does not accept the method."""
     methods = rules.methods(scope["path"])
     if methods:
         response = _refused(scope, 405, "This route does not take that method.", f"See {API}/docs.")
@@ -142,7 +143,7 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
 
 
 def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:
-    """Return the response for somebody who lacks the rights. It says how to log in, or why that does not help."""
+    """Return the response to a sender who lacks the rights. It says how to log in, or why that does not help."""
     if requester.user is not None:
         error = refusal(requester.user, rule.rights or ())
         return _refused(scope, 403, error.message, error.hint)
@@ -164,7 +165,7 @@ def _is_api(scope: Scope) -> bool:
 
 
 def _unkept(send: Send) -> Send:
-    """Mark responses as not to be cached.
+    """Wrap `send` so that responses are marked as not to be cached.
 
     Otherwise, the Back button would show them to the next person after a logout.
     """

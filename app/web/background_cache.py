@@ -1,4 +1,4 @@
-"""Computations that pages wait for. Each runs once, in its own thread, and its result is kept for a while."""
+"""Computations in the background that pages wait for. Each runs once, and its result is cached for a while."""
 
 import logging
 import threading
@@ -36,14 +36,14 @@ _LOG = logging.getLogger("stepsight")
 
 @dataclass(frozen=True)
 class Pending:
-    """A computation in progress."""
+    """Returned in place of a result that is still being computed."""
 
 
 @dataclass(frozen=True)
 class Snapshot(Generic[Computed]):
-    """The newest result so far, from a computation begun at `moment`.
+    """The newest available result, whose computation began at `moment`.
 
-    If it is not `is_current`, a newer one can be requested after `again` seconds.
+    If `is_current` is False, the data has changed since, and a newer result may be available after `again` seconds.
     """
 
     result: Computed
@@ -58,7 +58,7 @@ class Snapshot(Generic[Computed]):
 
 @dataclass(frozen=True)
 class _Timed:
-    """A result, with the time when its computation ended and the seconds that it took."""
+    """A result, with the times at which its computation began (`moment`) and ended, and its duration in seconds."""
 
     result: Any
     moment: datetime
@@ -67,15 +67,15 @@ class _Timed:
 
     @property
     def rest(self) -> float:
-        """The number of seconds after its end for which no newer computation is begun."""
+        """The number of seconds after the end of a computation before a newer one may begin."""
         return _REST * self.took
 
 
 class BackgroundCache:
     """Computations in background threads, with cached results. It is thread-safe.
 
-    At most `at_once` computations run at the same time, and at most `most` may be in progress. About `kept` bytes
-    of results are kept, the most recently used ones.
+    At most `at_once` computations run at the same time, and at most `most` may run or wait. The most recently used
+    results are kept, about `kept` bytes of them.
     """
 
     def __init__(self, at_once: int = 2, most: int = 12, kept: int = _KEPT) -> None:
@@ -92,8 +92,8 @@ class BackgroundCache:
     ) -> Computed | Pending:
         """Return the result of `make`, or `Pending` if it is not ready after `patience` seconds.
 
-        Concurrent requests for the same key share one computation. Raises the `UserError` that `make` raises, or
-        one of its own if too many computations are in progress.
+        Concurrent requests for the same key share one computation. `size` estimates the size of a result in bytes.
+        Raises the `UserError` that `make` raises, or its own if there are too many computations.
         """
         timed = _answer(self._begin(key, None, make, size), patience)
         return timed if isinstance(timed, Pending) else timed.result
@@ -106,11 +106,11 @@ class BackgroundCache:
         size: Callable[[Computed], int] = lambda result: 0,
         patience: float = 0.0,
     ) -> Snapshot[Computed] | Pending:
-        """Return the newest result for a subject that may change while it is computed.
+        """Return the newest available result for a subject whose data may change during the computation.
 
-        It is the result for `version` or, if that is not ready after `patience` seconds, an earlier one. If there
-        is none either, `Pending` is returned. No newer computation is begun while another one is in progress, or
-        soon after one that took long. Raises the same errors as `get`.
+        If the result for `version` is not ready after `patience` seconds, an earlier result is returned or, failing
+        that, `Pending`. No newer computation is begun while another one is in progress, or soon after one that took
+        long. Raises the same errors as `get`.
         """
         before = None
         if (made := self._cache.find(subject)) is not None:
@@ -130,7 +130,8 @@ class BackgroundCache:
     def _begin(
         self, key: Hashable, version: Hashable, make: Callable[[], Computed], size: Callable[[Computed], int]
     ) -> Computation[_Timed]:
-        """Return the computation for a key, starting it now unless it is in progress or has a result."""
+        """Return the computation for a key. It is started now unless it is in progress or has a result for
+        `version`."""
         computation, is_ours = self._cache.claim(key, version)
         if not is_ours:
             return computation
@@ -169,9 +170,9 @@ class BackgroundCache:
 
 
 def _answer(computation: Computation[_Timed], patience: float) -> _Timed | Pending:
-    """Return the result, or `Pending` if it is not ready after `patience` seconds.
+    """Return the result of a computation, or `Pending` if it is not ready after `patience` seconds.
 
-    Raises the computation's error.
+    If the computation failed, raises its error.
     """
     try:
         error = computation.exception(patience)

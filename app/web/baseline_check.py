@@ -1,7 +1,8 @@
-"""Comparing evaluators with the trivial baselines on a dataset, and the line about those that do not clear them.
+"""Comparing evaluators with the trivial baselines on a dataset, and the line that warns of those that do not beat
+them.
 
-The comparison runs in the background and is cached until labels or judgments change. A page shown before it is
-ready leaves room for the line and refreshes itself.
+The comparison runs in the background and is cached until labels or judgments change. A page shown before the result
+is ready reserves space for the line and refreshes itself.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ _KEPT = 800_000
 
 @dataclass(frozen=True)
 class Shortfall:
-    """An evaluator that does not clear the baselines, with the address of its card."""
+    """An evaluator that does not beat the trivial baselines, with the URL of its card."""
 
     check: BaselineCheck
     card: str
@@ -45,13 +46,13 @@ class Shortfall:
 
     @property
     def interval(self) -> str:
-        """The difference from the baseline, with its interval."""
+        """The difference from the best baseline, with its 95 % interval, in words."""
         one = self.check.difference
         return f"{signed(one.number)}, 95 %: {signed(one.low)} to {signed(one.high)}"
 
 
 class BaselineChecks:
-    """The baseline checks of a store's evaluators. It is thread-safe."""
+    """Compares evaluators of a store with the trivial baselines, in the background. It is thread-safe."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -61,10 +62,10 @@ class BaselineChecks:
     def find(
         self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
     ) -> BaselineCheck | Pending | None:
-        """Return the check of an evaluator, or None if there is none.
+        """Return the comparison of an evaluator with the baselines, or None if it cannot be made.
 
-        Returns `Pending` if the check is not ready after `patience` seconds. While a job is judging the dataset, an
-        earlier check may be returned.
+        Returns `Pending` if the result is not ready after `patience` seconds. While a job is judging the dataset,
+        an earlier result may be returned.
         """
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
@@ -82,9 +83,10 @@ class BaselineChecks:
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
-        """Render the line about a page's evaluators, which is empty if all of them clear the baselines.
+        """Render a line that names those of a page's evaluators that do not beat the baselines. It is empty if all
+        of them do.
 
-        A placeholder is rendered while the check is being computed.
+        A placeholder is rendered while the comparison is being computed.
         """
         shown = evaluators[:_MOST]
         checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
@@ -95,15 +97,13 @@ class BaselineChecks:
 
 
 def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[Shortfall]:
-    """Return the evaluators that do not clear the baselines."""
+    """Return the evaluators that do not beat the baselines."""
     return [Shortfall(check, card_address(one)) for one, check in checks if not check.clears]
 
 
 def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
-    """Render the line about evaluators that do not clear the baselines on a dataset.
-
-    It is empty if there are none.
-    """
+    """Render a line that names evaluators that do not beat the baselines on a dataset. It is empty if there are
+    none."""
     return macro(_TEMPLATE, "line", dataset, found)
 
 

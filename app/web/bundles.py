@@ -27,7 +27,8 @@ _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
 def bundle(*names: str) -> str:
-    """Bundle modules of `assets/web/js`, such as `score/score.js`, and everything they import into one script."""
+    """Bundle modules of `assets/web/js`, such as `score/score.js`, and everything that they import, into one
+    script."""
     return '"use strict";\nconst modules = {};\n' + "".join(_in_order(names, set()))
 
 
@@ -55,7 +56,7 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
 
 
 def _imported(module: str, match: re.Match[str]) -> str:
-    """Return the name of the module that an import statement in another module refers to."""
+    """Return the name of the module that an import statement in `module` refers to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(module), match[2]))
 
 
@@ -85,7 +86,7 @@ ADDRESSES = {name: _address(name) for name in _FILES}
 
 
 def add_files(application: FastAPI) -> None:
-    """Serve the bundles and every single file in `assets/web` under /stepsight."""
+    """Serve the bundles, and every file in `assets/web`, under `/stepsight`."""
     for name in _FILES:
         application.add_api_route(f"/stepsight/{name}", _serve(name), methods=["GET"], include_in_schema=False)
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
@@ -101,10 +102,8 @@ def _serve(name: str) -> Callable[[], Awaitable[Response]]:
 
 
 class FreshFiles(StaticFiles):
-    """Static files that a browser caches but revalidates each time.
-
-    This keeps pages from mixing two versions after an upgrade.
-    """
+    """Static files that browsers cache but revalidate on every use, so that no page mixes two versions after an
+    upgrade."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)

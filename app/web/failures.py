@@ -1,4 +1,4 @@
-"""Turning errors into responses: a status with a page for people, or with JSON for programs."""
+"""Converting errors to responses with the right status: a page for a browser, or JSON for a program."""
 
 from collections.abc import Iterable
 from urllib.parse import quote
@@ -46,7 +46,7 @@ OURS = "Something went wrong in StepSight itself."
 
 
 def logged_under() -> str:
-    """Return the hint for an error that an admin can look up in the log."""
+    """Return a hint that says under which request id an admin finds the cause of an error in the log."""
     under = f" under request {request_id()}" if request_id() else ""
     return f"The server's log has the reason{under}."
 
@@ -54,26 +54,26 @@ def logged_under() -> str:
 def status_of(error: UserError) -> int:
     """Return the HTTP status for an error.
 
-    It is 403 for an action that the person may not perform, 404 for something that does not exist, and 409 for a
+    It is 403 for an action that the user may not perform, 404 for something that does not exist, and 409 for a
     conflict with a concurrent change. It is 503 if the database fails or the server is short of memory or time, 429
     if too many requests are waiting or an evaluator is being loaded, and 502 if the server behind an evaluator
-    fails. Otherwise it is 422.
+    fails. For any other error, it is 422.
     """
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 
 def page_status(errors: Iterable[UserError]) -> int:
-    """Return the status of a page that reports these errors.
+    """Return the HTTP status of a page that reports these errors.
 
-    It is that of the first error caused by the page's address, or else 200: a page that has nothing to show yet is
-    a success.
+    It is the status of the first error that the page's URL caused, or else 200: a page that has nothing to show yet
+    is a success.
     """
     found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
     return next(found, 200)
 
 
 def answer_errors(application: FastAPI) -> None:
-    """Register `error_response` as the handler of every `UserError` that a route raises."""
+    """Have the application respond to every `UserError` that a route raises with `error_response`."""
     application.add_exception_handler(UserError, _answer)
 
 
@@ -88,12 +88,13 @@ def error_response(scope: Scope, error: UserError) -> Response:
 
 
 def error_json(error: UserError) -> Response:
-    """Return the response for a program as JSON, whatever formats the program accepts."""
+    """Return the response to an API request that raised `error`, as JSON whatever media types the client
+    accepts."""
     return _with_patience(error, failure_json(status_of(error), error.message, error.hint))
 
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
-    """Return a page if a browser can show it, or else `{error, hint}` as JSON."""
+    """Return an error page if the client accepts HTML, or else `{error, hint}` as JSON."""
     if not _takes_page(scope):
         return failure_json(status, message, hint)
     state = scope.get("state", {})
@@ -111,7 +112,7 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
 
 
 def is_navigation(scope: Scope) -> bool:
-    """True if a browser is going to a page. False if a script or a program is fetching something."""
+    """True if a browser is opening a page. False if a script or a program is sending the request."""
     return scope["method"] in ("GET", "HEAD") and _takes_page(scope)
 
 
@@ -127,7 +128,7 @@ def address_of(scope: Scope) -> str:
 
 
 def failure_json(status: int, message: str, hint: str) -> JSONResponse:
-    """Return `{error, hint}` as JSON. Both are limited in length as in a `UserError`."""
+    """Return `{error, hint}` as JSON. The length of both texts is limited, as in a `UserError`."""
     said = UserError(message, hint)
     return JSONResponse({"error": said.message, "hint": said.hint}, status)
 

@@ -1,8 +1,8 @@
 """A Gradio page whose first response already contains its content.
 
-Gradio itself draws a page in the browser. That takes about sixty requests, and the page stays empty for a second.
-Here, the page arrives complete, in the frame that all pages share, and works at once. Gradio's own script starts
-when the browser is idle. The content then moves unchanged into the block `HOST` of the interface
+By itself, Gradio renders a page in the browser. That takes about sixty requests, and the page stays empty for a
+second. Here, the page arrives complete, in the frame that all pages share, and works at once. Gradio's own script
+starts when the browser is idle. The content then moves unchanged into the block `HOST` of the interface
 (`assets/web/js/shared/frame.js`).
 """
 
@@ -47,10 +47,11 @@ Content = Callable[[Request], PageContent]
 
 
 def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
-    """Build an interface that hosts a page. The page's script sends its `events` by name to `/gradio_api/run/NAME`.
+    """Build a Gradio interface that hosts a page.
 
-    A `UserError` becomes the `error` of the response. Events do not go through Gradio's own script, which would
-    drop a click made while the last response is being drawn.
+    The page's script calls the `events` by name, at `/gradio_api/run/NAME`. A `UserError` becomes the `error` of
+    the response. Events do not go through Gradio's own script, which would drop a click made while the last
+    response is being rendered.
     """
     demo: gr.Blocks
     with gr.Blocks(title=title, analytics_enabled=False, fill_width=True) as demo:
@@ -61,7 +62,7 @@ def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
 
 
 def _answering(event: Event) -> Event:
-    """Wrap an event so that it responds with an `error` to a user's mistake and to a bug in StepSight."""
+    """Wrap an event so that a user's mistake, or a bug in StepSight, becomes the `error` of its response."""
 
     @wraps(event)
     def answer(*values: Any, **named: Any) -> dict[str, Any]:
@@ -77,9 +78,10 @@ def _answering(event: Event) -> Event:
 
 
 def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
-    """True if the client no longer waits for the response to its event. Call this from the event's own thread.
+    """True if the client no longer waits for the response to its event. Call this from the thread that handles the
+    event.
 
-    For a request that is not an event, such as one for a page, this is always False.
+    For a request that is not an event, such as a request for a page, this is always False.
     """
     inner = request.request if isinstance(request, gr.Request) else None
     try:
@@ -92,9 +94,9 @@ def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
 def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
     """Mount an interface at `/`, after every other route.
 
-    Gradio's background loops are not started. They look for queued events twenty times a second and for values of
-    departed visitors, which takes 7 % of a core when nobody is there. Raises `ValueError` if an event of the
-    interface needs Gradio's queue, or if it has a value that Gradio keeps for each visitor.
+    Gradio's background loops are not started. They look for queued events twenty times a second, and for values of
+    visitors who have left, which takes 7 % of a core even if there are no visitors. Raises `ValueError` if an event
+    of the interface needs Gradio's queue, or if the interface has a value that Gradio keeps for each visitor.
     """
     queued = [event.api_name for event in demo.fns.values() if event.queue]
     if queued or any(block.stateful for block in demo.blocks.values()):
@@ -120,7 +122,7 @@ def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
 
 
 class FirstResponse:
-    """ASGI middleware that puts a page's `content` into Gradio's page at `/`.
+    """ASGI middleware that puts the `content` of a page into the response of Gradio's page at `/`.
 
     `name` is the page's name in `app.access.rules.PAGES`.
     """
@@ -146,7 +148,7 @@ class FirstResponse:
 
 
 def _gradio(page: str) -> Markup:
-    """Return the parts of Gradio's page that draw its interface."""
+    """Return the HTML of Gradio's page that renders the interface: its configuration and its script."""
     found = [pattern.search(page) for pattern in (_CONFIG, _SCRIPT)]
     assert None not in found, "another Gradio than the one that constraints.txt names"
     config, script = (match[1] for match in found if match)
@@ -156,7 +158,7 @@ def _gradio(page: str) -> Markup:
 def plain_style() -> APIRouter:
     """Build routes that serve Gradio's style sheets as empty files.
 
-    They would style every element of a page, and nothing of Gradio's is visible.
+    Those style sheets would affect every element of a page, and no element of Gradio is visible.
     """
     routes = APIRouter(include_in_schema=False)
 

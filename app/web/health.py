@@ -1,4 +1,4 @@
-"""The server's health for monitoring: only whether the store and the worker respond."""
+"""The health check of the server, for monitoring. It reveals only whether the store and the worker respond."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ _AT_ONCE = 2
 def health_routes(store: Store, has_worker: Callable[[], bool] | None) -> APIRouter:
     """Build `GET /healthz`, which returns 200, or 503 if the store or the worker does not respond.
 
-    `has_worker` is None for a server without a worker.
+    `has_worker` returns True if the worker is running; it is None if the server has no worker.
     """
     routes = APIRouter(include_in_schema=False)
     limiter = CapacityLimiter(_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Rendering pages and parts of pages as HTML from the templates of `app/web/templates`, in a shared frame.
+"""Rendering pages and parts of pages as HTML from the templates in `app/web/templates`.
 
 Every template can use `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`. The filters are `counted`,
 `format_bytes`, `maths` (`app.markup.text.text_html`) and `markdown` (`app.markup.markdown.markdown_html`).
@@ -31,15 +31,15 @@ def render(template: str, /, **values: Any) -> Markup:
 
 
 def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
-    """Render a single macro of a template, such as the bar of `step_bars.html`, with these values."""
+    """Render a single macro of a template, such as `bar` in `step_bars.html`, with these arguments."""
     return Markup(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
 
 
 def plain_page(title: str, body: str, here: str, tail: str = "") -> Markup:
-    """Render a whole page that needs no Gradio, in the shared frame.
+    """Render a whole page that does not use Gradio, in the frame that all pages share.
 
-    `here` is the page's name if it is one of `PAGES`. `body`, and `tail`, which comes after everything else, are
-    HTML in which all text has been escaped already.
+    `here` is the page's name if it is one of `PAGES`. `body`, and `tail`, which is appended to the page, are HTML
+    in which all text has been escaped already.
     """
     formulas = 'class="math"' in body
     return render("page.html", title=title, body=Markup(body), here=here, tail=Markup(tail), formulas=formulas)

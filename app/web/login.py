@@ -1,4 +1,4 @@
-"""Logging in and out, and changing one's own password. Everything works without a script."""
+"""Logging in and out, and changing one's own password. The pages work without a script."""
 
 import re
 from typing import Annotated
@@ -97,14 +97,15 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
 
 
 def enter(request: Request, store: Store, user: User) -> Response:
-    """Log in a person who has just proved their identity, and redirect to the first page open to them."""
+    """Log in a user who has just proved their identity, and redirect to the first page that they may open."""
     return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
 
 
 def _place(request: Request, store: Store, user: User, next: str) -> str:
-    """Return the page to open after a login.
+    """Return the URL of the page to open after a login.
 
-    It is the page that the person asked for if it exists here and is open to them, or else the first page that is.
+    It is the requested page `next` if that exists and the user may open it, or else the first page that they may
+    open.
     """
     rights = rights_of(user, store)
     rules: Rules = state_of(request)["rules"]
@@ -115,7 +116,7 @@ def _place(request: Request, store: Store, user: User, next: str) -> str:
 
 
 def _pages(rights: frozenset[Right]) -> list[str]:
-    """Return the paths of the pages that these rights open, in order."""
+    """Return the paths of the pages that may be opened with these rights, in the order of `PAGES`."""
     return [page.path for page in PAGES if page.right in rights]
 
 
@@ -149,10 +150,7 @@ def _network_address(request: Request) -> str:
 
 
 def _login_page(next: str, name: str = "", error: UserError | None = None, *, open: bool = True) -> HTMLResponse:
-    """Render the login form.
-
-    If nobody can log in (`open` is False), the page says how to change that.
-    """
+    """Render the login form. If nobody can log in (`open` is False), the page says how to create a user."""
     return HTMLResponse(render("login/login.html", next=next, name=name, error=error or "", open=open))
 
 

@@ -1,7 +1,7 @@
 """Logs of the server and its worker on standard error, as lines for people or as one JSON object per line.
 
-They contain no text of a trace, no password and no token. An exception's message may quote its input. Therefore
-only its type and its traceback locations are logged, with the operating system's reason if there is one.
+They contain no text of a trace, no password and no token. Because an exception's message may quote its input, only
+the exception's type and traceback locations are logged, and the operating system's reason if there is one.
 """
 
 import json
@@ -74,9 +74,10 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _errors(record: logging.LogRecord) -> Iterator[dict[str, Any]]:
-    """Yield the exception of a record and its causes, each described by `type` and `at`.
+    """Yield a description of a log record's exception and of each of its causes.
 
-    `reason` is included if the operating system gave one.
+    A description has the exception's `type`, its traceback locations `at`, and the operating system's `reason` if
+    there is one.
     """
     waiting = [record.exc_info[1]] if record.exc_info else []
     for _ in range(_MOST_CAUSES):

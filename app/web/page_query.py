@@ -1,4 +1,4 @@
-"""Addresses of pages, as models whose fields are the parts of the query string, each with a default."""
+"""The query strings of pages, as models with a field for each parameter."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
@@ -41,7 +41,7 @@ _NUMBERS = TypeAdapter(dict[str, Number])
 
 
 class PageQuery(BaseModel):
-    """The query string of the page at `PATH`. Each part is a field with a default."""
+    """The query string of the page at `PATH`. Each parameter is a field with a default."""
 
     model_config = ConfigDict(frozen=True)
     PATH: ClassVar[str]
@@ -53,9 +53,10 @@ class PageQuery(BaseModel):
 
     @classmethod
     def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:
-        """Read the address from a query, with a message for each invalid part, which is ignored.
+        """Read a query, and return it with a message for each invalid parameter. Invalid parameters are ignored.
 
-        A part whose default is a tuple may occur several times. Of any other part, the last occurrence counts.
+        A parameter whose default is a tuple may occur several times. Of any other parameter, the last occurrence
+        counts.
         """
         parts: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
@@ -71,24 +72,25 @@ class PageQuery(BaseModel):
 
     @classmethod
     def exact(cls, query: Query) -> Self:
-        """Read the address from a query. Raises `AddressError` at the first invalid part."""
+        """Like `read`, but raise `AddressError` at the first invalid parameter."""
         address, problems = cls.read(query)
         if problems:
             raise AddressError(problems[0])
         return address
 
     def changed(self, **changes: object) -> Self:
-        """Return a copy of the address with some parts changed."""
+        """Return a copy with some parameters changed."""
         return self.model_copy(update=changes)
 
     def query(self, **changes: object) -> dict[str, Any]:
-        """Return the parts of the query string, with some of them changed. Defaults are left out."""
+        """Return the parameters by name, with `changes` applied. Parameters that have their default values are left
+        out."""
         return self.changed(**changes).model_dump(by_alias=True, exclude_defaults=True)
 
     def url(self, path: str = "", /, **changes: object) -> Markup:
-        """Return the URL with some parts changed, for use in an HTML attribute.
+        """Return the URL with `changes` applied to its parameters, for use in an HTML attribute.
 
-        If `path` is given, the URL is that of another page.
+        `path` defaults to the path of the page.
         """
         query = self.query(**changes)
         return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
@@ -100,7 +102,7 @@ def _problem(error: ErrorDetails, parts: Mapping[str, Any]) -> str:
 
 
 def read_number(query: Query, name: str) -> int:
-    """Read a required number from a query. Raises `UserError` if it is missing or invalid."""
+    """Read a required number from a query. Raises `UserError` if the parameter is missing or is not a number."""
     parts = {name: (_values(query, name) or [""])[-1]}
     try:
         return _NUMBERS.validate_python(parts)[name]

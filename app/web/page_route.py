@@ -1,6 +1,6 @@
-"""Pages whose address determines their content.
+"""Routes of pages whose URL determines their content.
 
-A browser gets the full page, and the page's script gets only the content.
+A browser gets the whole page, and the page's script gets only the content.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,17 +23,16 @@ PART = "stepsight-part"
 
 @dataclass(frozen=True)
 class PageContent:
-    """The content of a page, and the status of its response."""
+    """The content of a page, and the HTTP status of its response."""
 
     html: Markup
     status: int = 200
 
     @classmethod
     def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
-        """Build the content of a page that reports `errors` and the `problems` with its address.
+        """Build the content of a page that reports `errors`, and `problems` with the query.
 
-        The status is that of the first error caused by the address. A page that has nothing to show yet is a
-        success.
+        The status is that of the first error caused by the URL. A page that has nothing to show yet is a success.
         """
         return cls(html, 422 if problems else page_status(errors))
 
@@ -42,9 +41,10 @@ Content = Callable[[Query, Request], PageContent]
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """Build the route of the page with this name in `app.access.rules.PAGES`.
+    """Build the route of the page called `name` in `app.access.rules.PAGES`.
 
-    It shows the `content` for its address in an element whose id is `part`, which defaults to the page's name.
+    `content` renders the page for a query. The result is put into an element with the id `part`, which defaults to
+    the page's name in lower case.
     """
     page = next(page for page in PAGES if page.name == name)
     routes = APIRouter(include_in_schema=False)

@@ -1,4 +1,4 @@
-"""The guard in front of the application, which admits only small requests from its own pages or from programs."""
+"""The guard in front of the application, which admits only small requests, sent by its own pages or by programs."""
 
 from urllib.parse import urlsplit
 
@@ -15,13 +15,13 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class Gate:
-    """ASGI middleware that refuses some requests before anything else sees them.
+    """ASGI middleware that refuses some requests before anything else handles them.
 
-    - A request that changes something and comes from a page of another site is refused with 403. Browsers state
-      the origin of a request. A client that does not is not a browser, so no visitor of another site is behind it.
+    - A request that changes something and comes from a page of another site is refused with 403. Browsers send the
+      origin of such a request. A client that sends none is a program, so no other site's page can be behind it.
     - A body larger than `LARGEST_BODY` is refused with 413, whether its size is announced in advance or found while
       reading.
-    - WebSockets are refused, since nothing here uses them.
+    - WebSockets are refused, since the application does not use them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -74,7 +74,7 @@ def _too_large(scope: Scope) -> Response:
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """Read the whole body. Returns None as soon as it is too large."""
+    """Read the whole body of a request. Returns None as soon as it exceeds `LARGEST_BODY`."""
     body = bytearray()
     while True:
         message = await receive()
@@ -88,7 +88,8 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function that gives the body again, then whatever follows."""
+    """Return a `receive` function that first returns a body that was already read, and then what `receive`
+    returns."""
     replayed = False
 
     async def replay() -> Message:

@@ -1,4 +1,5 @@
-"""Handling every incoming request: its id, its line in the log, and the response if StepSight itself fails."""
+"""What happens to every incoming request: it gets an id, a line in the log, and a response even if StepSight
+fails."""
 
 import asyncio
 import logging
@@ -22,7 +23,8 @@ _LONGEST_PATH = 120
 
 
 class Requests:
-    """ASGI middleware that gives each request an id (see `app.access.current`) and logs it when answered."""
+    """ASGI middleware that gives each request an id (see `app.access.current`), and logs the request once it is
+    answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -40,7 +42,7 @@ class Requests:
 
 
 class _Answer:
-    """The response to a request, whose bytes are counted for the log."""
+    """A wrapper around `send` that counts the bytes of a response for the log."""
 
     def __init__(self, send: Send, current: Current) -> None:
         self._send, self._current = send, current
@@ -71,18 +73,15 @@ class _Answer:
 
 
 def path_in_log(path: str) -> str:
-    """Return a path in a form that may be logged.
-
-    It has no query, and `*` stands for each part that is not a short word.
-    """
+    """Return a request's path as it may be logged: parts that are not short words are replaced by `*`."""
     parts = [part if _WORD.fullmatch(part) else "*" for part in path.split("/")]
     return "/".join(parts)[:_LONGEST_PATH]
 
 
 class Failures:
-    """ASGI middleware that responds if StepSight itself fails or the server stops before there is a response.
+    """ASGI middleware that responds if StepSight fails, or if the server stops before there is a response.
 
-    The response to a failure contains the id under which the reason is in the log.
+    The response to a failure contains the request id under which the log has the cause.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -110,9 +109,9 @@ class Failures:
 
 
 class _Held:
-    """A sender that holds back a response with status 500.
+    """A wrapper around `send` that holds back a response with status 500, until `release` sends it.
 
-    Starlette sends such a response and then raises the exception.
+    Starlette sends such a response first and raises the exception afterwards.
     """
 
     def __init__(self, send: Send) -> None:

@@ -1,4 +1,5 @@
-"""Judged steps as all pages show them: evaluators' verdicts, a row per sub-step, bars, marks and gold."""
+"""Judged steps as all pages show them: a row for each sub-step, with evaluators' verdicts, bars, marks and gold
+labels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,10 +29,7 @@ ONLY_VALIDITY = "gives validity only, not redundancy"
 
 
 def words_of(outputs: Outputs) -> dict[str, str]:
-    """Return the words in which an evaluator gives its verdicts, by label.
-
-    It applies only to evaluators that give verdicts in words.
-    """
+    """Return an evaluator's word for each verdict, by label. It must give its verdicts in words."""
     return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
 
 
@@ -40,7 +38,8 @@ class TraceJudgments:
     """The standing judgments of a trace in each mode, by the evaluator called `name`.
 
     If there are none, `silence` is the reason. `stored` is True if they come from the store, and False if they were
-    made for this page. `runs` is True if the evaluator can score here, and `waits` is True while it is doing so.
+    made for this page. `runs` is True if the evaluator can score here, and `waits` is True while it is scoring the
+    trace.
     """
 
     name: str
@@ -54,7 +53,7 @@ class TraceJudgments:
 
     @property
     def judgments(self) -> tuple[Judgment, ...]:
-        """The distinct standing judgments."""
+        """The distinct standing judgments. One judgment may stand in several modes."""
         return tuple(dict.fromkeys(self.by_mode.values()))
 
     @property
@@ -90,17 +89,18 @@ class TraceJudgments:
 
     @cached_property
     def silent(self) -> dict[Mode, Bools]:
-        """For each mode, a mask with shape (n,) that is True for each sub-step without a verdict.
+        """For each mode, a mask of shape (n,) that is True for each sub-step without a verdict.
 
-        Such a sub-step has a row of zeros.
+        The probabilities of such a sub-step are all zero.
         """
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
     @cached_property
     def change(self) -> Floats32 | None:
-        """The offline minus the online validity of each sub-step, with shape (n,).
+        """The offline minus the online validity of each sub-step, as an array of shape (n,), or None if either is
+        missing.
 
-        It is taken from the hindsight judgment if there is one. It is None unless both modes are available.
+        The difference is taken from the hindsight judgment if there is one.
         """
         if self.online is None or self.offline is None or self.outputs.in_words:
             return None
@@ -109,7 +109,7 @@ class TraceJudgments:
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:
-        """Return the name of the sub-step with the largest change of validity, and the change.
+        """Return the name of the sub-step whose validity changed most, and by how much, as text.
 
         Returns `none` if no validity changed.
         """
@@ -119,64 +119,65 @@ class TraceJudgments:
         return f"step {step_name(trace, largest)}, {signed(float(self.change[largest]))}"
 
     def bar(self, mode: Mode, i: int, *, named: bool = False) -> Markup:
-        """Render the scores of sub-step `i` in a mode as a bar. With `named`, the evaluator's name is included."""
+        """Render the scores of sub-step `i` in a mode as a bar. With `named`, its tooltip names the evaluator."""
         name = self.name if named else ""
         return bar_html(mode, self.modes[mode], i, self.thresholds, name, self.outputs)
 
     def verdict(self, mode: Mode, i: int) -> str:
-        """Return the verdict on sub-step `i` in a mode as a word, based on the thresholds."""
+        """Return the word for the verdict on sub-step `i` in a mode, at the current thresholds."""
         return verdict_word(self.modes[mode].probs[i], self.thresholds, self.outputs)
 
     def changed(self, i: int) -> Markup:
-        """Render the retroactive change of sub-step `i`, or empty markup unless both modes are available."""
+        """Render the retroactive change of sub-step `i`, or return empty markup if a mode is missing."""
         return Markup() if self.change is None else change_html(float(self.change[i]))
 
     @property
     def shape(self) -> str:
-        """The kind of column: `marks` for verdicts in words, or else bars for a `single` mode or for `both`."""
+        """The kind of column: `marks` for verdicts in words, and otherwise bars for a `single` mode or for `both`
+        modes."""
         if self.outputs.in_words:
             return "marks"
         return "single" if self.change is None else "both"
 
     @property
     def titles(self) -> dict[Mode, str]:
-        """The titles of the modes, for a column without a head. They are empty if the modes do not differ."""
+        """The titles of the modes, for a column without a heading. They are "" if the modes do not differ."""
         return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
 
     @property
     def words(self) -> dict[str, str]:
-        """The evaluator's words for its verdicts on a step, by the label that each stands for."""
+        """The evaluator's word for each verdict, by label."""
         return words_of(self.outputs)
 
     @property
     def unsaid(self) -> str:
-        """The text for a step without a verdict."""
+        """The text shown for a step without a verdict."""
         return "nothing to check" if self.outputs == Outputs.CHECKS else "no verdict"
 
     @property
     def solution(self) -> float | None:
-        """The evaluator's own score of the whole solution, which is the offline score if available."""
+        """The evaluator's own score of the whole solution: the offline score, or else the online score, or None."""
         both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
         return next((one.solution for one in both if one is not None and one.solution is not None), None)
 
     @property
     def rationales(self) -> list[str]:
-        """The evaluator's distinct reasons for its verdicts."""
+        """The reasons that the evaluator gives for its verdicts, without duplicates."""
         return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
 
     @property
     def spent(self) -> Usage | None:
-        """The total cost of the judgments on an inference server, or None if none is recorded."""
+        """What the judgments cost on an inference server in total, or None if no cost is recorded."""
         each = [one.spent for one in self.judgments if one.spent is not None]
         return sum(each[1:], each[0]) if each else None
 
 
 @dataclass(frozen=True)
 class JudgedStep:
-    """A sub-step as a row in a list of steps.
+    """A row in a list of steps: one sub-step.
 
-    `name` is its name (see `step_name`), and `html` is its text with failing equations marked. `number` is the
-    number of its `step`, counted from 0. `starts` is True for the first sub-step of a step.
+    `name` is the name of the sub-step (see `step_name`), and `html` is its text with failing equations marked.
+    `number` is the index of its `step`. `starts` is True for the first sub-step of a step.
     """
 
     name: str
@@ -189,7 +190,7 @@ class JudgedStep:
 
     @property
     def wrong(self) -> bool:
-        """True if the gold calls the step wrong."""
+        """True if the gold label says that the step is wrong."""
         return self.step.valid is False
 
     @property
@@ -200,7 +201,7 @@ class JudgedStep:
 def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
     """Return a row for each sub-step of a trace.
 
-    `html_of` turns the text of a sub-step into HTML, in which equations are then marked.
+    `html_of` renders the text of a sub-step as HTML, before failing equations are marked in it.
     """
     return [
         JudgedStep(
@@ -217,18 +218,19 @@ def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html)
 
 
 def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
-    """Render the meaning of the marks and colours in these evaluators' bars."""
+    """Render a legend of the marks and colours in these evaluators' bars."""
     spread = any(scores.spread is not None for one in columns for scores in one.modes.values())
     return macro(_TEMPLATE, "legend", any(one.is_three_way for one in columns), spread)
 
 
 def notice_html(message: str | UserError) -> Markup:
-    """Render a message about a failure and how to continue. It is empty if there is no message."""
+    """Render a message about a failure and what to do about it. An empty message renders as nothing."""
     return macro(_TEMPLATE, "notice", message)
 
 
 def note_html(note: object) -> Markup:
-    """Render the note that comes with a trace. It is about the solution, not about any evaluator's verdict."""
+    """Render the note that comes with a trace, which is about the solution and not about any evaluator's
+    verdict."""
     return macro(_TEMPLATE, "note", note) if isinstance(note, str) and note else Markup()
 
 
@@ -239,18 +241,19 @@ def step_name(trace: Trace, i: int) -> str:
 
 
 def signed(value: float) -> str:
-    """Format a change with its sign, a true minus, and no negative zero."""
+    """Format a change with its sign, using a true minus sign and never a negative zero."""
     text = f"{abs(value):.2f}"
     return text if text == "0.00" else f"{'+' if value > 0 else '−'}{text}"
 
 
 def solution_html(scores: StepScores, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY) -> Markup:
-    """Render the verdict on the solution with its numbers. Redundancy is included only for three-way `outputs`."""
+    """Render the verdict on the whole solution with its scores. Redundancy is included only if `outputs` are
+    three-way."""
     return macro(_TEMPLATE, "solution", judge_solution(scores, thresholds), outputs == Outputs.THREE_WAY)
 
 
 def gold_html(step: Step) -> Markup:
-    """Render the gold label of a step, visibly `unlabelled` if it has none."""
+    """Render the gold label of a step, or `unlabelled` if it has none."""
     return macro(_TEMPLATE, "gold", step)
 
 
@@ -264,9 +267,9 @@ def bar_html(
 ) -> Markup:
     """Render the three probabilities of sub-step `i` as a bar with its mark and validity.
 
-    If the evaluator's `outputs` are not three-way, only validity is drawn. `name` is the evaluator's name, for use
-    if several are shown side by side. The spread of an ensemble is drawn as a line across the end of the invalid
-    part.
+    If the evaluator's `outputs` are not three-way, only validity is drawn. `name` is the evaluator's name, which
+    the tooltip shows if several evaluators are side by side. The spread of an ensemble is drawn as a line across
+    the end of the invalid part.
     """
     values = {name: float(p) for name, p in zip(LABEL_NAMES, scores.probs[i], strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
@@ -290,24 +293,25 @@ def bar_html(
 
 
 def _reach(validity: float, spread: float) -> tuple[float, float]:
-    """Return the two ends of the line for a spread, as fractions of the bar, which begins with the invalid part."""
+    """Return both ends of the line that shows an ensemble's spread, as fractions of the bar from its invalid
+    end."""
     return max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
 
 
 def change_html(value: float) -> Markup:
-    """Render a retroactive change, coloured if it is notable."""
+    """Render a retroactive change of validity, coloured if it is notable."""
     return macro(_TEMPLATE, "change", notable(value), signed(value))
 
 
 def notable(value: float) -> str:
-    """Return the CSS class that colours a change, or "" for a small change."""
+    """Return the CSS class that colours a change of validity, or "" for a small change."""
     return ("rise" if value > 0 else "fall") if abs(value) >= NOTABLE else ""
 
 
 def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
-    """Render sub-step `i` of a trace with failing equations marked, and with a line below for each of them.
+    """Render sub-step `i` of a trace with failing equations marked, followed by a line about each of them.
 
-    Its Markdown is rendered unless `html` is given, which is then used instead.
+    `html` is the rendered text of the sub-step. It defaults to its rendered Markdown.
     """
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
@@ -322,7 +326,7 @@ def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
 
 
 def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:
-    """Join overlapping places, such as all those within one formula, and their titles."""
+    """Merge marked spans that overlap, such as those within one formula, and join their titles."""
     joined: list[tuple[Span, str]] = []
     for (start, end), title in sorted((_whole(span, formulas), title) for span, title in places):
         if joined and start < joined[-1][0][1]:
@@ -333,13 +337,13 @@ def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tupl
 
 
 def _whole(span: Span, formulas: list[Span]) -> Span:
-    """Extend a span so that it includes the whole of each formula that it touches."""
+    """Extend a span to include the whole of each formula that it overlaps."""
     met = [formula for formula in formulas if formula[0] < span[1] and span[0] < formula[1]]
     return min(start for start, _ in [span, *met]), max(end for _, end in [span, *met])
 
 
 def _formulas(html: Markup) -> list[Span]:
-    """Return the spans of the formulas in the text of the HTML."""
+    """Return the spans of all formulas, as positions in the text of the HTML."""
     found, start = [], 0
     for number, text in enumerate(read_pieces(html)[1]):
         if number % 2 and text:
@@ -349,9 +353,9 @@ def _formulas(html: Markup) -> list[Span]:
 
 
 def _place(html: Markup, text: str, check: Check) -> Span | None:
-    """Return the span of an equation in the text of the HTML, which lacks the characters of Markdown.
+    """Return the span of an equation as positions in the text of the HTML, in which Markdown syntax is missing.
 
-    Returns None if the equation itself contains such characters.
+    Returns None if the equation itself contains Markdown syntax.
     """
     shown = "".join(read_pieces(html)[1])
     if shown == text:
@@ -367,10 +371,8 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
 
 
 def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
-    """Return the equation with its formulas rendered, and the correct value.
-
-    The value is a formula too if the equation is in one.
-    """
+    """Render an equation and the value that would be correct. If the equation is in a formula, both are
+    formulas."""
     pieces, texts = read_pieces(text_html(text))
     start = 0
     for number, (piece, written) in enumerate(zip(pieces, texts, strict=True)):

@@ -1,6 +1,6 @@
 """Downloads that are complete before the first byte is sent.
 
-A failure on the way is therefore reported as an error, and no file is cut off.
+An error while writing is therefore reported as an error, and no file is truncated.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from stepsight.core.errors import UserError
 
 
 def whole_file(write: Callable[[Path], object], filename: str, media_type: str | None = None) -> FileResponse:
-    """Return what `write` writes to a file as a download with the name `filename`.
+    """Return the file that `write` writes as a download called `filename`.
 
-    Raises the errors of `write`, and `UserError` if there is no room for the file.
+    Raises the errors of `write`, and `UserError` if the disk has no room for the file.
     """
     folder = TemporaryDirectory(prefix="stepsight-")
     path = Path(folder.name) / "file"
