@@ -156,10 +156,8 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that wakes only once a second, to update the `Date` header, and on signals.
-
-    It suppresses the traceback that cutting off an incomplete response would print.
-    """
+    """A uvicorn server that wakes only once a second, to update the `Date` header, and on signals. It suppresses
+    the traceback that cutting off an incomplete response would print."""
 
     def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
         super().__init__(config)

@@ -38,10 +38,7 @@ class PrivateHeaders:
 
 class _Response:
     """A wrapper around `send` that holds an HTML page back until it is complete, so that nonces can be written into
-    it.
-
-    All other responses are streamed.
-    """
+    it. All other responses are streamed."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

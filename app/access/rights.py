@@ -89,10 +89,8 @@ _RIGHTS = {
 
 
 def rights_of(user: User, store: Store) -> frozenset[Right]:
-    """Return the current rights of a user.
-
-    While a blind campaign is open, annotators may neither look at results nor save views.
-    """
+    """Return the current rights of a user. While a blind campaign is open, annotators may neither look at results
+    nor save views."""
     rights = _RIGHTS[user.role]
     if user.role is Role.ANNOTATOR and is_something_hidden(store):
         return rights - LOOKING - {Right.KEEP}
@@ -163,10 +161,8 @@ Manager = Annotated[User, Depends(RequiresRight(Right.MANAGE))]
 
 
 class _Number(Convertor[int]):
-    """A path parameter that is a number, as in `{slot:number}`.
-
-    At most 12 digits are accepted, since no id is longer and Python refuses to parse very long numbers.
-    """
+    """A path parameter that is a number, as in `{slot:number}`. At most 12 digits are accepted, since no id is
+    longer and Python refuses to parse very long numbers."""
 
     regex = "[0-9]{1,12}"
 
@@ -181,18 +177,14 @@ register_url_convertor("number", _Number())
 
 
 def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> None:
-    """Record that `user` is about to be shown the scores and gold labels of these traces.
-
-    Nothing is recorded if `user` is None: a visitor who is not logged in cannot label.
-    """
+    """Record that `user` is about to be shown the scores and gold labels of these traces. Nothing is recorded if
+    `user` is None: a visitor who is not logged in cannot label."""
     if user is not None:
         note_exposure(store, user, trace_ids, SCORES, GOLD)
 
 
 def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
     """Record that `user` is about to be shown scores of `texts`, which were entered on a page or sent to the API.
-
-    The user may have to label traces with the same text. Nothing is recorded if `user` is None.
-    """
+    The user may have to label traces with the same text. Nothing is recorded if `user` is None."""
     if user is not None:
         note_texts(store, user, texts, SCORES)

@@ -38,10 +38,8 @@ from stepsight.storage.traces.queries import get_trace
 
 
 class AdjudicationAddress(PageQuery):
-    """The query of the page: the id of a campaign, and the id of one of its items.
-
-    An `item` of 0 stands for the next undecided item.
-    """
+    """The query of the page: the id of a campaign, and the id of one of its items. An `item` of 0 stands for the
+    next undecided item."""
 
     PATH: ClassVar[str] = "/annotate/adjudicate"
 

@@ -162,10 +162,7 @@ def _differs(rated: RatedTraces, step: int) -> bool:
 
 def _text(counts: Sequence[int]) -> str:
     """Return a cell's text: the mark of a unanimous label, or else the share of the most common label, such as
-    `2/3`.
-
-    `counts` has the number of annotators who gave each label.
-    """
+    `2/3`. `counts` has the number of annotators who gave each label."""
     votes = [int(count) for count in counts[: len(LABEL_NAMES)]]
     if not any(votes):
         return MARKS["unsure"] if counts[len(LABEL_NAMES)] else ""
@@ -194,10 +191,8 @@ class AgreementAddress(PageQuery):
 
 @dataclass(frozen=True)
 class Figure:
-    """A coefficient of agreement, with words on its meaning and its size.
-
-    `pairs` is a sentence on the share of annotator pairs that agree, or "" if there are no pairs.
-    """
+    """A coefficient of agreement, with words on its meaning and its size. `pairs` is a sentence on the share of
+    annotator pairs that agree, or "" if there are no pairs."""
 
     name: str
     meaning: str

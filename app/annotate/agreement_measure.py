@@ -32,10 +32,8 @@ from stepsight.training.report.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class CampaignAgreement:
-    """The ratings of a campaign, those of the campaign it is compared with, and the tables of agreement.
-
-    `against` is None if there is no comparison. Tables without rows are left out.
-    """
+    """The ratings of a campaign, those of the campaign it is compared with, and the tables of agreement. `against`
+    is None if there is no comparison. Tables without rows are left out."""
 
     ratings: CampaignRatings
     against: CampaignRatings | None
@@ -46,10 +44,8 @@ class CampaignAgreement:
         return next((table for table in self.tables if table.name == name), None)
 
     def find_table(self, name: str) -> Table:
-        """Return the table with this name. Raises `NotFoundError` if there is none.
-
-        The name `steps` stands for the table of all steps, which is built on demand and not listed in `tables`.
-        """
+        """Return the table with this name. Raises `NotFoundError` if there is none. The name `steps` stands for the
+        table of all steps, which is built on demand and not listed in `tables`."""
         table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
         if table is None:
             raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")

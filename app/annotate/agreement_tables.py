@@ -136,10 +136,8 @@ def step_table(rated: RatedTraces) -> Table:
 
 
 def agreeing_shares(ratings: Ratings) -> Floats64:
-    """Return the share of annotator pairs that agree on each step, as an array of shape (steps,).
-
-    The share is NaN for a step with fewer than two labels.
-    """
+    """Return the share of annotator pairs that agree on each step, as an array of shape (steps,). The share is NaN
+    for a step with fewer than two labels."""
     votes = ratings.counts[:, : len(LABEL_NAMES)].astype(np.float64)
     total = votes.sum(axis=1)
     pairs = total * (total - 1)
@@ -301,10 +299,8 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
 
 
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how many later steps were visible when labels changed for the last time.
-
-    The shares in a row are taken over the labels of steps that are followed by at least that many steps.
-    """
+    """Tabulate how many later steps were visible when labels changed for the last time. The shares in a row are
+    taken over the labels of steps that are followed by at least that many steps."""
     first, last = rated.first.codes, rated.last.codes
     lengths = np.bincount(rated.last.trace, minlength=rated.last.traces)
     after = np.broadcast_to(lengths[rated.last.trace] - 1 - rated.last.position, first.shape)
@@ -363,10 +359,8 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far each person agrees with all others, and what alpha would be without that person.
-
-    An alpha that rises without a person shows that they lower the agreement.
-    """
+    """Tabulate how far each person agrees with all others, and what alpha would be without that person. An alpha
+    that rises without a person shows that they lower the agreement."""
     ratings = rated.last
     everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
     draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
@@ -398,9 +392,7 @@ def _without(
     draws: Floats64 | None,
 ) -> tuple[Value, Value]:
     """Return the alpha of all annotators except `person`, and how much it differs from the alpha of `everybody`.
-
-    The interval of the difference pairs the two alphas draw by draw, on the same resampled traces.
-    """
+    The interval of the difference pairs the two alphas draw by draw, on the same resampled traces."""
     others = np.delete(labels, person, axis=0)
     value = alpha(others, Scale.ORDINAL).alpha
     if not value.exists or draws is None:
@@ -428,8 +420,6 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
 
 
 def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:
-    """Return Cohen's kappa between labels and gold labels.
-
-    There is no value if the gold labels are all of one class, since kappa would then be 0 whatever the labels.
-    """
+    """Return Cohen's kappa between labels and gold labels. There is no value if the gold labels are all of one
+    class, since kappa would then be 0 whatever the labels."""
     return Value.none(ONE_CLASS) if len(np.unique(pair.second)) == 1 else kappa(pair, weights)

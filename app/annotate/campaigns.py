@@ -108,10 +108,8 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """Return all users who may label. The flag is True if the user is assigned to the campaign.
-
-    The list is empty on a server that nobody can log in to.
-    """
+    """Return all users who may label. The flag is True if the user is assigned to the campaign. The list is empty
+    on a server that nobody can log in to."""
     assigned = {user.id for user in list_annotators(store, campaign.id)}
     able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
     return [(user, user.id in assigned) for user in able if user.name != LOCAL]

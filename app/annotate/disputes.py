@@ -77,10 +77,8 @@ class DisputesAddress(PageQuery):
 
 
 class DisputeAddress(PageQuery):
-    """The query of the form to file a dispute: a step, counted from 1, and its trace.
-
-    The trace is given by its number in the store, `trace`, or by its `dataset` and `id`.
-    """
+    """The query of the form to file a dispute: a step, counted from 1, and its trace. The trace is given by its
+    number in the store, `trace`, or by its `dataset` and `id`."""
 
     PATH: ClassVar[str] = "/annotate/dispute"
 
@@ -231,10 +229,8 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
-    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals.
-
-    The exposure is recorded if the user may have to label the trace.
-    """
+    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals. The exposure is
+    recorded if the user may have to label the trace."""
     if has_right(request, Right.READ):
         _note_gold(store, request, trace_id)
     elif not is_unblinded(store, user_of_request(request).id, trace_id):

@@ -21,10 +21,8 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet"}
 
 
 class LabelsAddress(PageQuery):
-    """The query of the download: the id of a campaign and the format of the file.
-
-    `each` writes a row for each person. `exposed` includes labels given after seeing what the campaign hides.
-    """
+    """The query of the download: the id of a campaign and the format of the file. `each` writes a row for each
+    person. `exposed` includes labels given after seeing what the campaign hides."""
 
     PATH: ClassVar[str] = "/annotate/export"
 

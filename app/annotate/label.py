@@ -48,10 +48,8 @@ _TITLES = _ERROR_TITLES | {kind: title for kind, _, title in _PRMBENCH}
 
 @dataclass(frozen=True)
 class ScoreBar:
-    """An evaluator's scores of a step, drawn as a bar of parts that sum to 1.
-
-    If the evaluator gives its verdicts in words, `label` is the label that its verdict stands for.
-    """
+    """An evaluator's scores of a step, drawn as a bar of parts that sum to 1. If the evaluator gives its verdicts
+    in words, `label` is the label that its verdict stands for."""
 
     name: str
     validity: float
@@ -94,9 +92,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
 
 def next_html(store: Store, campaign_id: int, user: User) -> Markup:
     """Render the labelling page for the user's next trace in a campaign, or a notice if no trace is left for them.
-
-    Raises the errors of `assign_next`.
-    """
+    Raises the errors of `assign_next`."""
     assignment = assign_next(store, campaign_id, user)
     if assignment is None:
         return render("annotate/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
@@ -104,10 +100,8 @@ def next_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def formula(answer: str | None) -> str:
-    """Return a reference answer as text, or "" if it is None.
-
-    Benchmarks omit the `$` around formulas, so an answer that contains a backslash is put between dollar signs.
-    """
+    """Return a reference answer as text, or "" if it is None. Benchmarks omit the `$` around formulas, so an answer
+    that contains a backslash is put between dollar signs."""
     if answer is None:
         return ""
     return f"${answer}$" if "\\" in answer and "$" not in answer else answer

@@ -277,10 +277,8 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
 
 
 def _failing(assignment: Assignment, seen: int) -> list[list[str]]:
-    """Return the failing equations of each revealed step as text, such as "74 - 5 = 70: is 69".
-
-    The list is empty if the campaign does not mark equations.
-    """
+    """Return the failing equations of each revealed step as text, such as "74 - 5 = 70: is 69". The list is empty
+    if the campaign does not mark equations."""
     trace = assignment.trace
     if not assignment.campaign.shows_equations:
         return []

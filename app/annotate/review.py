@@ -44,10 +44,8 @@ def skipped_html(assignment: Assignment) -> Markup:
 
 
 def agrees(label: str | None, gold: Step) -> bool | None:
-    """True if a label agrees with the gold label; None if either is missing or the annotator was unsure.
-
-    Only validity is compared if the gold label says no more than whether the step is valid.
-    """
+    """True if a label agrees with the gold label; None if either is missing or the annotator was unsure. Only
+    validity is compared if the gold label says no more than whether the step is valid."""
     if label in (None, UNSURE) or gold.valid is None:
         return None
     if gold.label is not None:

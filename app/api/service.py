@@ -50,10 +50,8 @@ def add_api(application: FastAPI, store: Store, evaluators: Evaluators, *, read_
 def build_api(
     store: Store, evaluators: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
 ) -> FastAPI:
-    """Build the application that is mounted at `API`.
-
-    With `read_only`, no route changes the store. Computing the answer to a request may take at most `seconds`.
-    """
+    """Build the application that is mounted at `API`. With `read_only`, no route changes the store. Computing the
+    answer to a request may take at most `seconds`."""
     context = Context(store, evaluators, read_only, seconds)
     api = FastAPI(
         title="StepSight",

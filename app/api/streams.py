@@ -99,10 +99,8 @@ class Stream:
         return {one: self._waiting.pop(one) for one in done}
 
     async def _ask(self) -> BusyError | ShortError | LoadingError | None:
-        """Submit parts until the limit on waiting parts is reached.
-
-        If the scorer temporarily accepts no more, returns the error that says why.
-        """
+        """Submit parts until the limit on waiting parts is reached. If the scorer temporarily accepts no more,
+        returns the error that says why."""
         count = min(len(self._parts), _WAITING - len(self._waiting))
         if count <= 0:
             return None

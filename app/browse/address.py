@@ -26,10 +26,8 @@ def _check_order(text: str) -> str:
 
 
 class ListQuery(NamedFilter):
-    """The filters and the sort order of a list of traces.
-
-    `sort` is the name of a sort order, with a leading minus for descending order.
-    """
+    """The filters and the sort order of a list of traces. `sort` is the name of a sort order, with a leading minus
+    for descending order."""
 
     sort: Annotated[str, AfterValidator(_check_order)] = Field(
         default="position",

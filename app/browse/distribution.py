@@ -50,10 +50,8 @@ class Histogram:
 def distribution_html(
     distribution: Distribution | None, address: Address, words: Mapping[str, str] | None = None
 ) -> Markup:
-    """Render a histogram for each gold label that occurs, or empty markup if there are no steps.
-
-    `words` maps each label to the word that the evaluator uses for it; it is None if the evaluator gives numbers.
-    """
+    """Render a histogram for each gold label that occurs, or empty markup if there are no steps. `words` maps each
+    label to the word that the evaluator uses for it; it is None if the evaluator gives numbers."""
     if distribution is None or not distribution.counts.any():
         return Markup()
     histograms = [
@@ -73,10 +71,8 @@ def distribution_html(
 
 
 def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
-    """Return a gold label with two bars, one for each verdict on its steps.
-
-    Verdicts in words are stored as 0 and 1, so they fill the lowest and the highest bin of the histogram.
-    """
+    """Return a gold label with two bars, one for each verdict on its steps. Verdicts in words are stored as 0 and
+    1, so they fill the lowest and the highest bin of the histogram."""
     bars = [histogram.bars[0], histogram.bars[-1]]
     noun = f"{histogram.gold} step"
     return histogram.gold, [

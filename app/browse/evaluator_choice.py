@@ -60,10 +60,8 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
 
 
 def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
-    """Return the evaluator with this key.
-
-    If there is none, raises `NotFoundError`, whose hint lists the valid keys.
-    """
+    """Return the evaluator with this key. If there is none, raises `NotFoundError`, whose hint lists the valid
+    keys."""
     keys = {choice.key: choice for choice in choices}
     if key not in keys:
         raise NotFoundError(
@@ -83,10 +81,8 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
 
 
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:
-    """Return the evaluators with these keys, at most `MOST_BESIDE` of them.
-
-    A first key of "" stands for the default evaluator. Raises `NotFoundError` for an unknown key.
-    """
+    """Return the evaluators with these keys, at most `MOST_BESIDE` of them. A first key of "" stands for the
+    default evaluator. Raises `NotFoundError` for an unknown key."""
     first, *others = keys
     wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
@@ -139,10 +135,8 @@ def judge_trace(
 def _begin(
     evaluators: Evaluators, choice: EvaluatorChoice, trace: StoredTrace, stored: Sequence[StoredJudgment]
 ) -> "Future[Judgment] | None":
-    """Start judging a trace and return the future judgment.
-
-    Returns None if there is a standing hindsight judgment in the store, or if the evaluator does not run here.
-    """
+    """Start judging a trace and return the future judgment. Returns None if there is a standing hindsight judgment
+    in the store, or if the evaluator does not run here."""
     if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:

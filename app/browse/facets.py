@@ -164,20 +164,16 @@ def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
 
 
 def chips_html(address: Address, words: Words = None) -> Markup:
-    """Render the active filters, with a link to remove each one and a link to remove them all.
-
-    Returns empty markup if no filter is active.
-    """
+    """Render the active filters, with a link to remove each one and a link to remove them all. Returns empty markup
+    if no filter is active."""
     if not address.active:
         return Markup()
     return macro(_TEMPLATE, "chips", conditions_set(address, words), address.cleared)
 
 
 def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None) -> Markup:
-    """Render suggestions for an empty list: the filters whose removal would bring traces back.
-
-    `totals` maps the key of each active filter to the number of traces that match without it.
-    """
+    """Render suggestions for an empty list: the filters whose removal would bring traces back. `totals` maps the
+    key of each active filter to the number of traces that match without it."""
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
     ways = [
@@ -236,10 +232,8 @@ def _values(
     choices: Sequence[EvaluatorChoice],
     about: EvaluatorChoice,
 ) -> tuple[tuple[str, str], ...]:
-    """Return the values of a filter whose values depend on the dataset, each with its label.
-
-    The chosen value comes first, and the others follow from the most to the least common.
-    """
+    """Return the values of a filter whose values depend on the dataset, each with its label. The chosen value comes
+    first, and the others follow from the most to the least common."""
     if condition.name == "against":
         return tuple((choice.key, choice.key) for choice in choices if choice.judged and choice != about)
     chosen = getattr(address, condition.name)

@@ -14,9 +14,7 @@ _LONGEST_FORMULA = 200
 
 def marked_html(html: Markup, wanted: str) -> Markup:
     """Wrap each hit of the search text `wanted` in a `mark` element, in HTML from `text_html` or `markdown_html`.
-
-    Case and surrounding spaces are ignored. Formulas are searched in their source and marked as a whole.
-    """
+    Case and surrounding spaces are ignored. Formulas are searched in their source and marked as a whole."""
     if not wanted.strip():
         return html
     return mark_spans(html, _spans("".join(read_pieces(html)[1]), wanted))
@@ -42,10 +40,8 @@ def has_hit(text: str, wanted: str) -> bool:
 
 
 def excerpt(text: str, length: int, wanted: str = "") -> str:
-    """Return about `length` characters of a text, from its beginning or from around the first hit of `wanted`.
-
-    The excerpt is cut at spaces, but never within a `$…$` formula.
-    """
+    """Return about `length` characters of a text, from its beginning or from around the first hit of `wanted`. The
+    excerpt is cut at spaces, but never within a `$…$` formula."""
     match = _pattern(wanted).search(text) if wanted.strip() else None
     start = 0 if match is None or match.end() <= length else _start(text, match.start())
     end = len(text)
@@ -56,10 +52,8 @@ def excerpt(text: str, length: int, wanted: str = "") -> str:
 
 
 def _start(text: str, hit: int) -> int:
-    """Return the start of an excerpt that shows the hit at index `hit`.
-
-    The excerpt starts a few words before the hit, or earlier if that would cut a formula.
-    """
+    """Return the start of an excerpt that shows the hit at index `hit`. The excerpt starts a few words before the
+    hit, or earlier if that would cut a formula."""
     about = max(hit - _BEFORE, 0)
     start = text.rfind(" ", 0, about) + 1 or about
     return text.rindex("$", 0, start) if _is_open(text[:start]) else start

@@ -119,10 +119,8 @@ def browse_page(
 
 
 def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:
-    """Return the trace that an address names, or None if it names none.
-
-    If the trace does not exist, an error is appended to `errors` and None is returned.
-    """
+    """Return the trace that an address names, or None if it names none. If the trace does not exist, an error is
+    appended to `errors` and None is returned."""
     try:
         return None if address.trace is None else get_trace(store, address.trace)
     except NotFoundError as error:
@@ -131,10 +129,8 @@ def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrac
 
 
 def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
-    """Return the dataset with this name, or the first dataset if the name is "".
-
-    Raises `NotFoundError` if no dataset has the name.
-    """
+    """Return the dataset with this name, or the first dataset if the name is "". Raises `NotFoundError` if no
+    dataset has the name."""
     matches = [dataset for dataset in datasets if not name or dataset.name == name]
     if not matches:
         held = ", ".join(dataset.name for dataset in datasets[:_MOST_NAMES])
@@ -263,10 +259,8 @@ def _trace_html(
 
 
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes that return a trace with its judgments as JSON and CSV.
-
-    They take the same query as the page of a single trace.
-    """
+    """Build the routes that return a trace with its judgments as JSON and CSV. They take the same query as the page
+    of a single trace."""
 
     def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
         trace, judgments = _read_judgments(store, evaluators, request.query_params)

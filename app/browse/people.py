@@ -76,9 +76,7 @@ class PeopleLabels:
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
     """Return the links below the gold label of each step: to its disputes and, if `user` may label, to file one.
-
-    Returns an empty tuple if the trace has no gold labels.
-    """
+    Returns an empty tuple if the trace has no gold labels."""
     if not trace.has_gold:
         return ()
     disputes = [one for one in list_disputes(store, DisputeFilter(trace_id=trace.trace_id)) if one.state in _ALIVE]

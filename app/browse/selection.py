@@ -40,10 +40,8 @@ class ListPlace:
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of the store that an address selects.
-
-    `about` is the evaluator that the list shows. Unknown evaluators have been removed from `address`.
-    """
+    """The part of the store that an address selects. `about` is the evaluator that the list shows. Unknown
+    evaluators have been removed from `address`."""
 
     store: Store
     address: Address
@@ -119,10 +117,7 @@ class Selection:
     @property
     def distribution(self) -> Distribution | None:
         """The distribution of steps' validities by gold label, or None if the evaluator has not judged steps of
-        this dataset.
-
-        Verdicts given in words count as 0 or 1.
-        """
+        this dataset. Verdicts given in words count as 0 or 1."""
         if not self.about.judged or not self.about.outputs.has_steps:
             return None
         return read_distribution(self.store, self.dataset_id, self.where)
@@ -142,10 +137,8 @@ class Selection:
         return ListPlace(near, at + 1, len(ids))
 
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
-        """Map trace ids to the number and text of the first step with a search hit.
-
-        Only rows without a hit in the problem are searched, and traces without a hit are left out.
-        """
+        """Map trace ids to the number and text of the first step with a search hit. Only rows without a hit in the
+        problem are searched, and traces without a hit are left out."""
         wanted = self.address.text.strip()
         ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]
         if not ids:

@@ -35,20 +35,16 @@ def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
 
 
 def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bools | None = None) -> int | None:
-    """Return the index of the first step with a sub-step whose validity is below the threshold, or None.
-
-    Sub-steps marked in `silent` are skipped, because the evaluator says nothing about them.
-    """
+    """Return the index of the first step with a sub-step whose validity is below the threshold, or None. Sub-steps
+    marked in `silent` are skipped, because the evaluator says nothing about them."""
     below = scores.validity < threshold
     wrong = np.flatnonzero(below if silent is None else below & ~silent)
     return int(trace.owners[wrong[0]]) if len(wrong) else None
 
 
 def outcome_words(wrong: int | None, trace: Trace) -> str:
-    """Compare in words the first step called wrong with the first error in the gold labels.
-
-    If the gold labels do not tell whether there is an error, only the step called wrong is mentioned.
-    """
+    """Compare in words the first step called wrong with the first error in the gold labels. If the gold labels do
+    not tell whether there is an error, only the step called wrong is mentioned."""
     gold = trace.first_error
     if gold is None and not all(step.valid for step in trace.steps):
         return "" if wrong is None else f"first wrong step {wrong + 1}"

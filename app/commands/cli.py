@@ -91,10 +91,8 @@ atexit.register(gc.freeze)
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Suspend garbage collection while modules are imported.
-
-    Imports create many objects for the collector to scan, but no garbage.
-    """
+    """Suspend garbage collection while modules are imported. Imports create many objects for the collector to scan,
+    but no garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

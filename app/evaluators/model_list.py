@@ -23,10 +23,8 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 
 @dataclass(frozen=True)
 class LocalModel:
-    """An evaluator that can score here.
-
-    `origin` says where it comes from. `repo` and `revision` identify a fetched evaluator and are "" for others.
-    """
+    """An evaluator that can score here. `origin` says where it comes from. `repo` and `revision` identify a fetched
+    evaluator and are "" for others."""
 
     name: str
     about: EvaluatorSummary
@@ -101,19 +99,15 @@ def offers(
     here: Iterable[str],
     speed: Speed | None = None,
 ) -> list[FetchableModel]:
-    """List the public evaluators, with the resources they need at `place`.
-
-    `here` holds the ids of evaluators that have been fetched. Without `speed`, the time per trace is not estimated.
-    """
+    """List the public evaluators, with the resources they need at `place`. `here` holds the ids of evaluators that
+    have been fetched. Without `speed`, the time per trace is not estimated."""
     known = frozenset(here)
     return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
-    """Return the reason why this machine cannot hold an evaluator that takes `memory` and `disk` bytes.
-
-    Returns "" if it can hold the evaluator, or if its own capacity is unknown.
-    """
+    """Return the reason why this machine cannot hold an evaluator that takes `memory` and `disk` bytes. Returns ""
+    if it can hold the evaluator, or if its own capacity is unknown."""
     total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
         return f"Takes about {format_bytes(memory)} of memory, and this machine has {format_bytes(total)}."

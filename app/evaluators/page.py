@@ -85,10 +85,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
 
 def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
-    """Start a job that fetches a model.
-
-    Raises `UserError` if the hub does not provide the model, or if it does not fit on this machine.
-    """
+    """Start a job that fetches a model. Raises `UserError` if the hub does not provide the model, or if it does not
+    fit on this machine."""
     repo = request.repo.strip()
     there = find_fetched(repo) if repo else None
     if there is not None and request.revision == NEWEST:
@@ -101,10 +99,8 @@ def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
 
 
 def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
-    """Raise `UserError` if this machine has too little memory for a model.
-
-    The model's size is the number of parameters that its authors publish or, failing that, the hub's (`remote`).
-    """
+    """Raise `UserError` if this machine has too little memory for a model. The model's size is the number of
+    parameters that its authors publish or, failing that, the hub's (`remote`)."""
     public = find_public(repo)
     parameters = public.all_parameters if public else remote.parameters if remote else 0
     memory = (
@@ -172,10 +168,8 @@ def card_html(name: str) -> Markup:
 
 
 def _blocks(text: str) -> Iterator[Markup]:
-    """Yield the HTML of each block of a card: headings, tables, code and paragraphs, separated by blank lines.
-
-    The top heading is left out because it repeats the evaluator's name.
-    """
+    """Yield the HTML of each block of a card: headings, tables, code and paragraphs, separated by blank lines. The
+    top heading is left out because it repeats the evaluator's name."""
     for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
         if block.startswith("# "):
             continue

@@ -25,10 +25,8 @@ _SECONDS = 0.3
 
 
 class Speed:
-    """The processor's speed in operations per second, for each type of weights. It is thread-safe.
-
-    The first request for a type starts its measurement in another thread.
-    """
+    """The processor's speed in operations per second, for each type of weights. It is thread-safe. The first
+    request for a type starts its measurement in another thread."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or cache_folder() / "speed.json"
@@ -53,10 +51,8 @@ class Speed:
         return any(dtype not in (self._known or {}) for dtype in self._begun)
 
     def seconds(self, parameters: int, dtype: str, tokens: int = TOKENS) -> float | None:
-        """Estimate the seconds per trace of `tokens` tokens, at two operations per parameter and token.
-
-        Returns None while the speed is unknown.
-        """
+        """Estimate the seconds per trace of `tokens` tokens, at two operations per parameter and token. Returns
+        None while the speed is unknown."""
         speed = self.of(dtype)
         return 2 * parameters * tokens / speed if speed else None
 

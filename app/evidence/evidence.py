@@ -135,10 +135,8 @@ class Evidence:
         return max(self.revisions, key=lambda revision: abs(revision.change)).substep
 
     def place(self, name: str, otherwise: int) -> int:
-        """Return the index of the sub-step with this name, or `otherwise` if the name is "".
-
-        Raises `UserError` if there is no such sub-step.
-        """
+        """Return the index of the sub-step with this name, or `otherwise` if the name is "". Raises `UserError` if
+        there is no such sub-step."""
         if not name:
             return otherwise
         if name not in self.names:
@@ -153,10 +151,8 @@ class Evidence:
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """Compare in words the revision of a sub-step's step with its gold label.
-
-        Returns "" if the trace has no gold labels.
-        """
+        """Compare in words the revision of a sub-step's step with its gold label. Returns "" if the trace has no
+        gold labels."""
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
@@ -244,10 +240,8 @@ def _is_causal(row: StoredEvaluator | None) -> bool:
 
 
 def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:
-    """Derive the hindsight judgment of a causal evaluator from its offline or online judgment.
-
-    Returns None if the trace has no such judgment, or if the evaluator is not known to be causal.
-    """
+    """Derive the hindsight judgment of a causal evaluator from its offline or online judgment. Returns None if the
+    trace has no such judgment, or if the evaluator is not known to be causal."""
     causal = _is_causal(row)
     given = answer.by_mode.get(Mode.OFFLINE) or (answer.by_mode.get(Mode.ONLINE) if causal else None)
     if given is None or not (causal or known):
@@ -258,8 +252,6 @@ def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: boo
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
-    """Return a function that returns the scorer of an evaluator, loading it if necessary.
-
-    The scorer is not loaded before that, because stored evidence can be shown without it.
-    """
+    """Return a function that returns the scorer of an evaluator, loading it if necessary. The scorer is not loaded
+    before that, because stored evidence can be shown without it."""
     return lambda: evaluators.scorer(name)

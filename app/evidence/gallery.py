@@ -41,10 +41,8 @@ _LEADS = {
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The traces of a dataset, grouped by the effect of later steps on an evaluator's verdicts.
-
-    `datasets` and `offers` are the datasets and evaluators to choose from, and `offer` is the chosen evaluator.
-    """
+    """The traces of a dataset, grouped by the effect of later steps on an evaluator's verdicts. `datasets` and
+    `offers` are the datasets and evaluators to choose from, and `offer` is the chosen evaluator."""
 
     dataset: Dataset
     datasets: Sequence[Dataset]
@@ -70,10 +68,8 @@ class Gallery:
 
 
 class NotJudgedError(UserError):
-    """There is no evidence, because no trace was judged in hindsight mode.
-
-    `dataset` names the dataset concerned, or is "" if no dataset has hindsight judgments.
-    """
+    """There is no evidence, because no trace was judged in hindsight mode. `dataset` names the dataset concerned,
+    or is "" if no dataset has hindsight judgments."""
 
     def __init__(self, message: str, dataset: str = "") -> None:
         super().__init__(message, "Have an evaluator judge it, in hindsight mode.")

@@ -15,10 +15,8 @@ _NOTABLE = 0.1
 
 
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
-    """Describe the largest jump of a sub-step's validity.
-
-    `final` is the validity at the end, which is mentioned if it clearly differs from the validity after the jump.
-    """
+    """Describe the largest jump of a sub-step's validity. `final` is the validity at the end, which is mentioned if
+    it clearly differs from the validity after the jump."""
     moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
     if abs(jump.change) < _NOTABLE:
         moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
@@ -27,10 +25,8 @@ def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) 
 
 
 def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump: Jump | None) -> str:
-    """Describe the effect of later sub-steps on the sub-step with index `step`.
-
-    `jump` is the largest jump of its validity, or None if there is no jump.
-    """
+    """Describe the effect of later sub-steps on the sub-step with index `step`. `jump` is the largest jump of its
+    validity, or None if there is no jump."""
     final = float(hindsight.offline.validity[step])
     if len(names) == 1:
         return f"Step {names[step]} is the only one: its validity is {final:.2f}."
@@ -85,10 +81,8 @@ def left_out_sentence(
 
 
 def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> str:
-    """Describe which sub-steps rest on the sub-step with index `step`, and on which sub-steps it rests.
-
-    Returns "" if neither is known.
-    """
+    """Describe which sub-steps rest on the sub-step with index `step`, and on which sub-steps it rests. Returns ""
+    if neither is known."""
     parts = []
     carried = dependence.carries(step)
     fallen = [other for other in carried if dependence.turns[step, other]]

@@ -38,10 +38,8 @@ _GAPS = {"deleted": "left out", "placeholder": "replaced"}
 
 @dataclass(frozen=True, eq=False)
 class StepList:
-    """A page of one of the lists, for the `here` of its address.
-
-    `datasets` and `offers` can be chosen instead, and `rows` are the steps with their traces.
-    """
+    """A page of one of the lists, for the `here` of its address. `datasets` and `offers` can be chosen instead, and
+    `rows` are the steps with their traces."""
 
     here: EvidenceAddress
     dataset: Dataset
@@ -56,10 +54,8 @@ class StepList:
 
 
 def open_steps(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> StepList | None:
-    """Open the list at an address, or return None if the dataset, or any if none is named, has no such scores.
-
-    The evaluator defaults to the first one that has them. Raises `NotFoundError` if there is no such dataset.
-    """
+    """Open the list at an address, or return None if the dataset, or any if none is named, has no such scores. The
+    evaluator defaults to the first one that has them. Raises `NotFoundError` if there is no such dataset."""
     ids = left_out_evaluators(store)
     scored = [one for one in list_datasets(store) if one.id in ids]
     dataset = next((one for one in scored if address.dataset in ("", one.name)), None)

@@ -89,10 +89,8 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
 
 
 def _offer(evidence: Evidence) -> str:
-    """Return the label of the button that leaves out each step.
-
-    Returns "" if the page does so without being asked, because it is cheap.
-    """
+    """Return the label of the button that leaves out each step. Returns "" if the page does so without being asked,
+    because it is cheap."""
     if not evidence.calls and len(evidence) < _MANY:
         return ""
     what = f"about {evidence.calls} calls to a server" if evidence.calls else f"{len(evidence)} passes of the model"

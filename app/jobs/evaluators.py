@@ -23,10 +23,8 @@ _ROOM = 10.0
 
 
 class JobEvaluators:
-    """Fetches and loads evaluators for jobs, and keeps the last one in memory.
-
-    `place` and `ask_room` mean the same as for `Worker`.
-    """
+    """Fetches and loads evaluators for jobs, and keeps the last one in memory. `place` and `ask_room` mean the same
+    as for `Worker`."""
 
     def __init__(
         self, signals: WorkerSignals, place: Placement | None, ask_room: Callable[[int], None] | None
@@ -40,10 +38,8 @@ class JobEvaluators:
             self._loaded = None
 
     def fetch(self, wanted: Fetch, watch: Callable[[int, int], None]) -> str:
-        """Fetch an evaluator, load it once as a check, and return a description of it in words.
-
-        `watch` is called with the number of bytes fetched and the total.
-        """
+        """Fetch an evaluator, load it once as a check, and return a description of it in words. `watch` is called
+        with the number of bytes fetched and the total."""
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
             fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), watch)
@@ -53,9 +49,7 @@ class JobEvaluators:
 
     def scorer(self, job: Job) -> Scorer:
         """Return a scorer for the job's evaluator. The last scorer is reused if it belongs to the same evaluator.
-
-        Raises `UserError` if the evaluator cannot be loaded.
-        """
+        Raises `UserError` if the evaluator cannot be loaded."""
         if (
             self._loaded is None
             or self._loaded[0] != job.spec
@@ -66,10 +60,8 @@ class JobEvaluators:
         return self._loaded[1]
 
     def _load(self, job: Job) -> Evaluator:
-        """Load the evaluator of a job on the device and in the type that the server uses for it.
-
-        A shipped evaluator is loaded at `place` only if the server was started with the evaluator there.
-        """
+        """Load the evaluator of a job on the device and in the type that the server uses for it. A shipped
+        evaluator is loaded at `place` only if the server was started with the evaluator there."""
         place = self._place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
         if fetched is not None:
@@ -89,10 +81,8 @@ class JobEvaluators:
         return evaluator
 
     def _find_room(self, fetched: Fetched) -> Placement:
-        """Return the placement of an evaluator, after asking for memory to be freed if too little is free.
-
-        Raises `UserError` if there is still too little memory.
-        """
+        """Return the placement of an evaluator, after asking for memory to be freed if too little is free. Raises
+        `UserError` if there is still too little memory."""
         place = resolve_placement(self._place or Placement(), fetched.folder)
         if not place.on_processor:
             return place

@@ -48,10 +48,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 def jobs_html(
     store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, read_only: bool = False
 ) -> Markup:
-    """Render the newest jobs and, unless `read_only`, the form that starts a job.
-
-    `dataset` and `evaluator` are preselected in the form.
-    """
+    """Render the newest jobs and, unless `read_only`, the form that starts a job. `dataset` and `evaluator` are
+    preselected in the form."""
     return render(
         "jobs/list.html",
         form="" if read_only else judge_form(store, evaluators, dataset, evaluator),
@@ -66,10 +64,8 @@ def jobs_html(
 def judge_form(
     store: Store, evaluators: Evaluators, dataset: str, evaluator: str = "", *, leads: bool = False
 ) -> Markup:
-    """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected.
-
-    With `leads`, the Jobs page opens once the job has started. If the store is empty, only a hint is rendered.
-    """
+    """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected. With
+    `leads`, the Jobs page opens once the job has started. If the store is empty, only a hint is rendered."""
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
@@ -114,10 +110,8 @@ def fetch_progress(job: Job) -> str:
 
 
 def _import_progress(job: Job) -> str:
-    """Describe an import's progress, such as `1.2 MB of 3.4 MB · 2 bad rows left out`.
-
-    Once it is done, the text is `3.4 MB · 2 bad rows left out`.
-    """
+    """Describe an import's progress, such as `1.2 MB of 3.4 MB · 2 bad rows left out`. Once it is done, the text is
+    `3.4 MB · 2 bad rows left out`."""
     parts = []
     if job.total:
         parts.append(

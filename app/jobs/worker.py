@@ -126,10 +126,8 @@ class Worker:
         return self._evaluators
 
     def work_one(self) -> bool:
-        """Take a job from the queue and carry it out. Returns False if there is no job.
-
-        Raises `UnavailableError` if the database fails.
-        """
+        """Take a job from the queue and carry it out. Returns False if there is no job. Raises `UnavailableError`
+        if the database fails."""
         job = jobs.take_job(self.store, self.name, tasks=self.tasks, queued_only=self._clock.was_set())
         if job is None:
             return False
@@ -201,10 +199,8 @@ class Worker:
         return "The evaluator has changed since the job was started; it judged as it is now."
 
     def _asked_dtype(self, job: Job) -> str:
-        """Return the type of weights for which a job was started.
-
-        It is taken from the stored evaluator if there is one, and otherwise from the evaluator's name.
-        """
+        """Return the type of weights for which a job was started. It is taken from the stored evaluator if there is
+        one, and otherwise from the evaluator's name."""
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
         by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
         return next(known, None) or next(by_name, "float32")
@@ -230,10 +226,8 @@ class _Clock:
 
 
 class JobLease:
-    """A worker's claim on a job, renewed by a thread that writes heartbeats.
-
-    `lost` is set once the job no longer belongs to the worker.
-    """
+    """A worker's claim on a job, renewed by a thread that writes heartbeats. `lost` is set once the job no longer
+    belongs to the worker."""
 
     def __init__(self, store: Store, job: Job, worker: str, signals: WorkerSignals) -> None:
         self._store, self._job, self._worker, self._signals = store, job, worker, signals
@@ -259,20 +253,16 @@ class JobLease:
             raise _LostError
 
     def check(self) -> None:
-        """Raise `_StoppedError` if the worker has to stop, or `_LostError` if the job is lost.
-
-        Scorers also call this in the middle of a trace, because a server may take long to respond.
-        """
+        """Raise `_StoppedError` if the worker has to stop, or `_LostError` if the job is lost. Scorers also call
+        this in the middle of a trace, because a server may take long to respond."""
         if self._signals.is_stopping:
             raise _StoppedError
         if self.lost.is_set():
             raise _LostError
 
     def watch(self, judgments: Iterator[Work]) -> Iterator[Work]:
-        """Yield judgments, or other results of which there is one per trace, and count them as progress.
-
-        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is told to stop.
-        """
+        """Yield judgments, or other results of which there is one per trace, and count them as progress. Raises
+        `_LostError` once the job is lost, and `_StoppedError` once the worker is told to stop."""
         for judgment in judgments:
             if self._signals.is_stopping:
                 raise _StoppedError
@@ -281,10 +271,8 @@ class JobLease:
             self._done += 1
 
     def watch_bytes(self, done: int, total: int) -> None:
-        """Record how many bytes of an import or a fetch are done.
-
-        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is told to stop.
-        """
+        """Record how many bytes of an import or a fetch are done. Raises `_LostError` once the job is lost, and
+        `_StoppedError` once the worker is told to stop."""
         self.check()
         if total != self._total:
             self._total = total

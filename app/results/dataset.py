@@ -35,10 +35,7 @@ class Links:
 
     def browse(self, evaluator: str, mode: str, **more: str) -> str:
         """Return the URL of the list of traces with the evaluator's judgments, or "" if the evaluator has no key in
-        Browse.
-
-        `more` holds additional filters.
-        """
+        Browse. `more` holds additional filters."""
         if evaluator not in self.keys:
             return ""
         query = {"dataset": self.dataset, "group": self.group, "evaluator": self.keys[evaluator], "mode": mode}

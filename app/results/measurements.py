@@ -29,10 +29,8 @@ Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
-    """The measurements on a dataset, or on one group of its traces.
-
-    `evaluators` have the names that the tables use. `subject` and `version` identify the data that was measured.
-    """
+    """The measurements on a dataset, or on one group of its traces. `evaluators` have the names that the tables
+    use. `subject` and `version` identify the data that was measured."""
 
     subject: Hashable
     version: Hashable
@@ -78,9 +76,7 @@ class Measurements:
         self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
     ) -> Snapshot[MeasuredDataset] | Pending:
         """Measure the baselines and every evaluator that has judged the dataset, on all traces or on one `group`.
-
-        Raises `UserError` if the dataset is empty or too large, or has no such group.
-        """
+        Raises `UserError` if the dataset is empty or too large, or has no such group."""
         if not dataset.traces:
             raise UserError(f"{dataset.name} has no traces.", "Import a file into it.")
         if dataset.traces > LARGEST:
@@ -123,10 +119,8 @@ class Measurements:
     def minus(
         self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
     ) -> Differences | Pending:
-        """Return the differences of all rows from those of `reference`, the name of an evaluator or a baseline.
-
-        The result is empty if the reference was not measured on the dataset.
-        """
+        """Return the differences of all rows from those of `reference`, the name of an evaluator or a baseline. The
+        result is empty if the reference was not measured on the dataset."""
         key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
         return self._cache.get(key, make, lambda differences: 10_000, patience)

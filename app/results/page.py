@@ -192,10 +192,8 @@ def _dataset(
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
-    """Return pairs of a dataset's name and the evaluators that do not beat the trivial baselines on it.
-
-    Only the first kind of error of each dataset counts, and datasets without such evaluators are left out.
-    """
+    """Return pairs of a dataset's name and the evaluators that do not beat the trivial baselines on it. Only the
+    first kind of error of each dataset counts, and datasets without such evaluators are left out."""
     first = {column.name: column for column in reversed(columns)}
     found = [
         (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())

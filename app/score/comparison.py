@@ -24,10 +24,8 @@ class StepChange(StrEnum):
 
 @dataclass(frozen=True)
 class StepMatch:
-    """How a sub-step of the later trace relates to the earlier trace.
-
-    `was` is the index of the matching sub-step in the earlier trace, or None for a new sub-step.
-    """
+    """How a sub-step of the later trace relates to the earlier trace. `was` is the index of the matching sub-step
+    in the earlier trace, or None for a new sub-step."""
 
     step_change: StepChange
     was: int | None = None
@@ -35,10 +33,8 @@ class StepMatch:
 
 @dataclass(frozen=True)
 class Move:
-    """The change in the validity of a sub-step whose text is in both traces.
-
-    `step` is the index of the sub-step in the later trace.
-    """
+    """The change in the validity of a sub-step whose text is in both traces. `step` is the index of the sub-step in
+    the later trace."""
 
     step: int
     mode: Mode
@@ -95,10 +91,8 @@ class StepMatches:
 
     @property
     def is_edit(self) -> bool:
-        """True if the later trace looks like an edit of the earlier one.
-
-        At least half of the sub-steps of the shorter trace must be in both.
-        """
+        """True if the later trace looks like an edit of the earlier one. At least half of the sub-steps of the
+        shorter trace must be in both."""
         earlier = len(self.gone) + sum(match.was is not None for match in self.now)
         return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
 
@@ -121,10 +115,8 @@ def _move(
 
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
-    """Return the largest move of validity in either mode, among the sub-steps whose text is in both traces.
-
-    Returns None if no move is visible. Of several equal moves, the first counts, and offline comes before online.
-    """
+    """Return the largest move of validity in either mode, among the sub-steps whose text is in both traces. Returns
+    None if no move is visible. Of several equal moves, the first counts, and offline comes before online."""
     moves = [
         Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
         for mode, old, new in (

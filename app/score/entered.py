@@ -52,10 +52,8 @@ class SolutionText:
 
     @classmethod
     def written(cls, steps: Steps) -> "SolutionText":
-        """Compose a text that splits into the given steps.
-
-        The text is a numbered list if possible, or else paragraphs, or else a JSON list.
-        """
+        """Compose a text that splits into the given steps. The text is a numbered list if possible, or else
+        paragraphs, or else a JSON list."""
         texts = tuple(parts[0] for parts in steps if len(parts) == 1)
         if len(texts) == len(steps):
             numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
@@ -68,9 +66,7 @@ class SolutionText:
 @dataclass(frozen=True)
 class EarlierSolution:
     """The solution to compare with, its permalink's token, and the matches of its steps with those of the new one.
-
-    `kept` is True if the user chose to compare with it.
-    """
+    `kept` is True if the user chose to compare with it."""
 
     trace: Trace
     matches: StepMatches
@@ -145,20 +141,16 @@ class Entered:
         return []
 
     def solution_text(self) -> SolutionText:
-        """Return the text for the input box.
-
-        The typed text is kept if it still splits into the same steps. Otherwise, a text is composed from the steps.
-        """
+        """Return the text for the input box. The typed text is kept if it still splits into the same steps.
+        Otherwise, a text is composed from the steps."""
         with suppress(UserError):
             if self.text is not None and (typed := SolutionText.typed(self.text)).steps == self.steps:
                 return typed
         return SolutionText.written(self.steps)
 
     def token(self, evaluators: Sequence[str] | None = None) -> str | None:
-        """Return the token of the permalink, for other `evaluators` if they are given.
-
-        Returns None if the token would be too long for a URL.
-        """
+        """Return the token of the permalink, for other `evaluators` if they are given. Returns None if the token
+        would be too long for a URL."""
         names = self.evaluators if evaluators is None else evaluators
         at = self.thresholds
         values = [_VERSION, self.problem, plain_steps(self.steps), self.text, names, at.validity, at.redundancy]
@@ -168,10 +160,8 @@ class Entered:
 
     @classmethod
     def from_token(cls, token: str) -> "Entered":
-        """Decode a permalink's token; the inverse of `token`.
-
-        Raises `AddressError` if the token was truncated or changed, or comes from another version of StepSight.
-        """
+        """Decode a permalink's token; the inverse of `token`. Raises `AddressError` if the token was truncated or
+        changed, or comes from another version of StepSight."""
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
@@ -237,17 +227,13 @@ class PageState(BaseModel):
             raise UserError("The page sent an invalid request.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
-        """Return the text for the input box.
-
-        Raises `UserError` if it is a JSON list that contains anything but texts.
-        """
+        """Return the text for the input box. Raises `UserError` if it is a JSON list that contains anything but
+        texts."""
         return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
 
     def entered(self, solution: SolutionText) -> Entered:
-        """Return the solution to score, with everything that its result depends on.
-
-        If the same solution is scored again, it is still compared with `earlier`.
-        """
+        """Return the solution to score, with everything that its result depends on. If the same solution is scored
+        again, it is still compared with `earlier`."""
         before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
         return Entered(
             self.problem,

@@ -26,10 +26,8 @@ Read = Callable[[Request], tuple[str, Trace, Sequence[ByMode]]]
 
 
 def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes that download the result of a permalink as JSON and CSV.
-
-    They take the permalink's token `s`, and `valid` and `redundant` to override its thresholds.
-    """
+    """Build the routes that download the result of a permalink as JSON and CSV. They take the permalink's token
+    `s`, and `valid` and `redundant` to override its thresholds."""
 
     def read(request: Request) -> tuple[str, Trace, list[ByMode]]:
         entered = Entered.from_query(request.query_params)
@@ -87,10 +85,8 @@ def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
 
 
 def judgments_csv(trace: Trace, judgments: Sequence[ByMode]) -> str:
-    """Return the judgments as CSV.
-
-    A stored trace has a separate row for each mode; any other trace has both modes side by side.
-    """
+    """Return the judgments as CSV. A stored trace has a separate row for each mode; any other trace has both modes
+    side by side."""
     columns, dataset = (LONG, trace.dataset) if isinstance(trace, StoredTrace) else (WIDE, "")
     return csv_text(judgment_table(trace, judgments, columns, dataset))
 

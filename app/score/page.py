@@ -94,10 +94,8 @@ class ScorePage:
         return _written(PageState.read(values).solution_text())
 
     def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """Score the entered solution and, if it is an edit of the previous one, compare the two.
-
-        If steps were edited, the text composed from them is returned too.
-        """
+        """Score the entered solution and, if it is an edit of the previous one, compare the two. If steps were
+        edited, the text composed from them is returned too."""
         state = PageState.read(values)
         try:
             solution = state.solution_text()
@@ -107,20 +105,16 @@ class ScorePage:
         return {"result": self._result(state.entered(solution), request)} | written
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
-        """Return the page's content for a query string. It is empty if the query has no permalink.
-
-        If `evaluators` is not None, it replaces the permalink's evaluators.
-        """
+        """Return the page's content for a query string. It is empty if the query has no permalink. If `evaluators`
+        is not None, it replaces the permalink's evaluators."""
         try:
             return self._opened(query.removeprefix("?"), request, evaluators)
         except AddressError as error:
             return {"result": notice_html(str(error))}
 
     def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """Save the displayed result with its judgments, and return a note that links to the saved trace.
-
-        If the result has no permalink, the entered solution is saved instead.
-        """
+        """Save the displayed result with its judgments, and return a note that links to the saved trace. If the
+        result has no permalink, the entered solution is saved instead."""
         require(request, Right.WRITE)
         state = PageState.read(values)
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
@@ -168,10 +162,8 @@ class ScorePage:
         return not wait(begun, timeout=seconds).not_done
 
     def _result(self, entered: Entered, request: Asked) -> Markup:
-        """Render the result, compared with the earlier solution if there is one.
-
-        First, the user's exposure to the scores of both solutions is recorded.
-        """
+        """Render the result, compared with the earlier solution if there is one. First, the user's exposure to the
+        scores of both solutions is recorded."""
         note_scored(self.store, find_user_of(request), *entered.traces)
         return result_html(
             self.evaluators,

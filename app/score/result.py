@@ -77,10 +77,8 @@ def result_html(
     read_only: bool = False,
     client_disconnected: ClientDisconnected = lambda: False,
 ) -> Markup:
-    """Judge the solution and render the result with its exports, or a notice of an error.
-
-    Raises `UserError` once `client_disconnected()` is True, so that nothing is computed in vain.
-    """
+    """Judge the solution and render the result with its exports, or a notice of an error. Raises `UserError` once
+    `client_disconnected()` is True, so that nothing is computed in vain."""
     try:
         trace, names = entered.trace, _names(entered)
     except UserError as error:
@@ -184,10 +182,8 @@ def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, A
 
 
 def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
-    """Return the template's variables for the verdict on the solution in one mode.
-
-    The page's script updates the verdict when the user moves a threshold.
-    """
+    """Return the template's variables for the verdict on the solution in one mode. The page's script updates the
+    verdict when the user moves a threshold."""
     words = [one.verdict(mode, i) for i in range(len(one.modes[mode]))]
     redundant = f", {words.count('redundant')} redundant" if "redundant" in words else ""
     return {
@@ -198,10 +194,8 @@ def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
-    """Return the template's variables for a sub-step: its bars, its verdicts, and the scores behind them.
-
-    From these scores, the page's script updates the verdicts when the user moves a threshold.
-    """
+    """Return the template's variables for a sub-step: its bars, its verdicts, and the scores behind them. From
+    these scores, the page's script updates the verdicts when the user moves a threshold."""
     numbers = [
         [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
         for one in result.scores
@@ -217,10 +211,8 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
-    """Return the template's variables for a sub-step's bar in one mode.
-
-    They include its validity before the edit if that was visibly different.
-    """
+    """Return the template's variables for a sub-step's bar in one mode. They include its validity before the edit
+    if that was visibly different."""
     several = len(result.scores) > 1
     now, was = float(one.modes[mode].validity[i]), _validity_before(result, one, mode, i)
     moved = was is not None and is_move(now - was)
@@ -296,10 +288,8 @@ def exports_html(
     *,
     read_only: bool = False,
 ) -> Markup:
-    """Render links, downloads, a form for saving, and programs that reproduce the result.
-
-    `names` are the evaluators of the result, and `token` is its permalink's token.
-    """
+    """Render links, downloads, a form for saving, and programs that reproduce the result. `names` are the
+    evaluators of the result, and `token` is its permalink's token."""
     types = {name: evaluators.about(name).dtype for name in names}
     # The type of weights behind an inference server is unknown.
     types = {name: "float32" if dtype == SERVED else dtype for name, dtype in types.items()}

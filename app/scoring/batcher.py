@@ -63,10 +63,8 @@ class ShortError(UserError):
 
 @dataclass(frozen=True)
 class Semaphores:
-    """The semaphores that batchers hold while they score, so that several evaluators can share the machine.
-
-    `short` is for brief work, and `long` for anything longer.
-    """
+    """The semaphores that batchers hold while they score, so that several evaluators can share the machine. `short`
+    is for brief work, and `long` for anything longer."""
 
     short: AbstractContextManager[object]
     long: AbstractContextManager[object]
@@ -220,10 +218,8 @@ def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
 
 
 class _Lane:
-    """A queue of requests and the thread that scores them, at most `most` requests per call.
-
-    The batcher's `lock` must be held during every access to the queue.
-    """
+    """A queue of requests and the thread that scores them, at most `most` requests per call. The batcher's `lock`
+    must be held during every access to the queue."""
 
     def __init__(
         self,

@@ -108,10 +108,8 @@ class Evaluators:
 
     @property
     def names(self) -> list[str]:
-        """The names of the evaluators that give scores.
-
-        Bidirectional evaluators come first, because the pages are made for them, and fetched evaluators come last.
-        """
+        """The names of the evaluators that give scores. Bidirectional evaluators come first, because the pages are
+        made for them, and fetched evaluators come last."""
         return [name for name in self.all_names if self.about(name).outputs.has_scores]
 
     @property
@@ -135,10 +133,8 @@ class Evaluators:
         return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
     def about(self, name: str) -> EvaluatorSummary:
-        """Return the description of an evaluator, without loading it.
-
-        Raises `NotFoundError` if there is no evaluator with this name.
-        """
+        """Return the description of an evaluator, without loading it. Raises `NotFoundError` if there is no
+        evaluator with this name."""
         self._look()
         lazy = self._lazy.get(name)
         if lazy is not None:
@@ -159,10 +155,8 @@ class Evaluators:
         return self._scorers[name] if lazy is None else self._loader.scorer(lazy, _PATIENCE)
 
     def spec(self, name: str) -> str:
-        """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine.
-
-        It is the name of a shipped evaluator or the path of a folder.
-        """
+        """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine. It is
+        the name of a shipped evaluator or the path of a folder."""
         self.about(name)
         lazy = self._lazy.get(name)
         return self._specs[name] if lazy is None else str(lazy.fetched.folder)
@@ -193,10 +187,7 @@ class Evaluators:
 
     def _look(self, after: float | None = None) -> None:
         """Offer evaluators that any process has fetched since the last look, and stop offering those that were
-        deleted.
-
-        Does nothing if the last look was less than `after` seconds ago.
-        """
+        deleted. Does nothing if the last look was less than `after` seconds ago."""
         if not self._looks_for_fetched:
             return
         with self._looking:
@@ -252,10 +243,7 @@ class Evaluators:
 
     def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
         """Submit a trace and return the future of its judgment. Requests that arrive together are scored in one
-        batch.
-
-        Raises the same errors as `judge`.
-        """
+        batch. Raises the same errors as `judge`."""
         answer: PendingScore[Judgment] = PendingScore()
         kept = self._judgments.find(self._key(name, trace))
         if kept is not None:
@@ -265,18 +253,13 @@ class Evaluators:
         return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
 
     def begin(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """Like `submit`, but for a client that may leave before the judgment is ready and ask again later.
-
-        The returned future must not be cancelled.
-        """
+        """Like `submit`, but for a client that may leave before the judgment is ready and ask again later. The
+        returned future must not be cancelled."""
         return self._share(name, trace, comes_back=True)
 
     def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> PendingScore[Judgment]:
         """Return the future of a hindsight judgment. Everybody who requests the same judgment shares one
-        computation.
-
-        `comes_back` is True for a client that may leave and ask again later.
-        """
+        computation. `comes_back` is True for a client that may leave and ask again later."""
         key = self._key(name, trace)
         answer: PendingScore[Judgment] = PendingScore()
         adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
@@ -345,10 +328,8 @@ class Evaluators:
         return batcher.submit_next(problem, steps, candidates)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
-        """Return the evaluator's row in the store.
-
-        The row is written only on the first call, so that opening a trace never has to wait for an import to end.
-        """
+        """Return the evaluator's row in the store. The row is written only on the first call, so that opening a
+        trace never has to wait for an import to end."""
         key = (store.name, self.about(name).fingerprint)
         if key not in self._rows:
             self._rows[key] = register_loaded(store, self.about(name))
@@ -356,10 +337,8 @@ class Evaluators:
 
 
 def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
-    """Return the description saved when the evaluator was last loaded with the placement's `dtype`.
-
-    Returns None if it has never been loaded in that type, or if a part of it is missing.
-    """
+    """Return the description saved when the evaluator was last loaded with the placement's `dtype`. Returns None if
+    it has never been loaded in that type, or if a part of it is missing."""
     try:
         return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
     except UserError:

@@ -82,10 +82,8 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
             return self._left
 
     def join(self, answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
-        """Pass the judgment on to the future `answer`, converted by `adapt`.
-
-        Returns False if the computation has already been abandoned.
-        """
+        """Pass the judgment on to the future `answer`, converted by `adapt`. Returns False if the computation has
+        already been abandoned."""
         with self._joining:
             if self._left:
                 return False

@@ -16,10 +16,8 @@ from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
 def open_evaluators(store: Store, folders: Sequence[str], place: Placement | None, tokens: int) -> Evaluators:
-    """Load a server's evaluators and register them in the store.
-
-    The gallery is stored too, with judgments by the shipped evaluators.
-    """
+    """Load a server's evaluators and register them in the store. The gallery is stored too, with judgments by the
+    shipped evaluators."""
     evaluators = Evaluators(tuple(folders), place=place, fetched=True, tokens=tokens)
     # Only the shipped ones are certainly quick; another one may take minutes for a trace.
     seed(store, evaluators, shipped_evaluators())

@@ -137,10 +137,8 @@ class Loader:
         return answer
 
     def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
-        """Return the evaluator's scorer, waiting at most `patience` seconds for it to load.
-
-        Raises `LoadingError` if loading takes longer, and `UserError` if the evaluator cannot be loaded.
-        """
+        """Return the evaluator's scorer, waiting at most `patience` seconds for it to load. Raises `LoadingError`
+        if loading takes longer, and `UserError` if the evaluator cannot be loaded."""
         try:
             self.ask(one).result(patience)
         except TimeoutError:

@@ -90,10 +90,8 @@ class Access:
                 await to_thread.run_sync(renew, self.store, requester.token)
 
     def identify(self, token: str | None) -> Requester:
-        """Return the sender of a request, given the token of a login, or None for a request without a token.
-
-        Raises `UserError` if the store fails.
-        """
+        """Return the sender of a request, given the token of a login, or None for a request without a token. Raises
+        `UserError` if the store fails."""
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)
@@ -165,10 +163,8 @@ def _is_api(scope: Scope) -> bool:
 
 
 def _unkept(send: Send) -> Send:
-    """Wrap `send` so that responses are marked as not to be cached.
-
-    Otherwise, the Back button would show them to the next person after a logout.
-    """
+    """Wrap `send` so that responses are marked as not to be cached. Otherwise, the Back button would show them to
+    the next person after a logout."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -41,10 +41,8 @@ class Pending:
 
 @dataclass(frozen=True)
 class Snapshot(Generic[Computed]):
-    """The newest available result, whose computation began at `moment`.
-
-    If `is_current` is False, the data has changed since, and a newer result may be available after `again` seconds.
-    """
+    """The newest available result, whose computation began at `moment`. If `is_current` is False, the data has
+    changed since, and a newer result may be available after `again` seconds."""
 
     result: Computed
     is_current: bool
@@ -170,10 +168,8 @@ class BackgroundCache:
 
 
 def _answer(computation: Computation[_Timed], patience: float) -> _Timed | Pending:
-    """Return the result of a computation, or `Pending` if it is not ready after `patience` seconds.
-
-    If the computation failed, raises its error.
-    """
+    """Return the result of a computation, or `Pending` if it is not ready after `patience` seconds. If the
+    computation failed, raises its error."""
     try:
         error = computation.exception(patience)
     except TimeoutError:

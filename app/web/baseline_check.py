@@ -84,10 +84,7 @@ class BaselineChecks:
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
         """Render a line that names those of a page's evaluators that do not beat the baselines. It is empty if all
-        of them do.
-
-        A placeholder is rendered while the comparison is being computed.
-        """
+        of them do. A placeholder is rendered while the comparison is being computed."""
         shown = evaluators[:_MOST]
         checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
         if any(isinstance(check, Pending) for check, _ in checks):

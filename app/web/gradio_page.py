@@ -79,10 +79,7 @@ def _answering(event: Event) -> Event:
 
 def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
     """True if the client no longer waits for the response to its event. Call this from the thread that handles the
-    event.
-
-    For a request that is not an event, such as a request for a page, this is always False.
-    """
+    event. For a request that is not an event, such as a request for a page, this is always False."""
     inner = request.request if isinstance(request, gr.Request) else None
     try:
         return inner is not None and bool(from_thread.run(inner.is_disconnected))
@@ -122,10 +119,8 @@ def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
 
 
 class FirstResponse:
-    """ASGI middleware that puts the `content` of a page into the response of Gradio's page at `/`.
-
-    `name` is the page's name in `app.access.rules.PAGES`.
-    """
+    """ASGI middleware that puts the `content` of a page into the response of Gradio's page at `/`. `name` is the
+    page's name in `app.access.rules.PAGES`."""
 
     def __init__(self, app: ASGIApp, name: str, content: Content) -> None:
         self.app = app
@@ -156,10 +151,8 @@ def _gradio(page: str) -> Markup:
 
 
 def plain_style() -> APIRouter:
-    """Build routes that serve Gradio's style sheets as empty files.
-
-    Those style sheets would affect every element of a page, and no element of Gradio is visible.
-    """
+    """Build routes that serve Gradio's style sheets as empty files. Those style sheets would affect every element
+    of a page, and no element of Gradio is visible."""
     routes = APIRouter(include_in_schema=False)
 
     async def nothing() -> Response:

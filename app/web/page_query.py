@@ -88,10 +88,8 @@ class PageQuery(BaseModel):
         return self.changed(**changes).model_dump(by_alias=True, exclude_defaults=True)
 
     def url(self, path: str = "", /, **changes: object) -> Markup:
-        """Return the URL with `changes` applied to its parameters, for use in an HTML attribute.
-
-        `path` defaults to the path of the page.
-        """
+        """Return the URL with `changes` applied to its parameters, for use in an HTML attribute. `path` defaults to
+        the path of the page."""
         query = self.query(**changes)
         return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
 

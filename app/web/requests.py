@@ -79,10 +79,8 @@ def path_in_log(path: str) -> str:
 
 
 class Failures:
-    """ASGI middleware that responds if StepSight fails, or if the server stops before there is a response.
-
-    The response to a failure contains the request id under which the log has the cause.
-    """
+    """ASGI middleware that responds if StepSight fails, or if the server stops before there is a response. The
+    response to a failure contains the request id under which the log has the cause."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -109,10 +107,8 @@ class Failures:
 
 
 class _Held:
-    """A wrapper around `send` that holds back a response with status 500, until `release` sends it.
-
-    Starlette sends such a response first and raises the exception afterwards.
-    """
+    """A wrapper around `send` that holds back a response with status 500, until `release` sends it. Starlette sends
+    such a response first and raises the exception afterwards."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

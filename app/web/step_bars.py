@@ -89,19 +89,14 @@ class TraceJudgments:
 
     @cached_property
     def silent(self) -> dict[Mode, Bools]:
-        """For each mode, a mask of shape (n,) that is True for each sub-step without a verdict.
-
-        The probabilities of such a sub-step are all zero.
-        """
+        """For each mode, a mask of shape (n,) that is True for each sub-step without a verdict. The probabilities
+        of such a sub-step are all zero."""
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
     @cached_property
     def change(self) -> Floats32 | None:
         """The offline minus the online validity of each sub-step, as an array of shape (n,), or None if either is
-        missing.
-
-        The difference is taken from the hindsight judgment if there is one.
-        """
+        missing. The difference is taken from the hindsight judgment if there is one."""
         if self.online is None or self.offline is None or self.outputs.in_words:
             return None
         if self.hindsight is not None:
@@ -109,10 +104,8 @@ class TraceJudgments:
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:
-        """Return the name of the sub-step whose validity changed most, and by how much, as text.
-
-        Returns `none` if no validity changed.
-        """
+        """Return the name of the sub-step whose validity changed most, and by how much, as text. Returns `none` if
+        no validity changed."""
         if self.change is None or not self.change.any():
             return "none"
         largest = int(abs(self.change).argmax())
@@ -199,10 +192,8 @@ class JudgedStep:
 
 
 def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
-    """Return a row for each sub-step of a trace.
-
-    `html_of` renders the text of a sub-step as HTML, before failing equations are marked in it.
-    """
+    """Return a row for each sub-step of a trace. `html_of` renders the text of a sub-step as HTML, before failing
+    equations are marked in it."""
     return [
         JudgedStep(
             step_name(trace, i),
@@ -309,10 +300,8 @@ def notable(value: float) -> str:
 
 
 def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
-    """Render sub-step `i` of a trace with failing equations marked, followed by a line about each of them.
-
-    `html` is the rendered text of the sub-step. It defaults to its rendered Markdown.
-    """
+    """Render sub-step `i` of a trace with failing equations marked, followed by a line about each of them. `html`
+    is the rendered text of the sub-step. It defaults to its rendered Markdown."""
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
     failing = faults(checks_of(trace)[i])
@@ -354,9 +343,7 @@ def _formulas(html: Markup) -> list[Span]:
 
 def _place(html: Markup, text: str, check: Check) -> Span | None:
     """Return the span of an equation as positions in the text of the HTML, in which Markdown syntax is missing.
-
-    Returns None if the equation itself contains Markdown syntax.
-    """
+    Returns None if the equation itself contains Markdown syntax."""
     shown = "".join(read_pieces(html)[1])
     if shown == text:
         return check.start, check.end

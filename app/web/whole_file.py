@@ -14,10 +14,8 @@ from stepsight.core.errors import UserError
 
 
 def whole_file(write: Callable[[Path], object], filename: str, media_type: str | None = None) -> FileResponse:
-    """Return the file that `write` writes as a download called `filename`.
-
-    Raises the errors of `write`, and `UserError` if the disk has no room for the file.
-    """
+    """Return the file that `write` writes as a download called `filename`. Raises the errors of `write`, and
+    `UserError` if the disk has no room for the file."""
     folder = TemporaryDirectory(prefix="stepsight-")
     path = Path(folder.name) / "file"
     try:

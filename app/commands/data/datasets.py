@@ -22,10 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print a table of the datasets: their names, kinds, and numbers of traces, of traces with an error, and of
-    steps.
-
-    If bad rows were left out of a dataset, its number of traces looks like `6,116 of 6,216`.
-    """
+    steps. If bad rows were left out of a dataset, its number of traces looks like `6,116 of 6,216`."""
     with open_store(args.db) as store:
         datasets = list_datasets(store)
     if args.json:

@@ -259,10 +259,8 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
 
 
 def _continued(trace: Trace) -> Trace | None:
-    """Return a trace with its whole solution, given one that ends at its last labelled step.
-
-    Returns None if the rest of the solution is unknown.
-    """
+    """Return a trace with its whole solution, given one that ends at its last labelled step. Returns None if the
+    rest of the solution is unknown."""
     whole, done = continue_trace(trace)
     return None if done == NOT_CONTINUED else whole
 

@@ -30,10 +30,8 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
-    """Return the evaluators' names, with the critic options appended to the names of critics.
-
-    Raises `UserError` if there are critic options but no critic.
-    """
+    """Return the evaluators' names, with the critic options appended to the names of critics. Raises `UserError` if
+    there are critic options but no critic."""
     options = {"preset": args.critic, "samples": args.samples, "temperature": args.temperature}
     given = {name: value for name, value in options.items() if value is not None}
     if given and not any(map(is_critic, specs)):

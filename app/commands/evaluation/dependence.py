@@ -65,10 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score what is missing, then list the steps that carry a solution and those that nothing needs.
-
-    With `--against-gold`, nothing is scored, and the stored scores are compared with the gold labels.
-    """
+    """Score what is missing, then list the steps that carry a solution and those that nothing needs. With
+    `--against-gold`, nothing is scored, and the stored scores are compared with the gold labels."""
     gap = Gap(args.gap)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)

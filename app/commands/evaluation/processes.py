@@ -17,10 +17,8 @@ _PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Processes:
-    """The position of this process among the processes launched together.
-
-    `rank` counts from 0 over all `count` processes, and `local_rank` over those on the same machine.
-    """
+    """The position of this process among the processes launched together. `rank` counts from 0 over all `count`
+    processes, and `local_rank` over those on the same machine."""
 
     rank: int = 0
     count: int = 1
@@ -40,10 +38,8 @@ class Processes:
         return (trace for trace in traces if trace.position % self.count == self.rank)
 
     def total(self, number: int) -> int:
-        """Return the sum of the `number` that each process passes.
-
-        Every process has to call this method, and the call waits for all of them.
-        """
+        """Return the sum of the `number` that each process passes. Every process has to call this method, and the
+        call waits for all of them."""
         if self.count == 1:
             return number
         torch = _torch()

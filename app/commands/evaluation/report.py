@@ -51,10 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add `--output` to the parser of a report's subject, such as `grid`.
-
-    The option has no default there, since that would override a value given before the subject.
-    """
+    """Add `--output` to the parser of a report's subject, such as `grid`. The option has no default there, since
+    that would override a value given before the subject."""
     parser.add_argument(
         "--output",
         type=Path,
@@ -144,10 +142,8 @@ def run_filtering(args: argparse.Namespace) -> None:
 
 
 def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> None:
-    """Add `--figures` to a parser.
-
-    `default` has to be `SUPPRESS` for the parser of a report's subject, for the same reason as in `_add_output`.
-    """
+    """Add `--figures` to a parser. `default` has to be `SUPPRESS` for the parser of a report's subject, for the
+    same reason as in `_add_output`."""
     parser.add_argument(
         "--figures",
         action="store_true",

@@ -104,10 +104,8 @@ def _traces(store: Store, part: BenchmarkPart, path: str | None) -> Iterable[Tra
 
 
 def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[Trace, StepScores]]:
-    """Return the traces with their offline scores. Traces that are too long are left out.
-
-    Stored judgments are reused. New ones are stored if all traces come from the store.
-    """
+    """Return the traces with their offline scores. Traces that are too long are left out. Stored judgments are
+    reused. New ones are stored if all traces come from the store."""
     row = register_loaded(store, scorer.evaluator)
     stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
     known: dict[int, StepScores] = {}

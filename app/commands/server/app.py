@@ -213,10 +213,8 @@ def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool)
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
-    """Return a socket that listens on `host`, at `port` or at one of the nine ports after it.
-
-    Raises `UserError` if none of these ports is free.
-    """
+    """Return a socket that listens on `host`, at `port` or at one of the nine ports after it. Raises `UserError` if
+    none of these ports is free."""
     family = _family(host)
     for candidate in range(port, port + 10) if port else [0]:
         listener = socket.socket(family)

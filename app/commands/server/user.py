@@ -88,10 +88,8 @@ def _new_key(store: Store, name: str) -> str:
 
 
 def _read_password(args: argparse.Namespace) -> str:
-    """Read a password, typed twice at the terminal, or from the first line of standard input.
-
-    Raises `UserError` if there is no terminal or the two entries differ.
-    """
+    """Read a password, typed twice at the terminal, or from the first line of standard input. Raises `UserError` if
+    there is no terminal or the two entries differ."""
     if args.password_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
