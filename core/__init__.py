@@ -1,4 +1,4 @@
-"""The evaluator and its arithmetic, without a database, web pages or a training loop.
+"""The evaluator and its computations, independent of the database, the web pages and the training loop.
 
 Start with `Trace`, `StepScores` and `Judgment`, which every layer uses.
 """

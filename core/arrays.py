@@ -1,4 +1,4 @@
-"""Array types for each kind of number, and the rounding of scores for files and responses."""
+"""Type aliases for NumPy arrays of each number type, and rounding of scores for files and responses."""
 
 from typing import Any
 
@@ -22,9 +22,7 @@ DIGITS = 6
 
 
 def rounded(values: ArrayLike) -> Any:
-    """Round scores to `DIGITS` decimals, as in files and responses.
-
-    Returns a float, or nested lists in the shape of the array.
-    """
+    """Round scores to `DIGITS` decimals for files and responses. Returns a float, or nested lists shaped like the
+    array."""
     # Adding 0 turns -0.0 into 0.0.
     return (np.round(np.asarray(values, np.float64), DIGITS) + 0.0).tolist()

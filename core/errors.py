@@ -1,4 +1,4 @@
-"""The error type for mistakes that a user can make: a message and a hint for fixing the mistake."""
+"""The exception for mistakes that a user can make. It carries a message and a hint on how to fix the mistake."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ class UserError(Exception):
 
     `message` says where the mistake is, what was found and what was expected; `hint` says how to fix it. The
     command line prints `str(error)` and exits with status 2; a page shows the error as a notice. Long quoted values
-    are shortened, with their length given. Messages and hints have at most 2,000 characters.
+    are shortened, followed by their original length. Messages and hints have at most 2,000 characters each.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -34,12 +34,12 @@ class UserError(Exception):
         return f"{self.message} {self.hint}".strip()
 
     def at(self, where: str) -> "UserError":
-        """Return a copy of this error with a place, such as `file.jsonl line 3`, prefixed to its message."""
+        """Return a copy of this error whose message starts with a location, such as `file.jsonl line 3`."""
         return UserError(f"{where}: {self.message}", self.hint)
 
 
 class AddressError(UserError):
-    """An invalid page address, or an invalid link to a page."""
+    """An invalid URL of a page, or an invalid link to a page."""
 
 
 def _bounded(text: str) -> str:
@@ -53,7 +53,7 @@ def _bounded(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield the parts of a text with its long quoted values shortened. Takes linear time."""
+    """Yield the text piece by piece, shortening long quoted values. Takes linear time."""
     done, unclosed = 0, set()
     for opening in _OPENING.finditer(text):
         quote, start = opening[0], opening.end()

@@ -1,4 +1,4 @@
-"""Escaping of untrusted text, in HTML templates and in CSV cells that a spreadsheet must not evaluate."""
+"""Escaping of untrusted text for HTML templates, and for CSV cells that a spreadsheet must not evaluate."""
 
 import csv
 import io
@@ -17,10 +17,7 @@ def inert(text: str) -> str:
 
 
 def cell(value: object) -> object:
-    """Return a value as a CSV cell.
-
-    None becomes an empty cell, a number stays a number, and text is passed through `inert`.
-    """
+    """Return a value as a CSV cell: text is passed through `inert`, and any other value is returned unchanged."""
     return inert(value) if isinstance(value, str) else value
 
 
@@ -32,9 +29,9 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def load_templates(folder: Path) -> Environment:
-    """Load the templates in a folder, with automatic escaping of values.
+    """Load the templates in a folder, with HTML escaping of all values.
 
-    A value that was not passed raises `jinja2.UndefinedError` instead of leaving a gap.
+    A template that uses an undefined variable raises `jinja2.UndefinedError` instead of rendering a gap.
     """
     return Environment(
         loader=FileSystemLoader(folder),

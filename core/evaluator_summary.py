@@ -1,4 +1,4 @@
-"""A description of an evaluator that is available without its weights. Does not need PyTorch."""
+"""A description of an evaluator that can be read without loading its weights or importing PyTorch."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,9 +19,9 @@ def sees_later_steps(attention: str) -> bool:
 
 @dataclass(frozen=True)
 class EvaluatorSummary:
-    """The properties of an evaluator that are known without its weights, recorded when it was last loaded.
+    """The properties of an evaluator, recorded when it was last loaded so that they are known without its weights.
 
-    `seconds` is how long that loading took.
+    `seconds` is the time that loading took.
     """
 
     name: str
@@ -42,7 +42,7 @@ class EvaluatorSummary:
     def from_json(cls, values: Mapping[str, Any]) -> "EvaluatorSummary":
         """Rebuild a summary from the output of `as_json`.
 
-        Raises `TypeError`, `ValueError` or `KeyError` if the values are anything else.
+        Raises `TypeError`, `ValueError` or `KeyError` if `values` is not such an output.
         """
         return cls(
             **dict(values)

@@ -1,6 +1,7 @@
-"""Evidence from later steps: how each sub-step changed the verdicts on earlier steps.
+"""Evidence from later steps: how each newly revealed sub-step changed the verdicts on earlier steps.
 
-Verdicts are on validity. Sub-steps and steps are counted from 0, and `H` is the hindsight matrix (`Hindsight`).
+A verdict here is about validity. Sub-steps and steps are counted from 0, and `H` is the hindsight matrix
+(`Hindsight`).
 """
 
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from stepsight.core.trace import Trace
 class Flip(StrEnum):
     """The kind of verdict reversal caused by later steps.
 
-    With RIGHTED the new verdict agrees with the gold, with MISLED it contradicts the gold, and with UNJUDGED there
-    is no gold.
+    RIGHTED means that the new verdict agrees with the gold label, MISLED that it contradicts the gold label, and
+    UNJUDGED that there is no gold label.
     """
 
     RIGHTED = "wrong-to-right"
@@ -27,7 +28,7 @@ class Flip(StrEnum):
 
 @dataclass(frozen=True)
 class Jump:
-    """The validity of sub-step `step` before and after sub-step `revealed` came into view.
+    """The validity of sub-step `step` just before and after sub-step `revealed` is shown to the evaluator.
 
     The two values are `H[revealed - 1, step]` and `H[revealed, step]`.
     """
@@ -44,13 +45,13 @@ class Jump:
 
 @dataclass(frozen=True)
 class Revision:
-    """The change that later steps made to the verdict on one step.
+    """The change in the verdict on one step caused by later steps.
 
-    `before` and `after` are the step's validity online and offline, in each case the minimum over its sub-steps.
-    `substep` is the sub-step that decides the verdict: the least valid one in the mode in which the step is less
-    valid, so that it crosses the threshold if the step does. `jump` is the largest jump of that sub-step in the
+    `before` and `after` are the step's online and offline validity, each the minimum over its sub-steps. `substep`
+    is the sub-step that decides the verdict: the least valid sub-step in whichever mode gives the step the lower
+    validity, so that it crosses the threshold if the step does. `jump` is the largest jump of that sub-step in the
     direction of the change, or None if nothing changed. `crosses` is True if the two verdicts differ. `agrees` is
-    True if the change is towards the gold, and None if there is no gold or no change.
+    True if the change is towards the gold label, and None if there is no gold label or no change.
     """
 
     step: int
@@ -74,10 +75,10 @@ class Revision:
 
 
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
-    """Return the largest change in a sub-step's validity caused by revealing a sub-step of a later step.
+    """Return the largest change in the validity of sub-step `step` caused by revealing a sub-step of a later step.
 
-    Returns the first of equally large jumps, and None if nothing changed. Raises `IndexError` if there is no such
-    sub-step.
+    If several changes are equally large, the first is returned; if nothing changed, None. Raises `IndexError` if
+    there is no sub-step `step`.
     """
     validity, first = _after_online(hindsight, step)
     moved = np.abs(np.diff(validity))
@@ -85,7 +86,7 @@ def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
 
 
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:
-    """Return the revision of each step of the trace. A step is valid if its validity reaches `threshold`."""
+    """Return the revision of each step of the trace. A step counts as valid if its validity reaches `threshold`."""
     before, after = (side.by_step(trace.owners).validity for side in (hindsight.online, hindsight.offline))
     return [
         _revision(hindsight, trace, step, float(early), float(late), _single(threshold))
@@ -94,16 +95,16 @@ def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revi
 
 
 def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Revision | None:
-    """Return the revision with the largest change, or None if there is none.
+    """Return the candidate with the largest change, or None if there is no candidate.
 
-    If `flip` is given, only revisions with that kind of reversal are considered.
+    If `flip` is given, only candidates with that kind of reversal are considered.
     """
     chosen = [revision for revision in candidates if flip is None or revision.flip == flip]
     return max(chosen, key=lambda revision: abs(revision.change), default=None)
 
 
 def _single(threshold: float) -> float:
-    """Round a threshold to single precision, like the validities, so that 0.7 is not below 0.7."""
+    """Round a threshold to the single precision of the validities, so that 0.7 is not below 0.7."""
     return float(np.float32(threshold))
 
 
@@ -127,13 +128,16 @@ def _revision(
 
 
 def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
-    """Return the largest jump of a sub-step upwards (`sign` is 1) or downwards (-1)."""
+    """Return the largest upward (`sign` is 1) or downward (`sign` is -1) jump of sub-step `step`."""
     validity, first = _after_online(hindsight, step)
     return _jump(validity, step, first, int((sign * np.diff(validity)).argmax()))
 
 
 def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, int]:
-    """Return a sub-step's validity in every row from the one that completes its step, and the index of that row."""
+    """Return the validity of sub-step `step` from its online row on, and the index of that row.
+
+    The online row is the row of the hindsight matrix that completes the step containing the sub-step.
+    """
     validity, first = hindsight.reveal(step).validity, hindsight.end(step)
     return validity[first - step :], first
 

@@ -14,7 +14,7 @@ class Mode(StrEnum):
 
     - `offline`: every step is scored in one pass over the whole trace.
     - `online`: step `i`, with all its sub-steps, is scored on its own input `(q, h_1 … h_i)`.
-    - `hindsight`: every sub-step is scored again after each later one. This includes the other two modes.
+    - `hindsight`: every sub-step is scored anew after each later sub-step. This includes the other two modes.
     """
 
     OFFLINE = "offline"
@@ -24,10 +24,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Usage:
-    """The cost of a judgment written by a server.
+    """The cost of a judgment obtained from a server.
 
-    `calls` counts the calls that the server answered, and `unread` those answers in which no verdict was found. The
-    token counts are those of the prompts and of the answers, or None if the server does not report them.
+    `calls` counts the calls that the server answered, and `unread` the answers in which no verdict was found.
+    `prompt_tokens` and `completion_tokens` count the tokens of the prompts and of the answers, or are None if the
+    server does not report them.
     """
 
     calls: int
@@ -58,12 +59,13 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Judgment:
-    """The scores of every sub-step of `trace`; in hindsight mode, the whole triangle.
+    """The scores of every sub-step of `trace`. In hindsight mode they form the whole triangle.
 
     `solution` is the evaluator's own score of the whole solution, if it gives one (see `Outputs`). `rationale`
-    holds its reasons in words, and `spent` the cost if a server wrote the judgment. A sub-step without scores has a
-    row of zeros. If `result` is a hindsight matrix with a row for each sub-step of the trace, its `ends` are set
-    from the trace. `created` is set for stored judgments, and `stale` is True if the trace has changed since then.
+    holds the evaluator's reasons in words, and `spent` the cost of a judgment obtained from a server. A sub-step
+    without scores has a row of zeros. If `result` is a hindsight matrix with a row for each sub-step of the trace,
+    its `ends` are set from the trace. A stored judgment has its time in `created`, and `stale` is True if the trace
+    has changed since then.
     """
 
     trace: Trace
@@ -92,12 +94,12 @@ class Judgment:
 
     @property
     def online(self) -> StepScores | None:
-        """The online scores, or None if the mode does not provide them."""
+        """The online scores, or None if the judgment's mode does not include them."""
         return self._scores(Mode.ONLINE)
 
     @property
     def offline(self) -> StepScores | None:
-        """The offline scores, or None if the mode does not provide them."""
+        """The offline scores, or None if the judgment's mode does not include them."""
         return self._scores(Mode.OFFLINE)
 
     def _scores(self, mode: Mode) -> StepScores | None:

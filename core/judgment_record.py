@@ -1,7 +1,7 @@
-"""The record of a judgment: the one JSON object in which judgments are written, sent and read back.
+"""The record of a judgment: the JSON object used wherever a judgment is written to a file, sent or read back.
 
-`docs/record.md` describes it for users, and `docs/judgment-record.schema.json` is its schema. Version 1 promises
-compatibility with both.
+`docs/record.md` describes the record for users, and `docs/judgment-record.schema.json` is its schema. Version 1
+promises compatibility with both.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def _null(description: str) -> Any:
 
 
 class Described(Protocol):
-    """The properties of an evaluator that a record contains."""
+    """The properties of an evaluator that are copied into a record."""
 
     @property
     def name(self) -> str: ...
@@ -48,7 +48,8 @@ class Described(Protocol):
 
 
 class _RecordPart(BaseModel):
-    """Base of the parts of a record. Ignores unknown fields, so that files of later minor versions can be read."""
+    """Base class of the parts of a record. Unknown fields are ignored, so that files of later minor versions can be
+    read."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False, json_schema_serialization_defaults_required=True)
 
@@ -86,14 +87,14 @@ class SolutionRecord(_RecordPart):
 
 
 class ModeRecord(_RecordPart):
-    """The scores of a judgment in one mode."""
+    """The scores that a judgment contains for one mode."""
 
     steps: list[StepRecord] = Field(description="An entry per sub-step, in order.")
     solution: SolutionRecord = Field(description="The solution as a whole.")
 
 
 class ThresholdsRecord(_RecordPart):
-    """The thresholds behind the verdicts."""
+    """The thresholds at which the verdicts were made."""
 
     validity: StrictFloat = Field(description="Least validity of what is valid.")
     redundancy: StrictFloat | None = Field(description="Least redundancy; null unless three-way.")
@@ -105,10 +106,7 @@ class ThresholdsRecord(_RecordPart):
 
 
 class JudgmentRecord(_RecordPart):
-    """The judgment of one trace by one evaluator in one mode.
-
-    Every key is always present; null means that there is no value.
-    """
+    """The judgment of one trace by one evaluator in one mode. Every key is always present; null means no value."""
 
     format: Literal["stepsight-judgment"] = Field(default=FORMAT, description="Tells it from other objects.")
     version: Literal[1] = Field(default=1, description="Version of the format.")
@@ -140,12 +138,12 @@ class JudgmentRecord(_RecordPart):
 
     @property
     def modes(self) -> dict[Mode, ModeRecord]:
-        """The modes for which the record has scores, online first."""
+        """The scores by mode, online first. Modes without scores are left out."""
         both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
         return {mode: record for mode, record in both.items() if record is not None}
 
     def scores(self) -> tuple[Places, StepScores | Hindsight] | None:
-        """Return the step and sub-step numbers, counted from 1, with their scores.
+        """Return the scores, preceded by the (step, sub-step) numbers of their rows, counted from 1.
 
         Returns None if the evaluator does not judge steps. Raises `UserError` if scores are missing or contradict
         each other.
@@ -167,18 +165,18 @@ class JudgmentRecord(_RecordPart):
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
     def judgment(self, trace: Trace) -> Judgment:
-        """Return the recorded judgment of `trace`. Its scores have six decimals.
+        """Return the recorded judgment of `trace`. Its scores were rounded to six decimals.
 
-        Raises `UserError` if the trace has different sub-steps, and as `scores` does.
+        Raises `UserError` if the sub-steps of the trace differ from those of the record, or if `scores` raises it.
         """
         scores = scores_of(self.scores(), trace)
         return Judgment(trace, self.mode, scores, self.solution_score, self.rationale or "", self.spent)
 
 
 def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace) -> StepScores | Hindsight:
-    """Return the scores after checking that their places are those of the trace's sub-steps; None becomes zeros.
+    """Check that recorded scores belong to the sub-steps of `trace`, and return them without their step numbers.
 
-    Raises `UserError` if the places differ.
+    Scores of None become zeros. Raises `UserError` if the step numbers differ.
     """
     if scores is None:
         return StepScores(np.zeros((len(trace.substeps), len(Label)), np.float32))
@@ -193,9 +191,9 @@ def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace
 def judgment_record(
     judgment: Judgment, evaluator: Described, thresholds: Thresholds | None = None, name: str = ""
 ) -> JudgmentRecord:
-    """Build the record of a judgment by `evaluator`, with verdicts at the given or default thresholds.
+    """Build the record of a judgment made by `evaluator`, with verdicts at the given or the default thresholds.
 
-    `name`, if given, replaces the evaluator's own name.
+    `name`, if given, is recorded instead of the evaluator's own name.
     """
     outputs, thresholds = evaluator.outputs, thresholds or Thresholds()
     online, offline = (
@@ -222,7 +220,8 @@ def judgment_record(
 
 
 def step_records(scores: StepScores, places: Places, outputs: Outputs, thresholds: Thresholds) -> list[StepRecord]:
-    """Return a record for each row of the scores. `places` has its step and sub-step, counted from 1."""
+    """Build a record for each row of the scores. `places` holds the rows' step and sub-step numbers, counted from
+    1."""
     # Verdicts in words are 0 or 1, whatever the threshold.
     valid = scores.validity >= (0.5 if outputs.in_words else thresholds.validity)
     columns: dict[str, list[Any]] = {"valid": valid.tolist()}
@@ -272,9 +271,9 @@ def _solution_record(steps: Sequence[StepRecord], verdict: float | None, outputs
 
 
 def probabilities(cells: Sequence[Cell]) -> Floats32:
-    """Convert cells to rows of neg, neu and pos, shape (cells, 3). None becomes a row of zeros.
+    """Convert record cells to rows of neg, neu and pos, shape (cells, 3). A cell of None becomes a row of zeros.
 
-    Raises `UserError` if three probabilities do not add up to 1.
+    Raises `UserError` if the three probabilities of a cell do not add up to 1.
     """
     vectors = [
         _VECTORS[cell] if cell is None or isinstance(cell, str)
@@ -288,7 +287,10 @@ def probabilities(cells: Sequence[Cell]) -> Floats32:
 
 
 def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell]]:
-    """Convert rows of neg, neu and pos to cells. Each row has the shape (sub-steps, 3)."""
+    """Convert the rows of a hindsight triangle to record cells.
+
+    Each row has the shape (sub-steps, 3), with columns neg, neu, pos.
+    """
     probs = np.concatenate(rows) if rows else np.zeros((0, len(Label)), np.float32)
     if outputs.in_words:
         cells = [LABEL_NAMES[label] for label in probs.argmax(axis=1)]
@@ -300,5 +302,5 @@ def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell
 
 
 def _within(values: Floats32) -> Any:
-    """Round probabilities and clip them to the range 0 to 1, which single precision may exceed."""
+    """Round probabilities and clip them to the range 0 to 1, because single precision can exceed it slightly."""
     return rounded(np.clip(values, 0, 1))

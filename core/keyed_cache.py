@@ -1,4 +1,4 @@
-"""A cache that computes each value once: concurrent requests for the same key share one computation."""
+"""A thread-safe cache in which concurrent requests for the same key share a single computation."""
 
 import time
 from collections import OrderedDict
@@ -16,7 +16,7 @@ BESIDE = 2_000
 
 
 class Computation(Future[Value]):
-    """A future that holds the value of one version."""
+    """A future for the value that belongs to one version of a key."""
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__()
@@ -25,9 +25,10 @@ class Computation(Future[Value]):
 
 @dataclass(slots=True)
 class _Cached:
-    """A cache entry: the value of a key, if it `has_value`, and the computation of a newer value, if any.
+    """The cache entry of a key.
 
-    A newer computation that failed is not repeated before the time `until`.
+    `value` is the cached value if `has_value` is True, and `newer` the computation of a newer value, if any. If
+    that computation failed, it is not repeated before the time `until`.
     """
 
     value: Any = None
@@ -43,10 +44,11 @@ class _Cached:
 
 
 class KeyedCache:
-    """A cache of at most `limit` bytes that evicts the least recently used values but keeps the last `least`.
+    """A cache of at most `limit` bytes that evicts the least recently used values but always keeps the last
+    `least`.
 
-    Every value belongs to a version. Callers of `get` pass the current version, so that they never receive an
-    outdated value. The cache can be shared between threads.
+    Every value belongs to a version. Callers of `get` pass the current version, so they never receive an outdated
+    value. Threads can share the cache.
     """
 
     def __init__(self, limit: int, least: int = 1) -> None:
@@ -67,10 +69,10 @@ class KeyedCache:
         load: Callable[[], Value],
         size: Callable[[Value], int] = attrgetter("nbytes"),
     ) -> Value:
-        """Return the value of this key and version.
+        """Return the value of this key and version, loading it unless it is cached or another thread is loading it.
 
-        The value is loaded in this thread unless it is cached or another thread is loading it. `size` returns its
-        size in bytes. If `load` fails, the error is raised in every thread that waits for the value.
+        `load` runs in this thread, and `size` returns the loaded value's size in bytes. If `load` fails, the error
+        is raised in every thread that waits for the value.
         """
         while True:
             computation, is_ours = self.claim(key, version)
@@ -84,7 +86,8 @@ class KeyedCache:
             return value
 
     def find(self, key: Hashable) -> Computation[Any] | None:
-        """Return the value of a key in whatever version is cached, or None if there is none."""
+        """Return the cached value of a key, whatever its version, as a finished computation. None if nothing is
+        cached."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or not entry.has_value:
@@ -95,10 +98,11 @@ class KeyedCache:
     def claim(
         self, key: Hashable, version: Hashable = None, kind: type[Computation[Any]] = Computation
     ) -> tuple[Computation[Any], bool]:
-        """Return the value of this key and version, or the computation in progress for the key.
+        """Return the computation of a key, and True if the caller has to carry it out.
 
-        That computation may be for another version. If the second result is True, the computation is new: the
-        caller must carry it out, then call `finish` or `fail`.
+        The computation is finished if the value is cached. If another one is in progress for the key, even for
+        another version, that one is returned. If the second result is True, the computation is new: the caller
+        carries it out, then calls `finish` or `fail`.
         """
         with self._lock:
             entry = self._entries.setdefault(key, _Cached())
@@ -128,7 +132,7 @@ class KeyedCache:
             self.finish(key, computation, value, nbytes)
 
     def finish(self, key: Hashable, computation: Computation[Any], value: Any, nbytes: int) -> None:
-        """Store a value and hand it to all waiting threads, unless the computation is already done."""
+        """Store the computed value and hand it to all waiting threads, unless they already have a result."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and entry.newer is computation:
@@ -139,7 +143,10 @@ class KeyedCache:
     def fail(
         self, key: Hashable, computation: Computation[Any], error: BaseException, seconds: float = 0.0
     ) -> None:
-        """Raise an error in every thread that is waiting for the value or asks for it within this many seconds."""
+        """Let a computation fail: every thread that waits for its value raises `error`.
+
+        So does every request for the key within the next `seconds` seconds.
+        """
         if not seconds:
             self.drop(key, computation)
         with self._lock:
@@ -152,7 +159,7 @@ class KeyedCache:
             computation.set_exception(error)
 
     def drop(self, key: Hashable, computation: Computation[Any]) -> None:
-        """Forget a computation, so that the next request starts a new one."""
+        """Forget a computation, so that the next request for the key starts a new one."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and entry.newer is computation:
@@ -162,9 +169,9 @@ class KeyedCache:
                     del self._entries[key]
 
     def _put(self, key: Hashable, entry: _Cached) -> None:
-        """Replace the entry of a key and mark it as the most recently used, then evict old entries.
+        """Replace the entry of a key, mark it as the most recently used, and evict old entries.
 
-        Entries with a computation in progress are not evicted. The caller holds the lock.
+        Entries with a computation in progress are not evicted. The caller must hold the lock.
         """
         before = self._entries.pop(key, None)
         self._nbytes += entry.nbytes - (0 if before is None else before.nbytes)

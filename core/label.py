@@ -1,4 +1,4 @@
-"""The three labels of a step, in the order used by every array and table."""
+"""The three labels of a step, in the order that every array and table uses."""
 
 from enum import IntEnum
 
@@ -24,10 +24,10 @@ LABEL_NAMES = tuple(label.text for label in Label)
 
 
 def parse_label(value: object) -> Label | None:
-    """Parse the label `"neg"`, `"neu"` or `"pos"`, or None for null (unlabelled).
+    """Parse the label `"neg"`, `"neu"` or `"pos"`. Returns None for null, which means unlabelled.
 
-    Raises `UserError` on anything else. Integers are refused because 0 means neg as an index but neutral as a
-    PRM800K rating.
+    Raises `UserError` for anything else. Integers are refused because 0 is the index of neg but PRM800K's rating
+    for neutral.
     """
     if value is None:
         return None

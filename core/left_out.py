@@ -1,10 +1,10 @@
-"""Dependence between steps: the scores of a trace with each of its sub-steps left out.
+"""Dependence between steps, measured by leaving out each sub-step of a trace and scoring the rest again.
 
-Verdicts are on validity, offline. Sub-steps are counted from 0. `D[i, k]` is the change in sub-step `k`'s validity
-when sub-step `i` is left out; if it is far below 0, `k` rests on `i`. With a causal evaluator only sub-steps with
-`k > i` can change. Necessary steps are told from inert ones by the largest fall in the validity of a later step.
-This measure is our own; on the deletions of StrictPRMBench it has an AUC of 0.71 to 0.78 for seven public
-evaluators.
+Verdicts are on offline validity. Sub-steps are counted from 0. `D[i, k]` is the change in sub-step `k`'s validity
+when sub-step `i` is left out; if it is far below 0, `k` rests on `i`. With a causal evaluator, only sub-steps with
+`k > i` can change. A sub-step counts as necessary if leaving it out makes the validity of a later step fall far
+enough; otherwise it is inert. This measure is our own; on the deletions of StrictPRMBench it has an AUC of 0.71 to
+0.78 for seven public evaluators.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,10 +21,10 @@ from stepsight.core.trace import Trace
 
 
 class Gap(StrEnum):
-    """What takes the place of a sub-step that is left out.
+    """What replaces a sub-step that is left out.
 
-    - `deleted`: nothing, so that later sub-steps move up.
-    - `placeholder`: a sentence without content, so that the rest of the trace keeps its numbering and length.
+    - `deleted`: nothing, so later sub-steps move up.
+    - `placeholder`: a sentence without content, so the rest of the trace keeps its numbering and length.
     """
 
     DELETED = "deleted"
@@ -40,11 +40,11 @@ NOTABLE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """The offline probabilities of a trace, both whole and with each of its sub-steps left out.
+    """The offline probabilities of a trace, both complete and with each of its sub-steps left out in turn.
 
-    `whole` holds the scores with nothing left out. `probs[i, k]` holds the probabilities of sub-step `k` in the
-    trace without sub-step `i`. For n sub-steps its shape is (n, n, 3); entries are NaN where `k = i` or the removal
-    of `i` was not scored. Raises `ValueError` on any other shape.
+    `whole` holds the scores of the complete trace. `probs[i, k]` holds the probabilities of sub-step `k` in the
+    trace without sub-step `i`. For n sub-steps its shape is (n, n, 3); entries are NaN where `k = i` and where the
+    trace without `i` was not scored. Raises `ValueError` if `probs` has any other shape.
     """
 
     whole: StepScores
@@ -60,7 +60,8 @@ class LeaveOneOut:
 
     @classmethod
     def of(cls, whole: StepScores, rows: Mapping[int, Floats32], gap: Gap = Gap.DELETED) -> "LeaveOneOut":
-        """Build the scores from `rows`, which maps each sub-step left out to the probabilities of the others.
+        """Build an instance from `rows`, which maps each left-out sub-step to the probabilities of all other
+        sub-steps.
 
         Each row has the shape (n - 1, 3).
         """
@@ -76,28 +77,33 @@ class LeaveOneOut:
 
     @property
     def known(self) -> tuple[int, ...]:
-        """The sub-steps whose removal was scored."""
+        """The sub-steps `i` for which the trace without `i` was scored."""
         return tuple(np.flatnonzero(~np.isnan(self.probs[:, :, 0]).all(axis=1)).tolist())
 
     def rows(self) -> dict[int, Floats32]:
-        """Return the rows from which `of` can rebuild these scores."""
+        """Return the mapping from which `of` can rebuild this instance."""
         return {one: self.probs[one, np.arange(len(self)) != one] for one in self.known}
 
     @property
     def validity(self) -> Floats32:
-        """The validity at `[i, k]` of sub-step `k` in the trace without `i`, shape (n, n), NaN if not scored."""
+        """The matrix of validities, shape (n, n): entry `[i, k]` is the validity of sub-step `k` in the trace
+        without `i`.
+
+        Entries that were not scored are NaN.
+        """
         return self.probs[:, :, 1] + self.probs[:, :, 2]
 
     def later(self, step: int) -> StepScores:
-        """Return the scores of sub-step `step` with each later one left out in turn, shape (n - 1 - step, 3)."""
+        """Return the scores of sub-step `step` without each later sub-step in turn, shape (n - 1 - step, 3)."""
         return StepScores(self.probs[step + 1 :, step])
 
 
 @dataclass(frozen=True)
 class Removal:
-    """The offline validity of sub-step `step` in the trace without the later sub-step `left_out`.
+    """The offline validity of sub-step `step` when the later sub-step `left_out` is removed from the trace.
 
-    `restores` is True if the removal brings back the online verdict, which the whole trace reverses.
+    `restores` is True if the online and offline verdicts on `step` differ and the removal brings back the online
+    one.
     """
 
     step: int
@@ -107,10 +113,10 @@ class Removal:
 
 
 def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
-    """Return the effect on one sub-step of leaving out each later sub-step whose removal was scored.
+    """Return the effect on sub-step `step` of removing each later sub-step, as far as it was scored.
 
-    The strongest effect towards the online validity comes first. Raises `ValueError` if `hindsight` and `left_out`
-    have different numbers of sub-steps.
+    The removal that moves the validity furthest towards the online validity comes first. Raises `ValueError` if
+    `hindsight` and `left_out` have different numbers of sub-steps.
     """
     if len(left_out) != len(hindsight):
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected as many")
@@ -128,7 +134,8 @@ def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """The dependence between the sub-steps of a trace. A sub-step is valid if its validity reaches `threshold`."""
+    """The dependence between the sub-steps of a trace. A sub-step counts as valid if its validity reaches
+    `threshold`."""
 
     left_out: LeaveOneOut
     threshold: float
@@ -139,38 +146,37 @@ class Dependence:
 
     @cached_property
     def changes(self) -> Floats32:
-        """The matrix `D` of validity changes, shape (n, n), NaN where not scored."""
+        """The matrix `D` of validity changes, shape (n, n), with NaN where nothing was scored."""
         return self.left_out.validity - self.left_out.whole.validity
 
     @property
     def turns(self) -> NDArray[np.bool_]:
-        """A matrix that is True at `[i, k]` if sub-step `k` is valid, but not valid without `i`."""
+        """A boolean matrix: entry `[i, k]` is True if sub-step `k` is valid in the complete trace but not without
+        `i`."""
         threshold = np.float32(self.threshold)
         return (self.left_out.whole.validity >= threshold) & (self.left_out.validity < threshold)
 
     def rests_on(self, step: int) -> list[int]:
-        """Return the sub-steps that sub-step `step` rests on, those with the largest effect first.
-
-        These are the sub-steps whose removal lowers its validity notably.
-        """
+        """Return the sub-steps without which the validity of sub-step `step` falls notably, largest fall first."""
         return _notable(self.changes[:, step])
 
     def carries(self, step: int) -> list[int]:
-        """Return the sub-steps that rest on sub-step `step`, those with the largest fall in validity first."""
+        """Return the sub-steps whose validity falls notably without sub-step `step`, largest fall first."""
         return _notable(self.changes[step])
 
     def largest_falls(self) -> Floats32:
-        """Return the largest fall in validity of any later sub-step when each sub-step is left out, shape (n,).
+        """For each sub-step, return the largest fall in a later sub-step's validity when it is left out, shape
+        (n,).
 
-        The value is below 0 if all later sub-steps rise, 0 if there are none, and NaN if the removal was not
-        scored.
+        The value is negative if the validity of every later sub-step rises, 0 if there is no later sub-step, and
+        NaN if the trace without the sub-step was not scored.
         """
         later = np.triu(np.ones_like(self.changes, np.bool_), 1)
         falls = np.where(later, -self.changes, -np.inf).max(axis=1)
         return np.where(self._known, np.where(later.any(axis=1), falls, 0), np.nan).astype(np.float32)
 
     def unused(self) -> list[int]:
-        """Return the scored sub-steps on which no other sub-step rests."""
+        """Return the sub-steps on which no other sub-step rests, among those whose removal was scored."""
         return [step for step in self.left_out.known if not self.carries(step)]
 
     @property
@@ -179,7 +185,10 @@ class Dependence:
 
 
 def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
-    """Yield the trace without each of its sub-steps in turn. Yields nothing if there is only one sub-step."""
+    """Yield a copy of the trace for each sub-step, in order, with that sub-step left out.
+
+    Yields nothing if the trace has only one sub-step.
+    """
     texts, instead = trace.substeps, [PLACEHOLDER] if gap == Gap.PLACEHOLDER else []
     if len(texts) == 1:
         return

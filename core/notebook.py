@@ -1,6 +1,6 @@
-"""HTML for showing traces, hindsight triangles and judgments in notebooks.
+"""HTML that shows traces, hindsight triangles and judgments in notebooks.
 
-The HTML is self-contained, without scripts, files or fonts. Its text has the notebook's own colour, so that it is
+The HTML is self-contained, without scripts, files or fonts. Its text takes the notebook's own colour, so that it is
 readable in light and dark themes.
 """
 
@@ -20,7 +20,11 @@ are."""
 
 @dataclass(frozen=True)
 class _Cell:
-    """A number with its tooltip. `wrong` is the strength of its colour in percent, or None for no colour."""
+    """A number to be shown, with its tooltip.
+
+    `wrong` is the strength of the "wrong" colour in percent, or None for no colour. `is_online` marks an online
+    score.
+    """
 
     text: str
     title: str = ""
@@ -32,14 +36,14 @@ _Rows = list[tuple[str, list[_Cell | None]]]
 
 
 class _Scores(Protocol):
-    """The part of `StepScores` that is drawn."""
+    """The subset of `StepScores` that drawing needs."""
 
     @property
     def probs(self) -> Floats32: ...
 
 
 class _Triangle(Protocol):
-    """The part of `Hindsight` that is drawn."""
+    """The subset of `Hindsight` that drawing needs."""
 
     @property
     def rows(self) -> tuple[Floats32, ...]: ...
@@ -53,25 +57,28 @@ class _Triangle(Protocol):
 
 
 def page(*parts: str) -> str:
-    """Return the style followed by the given parts, one below the other. The functions below draw such parts."""
+    """Return the HTML of the given parts, one below the other, preceded by their style sheet.
+
+    The `draw_…` functions below produce the parts.
+    """
     return f'<div class="stepsight">{_macro("style")}{"".join(parts)}</div>'
 
 
 def draw_trace(problem: str, steps: Sequence[object]) -> str:
-    """Draw a problem and its numbered steps with their gold."""
+    """Draw a problem and its numbered steps with their gold labels."""
     return _macro("trace", problem, steps)
 
 
 def draw_scores(scores: _Scores, name: str) -> str:
-    """Draw the validity of each sub-step in one row called `name`."""
+    """Draw the validity of each sub-step as one table row titled `name`."""
     return _macro("numbers", [_head(len(scores.probs)), _scores(name, scores)], "validity")
 
 
 def draw_hindsight(hindsight: _Triangle) -> str:
-    """Draw the triangle of validity, with the change from online to offline below it.
+    """Draw the triangle of validities, with the change from online to offline below it.
 
-    There is a row for each sub-step that comes into view, and the online cells are outlined. If the triangle is too
-    large, only the online and offline rows are drawn.
+    Row `j` shows the validities after sub-steps 1 to `j`; online cells are outlined. If the triangle is too large,
+    only the online and offline rows are drawn.
     """
     n = len(hindsight.rows)
     ends = [hindsight.end(i) for i in range(n)]

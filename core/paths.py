@@ -1,4 +1,4 @@
-"""Paths of shipped assets, of benchmark files in the data folder and of the cache, and byte counts as text."""
+"""The paths of shipped assets, benchmark files and the cache folder, and the formatting of byte counts."""
 
 import os
 import sys
@@ -17,10 +17,10 @@ CACHE_VARIABLE = "STEPSIGHT_CACHE"
 
 
 def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
-    """Return the files that match a path or a glob, each with its `portable_name`.
+    """Return the files that match a path or a glob, as pairs of `portable_name` and path.
 
-    The files are looked up in `root` and, if none is found there, in the data folder. Raises `UserError` if there
-    is no match at all.
+    The files are looked up in `root` first, then in the data folder. Raises `UserError` if no file matches in
+    either.
     """
     data = os.environ.get(DATA_VARIABLE)
     folders = [root, Path(data)] if data else [root]
@@ -34,9 +34,9 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
 
 
 def portable_name(path: str) -> str:
-    """Return a path without anything specific to this machine.
+    """Return a path without anything specific to this machine: the last component of an absolute path.
 
-    An absolute path is reduced to its last component; a relative path is kept.
+    A relative path is kept, with forward slashes.
     """
     return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
 
@@ -47,7 +47,7 @@ def asset(*parts: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the folder named by `STEPSIGHT_CACHE`, or the platform's cache folder. It need not exist."""
+    """Return the folder named by `STEPSIGHT_CACHE`, or else the platform's cache folder. It may not exist yet."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen)
@@ -60,7 +60,7 @@ def cache_folder() -> Path:
 
 
 def format_bytes(size: int) -> str:
-    """Format a number of bytes, as in `7 kB`, `1.5 MB` or `15.2 GB`."""
+    """Format a size in bytes, for example as `7 kB`, `1.5 MB` or `15.2 GB`."""
     if size >= 1e9:
         return f"{size / 1e9:,.1f} GB"
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{ceil(size / 1000):,} kB"

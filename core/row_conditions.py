@@ -1,6 +1,6 @@
 """Conditions on fields, used by `--where` and `where:` to select rows of a file.
 
-On the command line they have these forms:
+On the command line a condition has one of these forms:
 
     source=MATH                        the field equals this text, number, true, false or null
     finish_reason=found_error,solution the field equals one of several values
@@ -24,7 +24,7 @@ _KEPT = 200
 
 @dataclass(frozen=True)
 class RowCondition:
-    """A condition that `field` has one of the `values` or, if `wanted` is False, none of them."""
+    """A condition on one field: its value must be one of `values` or, if `wanted` is False, none of them."""
 
     field: str
     values: tuple[str, ...]
@@ -39,9 +39,9 @@ class RowCondition:
 
 
 class RowConditions:
-    """Conditions that must all hold, with counts of the rows they were checked on.
+    """Conditions that a row must meet all together, and counts of the rows checked so far.
 
-    `left_out` counts, for each condition as text, the rows that met the conditions before it but not this one.
+    `left_out` maps each condition, as text, to the number of rows that met all earlier conditions but not this one.
     """
 
     def __init__(self, conditions: Sequence[RowCondition] = ()) -> None:
@@ -52,7 +52,7 @@ class RowConditions:
         self._values: dict[str, dict[str, None]] = {condition.field: {} for condition in self.conditions}
 
     def hold(self, row: Mapping[str, Any]) -> bool:
-        """True if a row meets all conditions. The row is counted."""
+        """True if a row meets all conditions. Every call adds the row to the counts."""
         if not self.conditions:
             return True
         self._asked += 1
@@ -68,8 +68,8 @@ class RowConditions:
     def check(self) -> None:
         """Raise `UserError` if rows were checked and none of them met all conditions.
 
-        The error names a field that no row has, with the most similar existing one, or else the values that were
-        found.
+        If no row has one of the fields, the error suggests the field with the most similar name; otherwise it lists
+        values that were found.
         """
         if self._met or not self._asked:
             return
@@ -92,7 +92,7 @@ class RowConditions:
 
 
 def as_text(value: object) -> str:
-    """Return a value as it is written in conditions: text unchanged, other values as in JSON, but 2.0 as 2."""
+    """Return a value as conditions spell it: text unchanged, other values as in JSON, but 2.0 as 2."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -101,7 +101,7 @@ def as_text(value: object) -> str:
 
 
 def parse_conditions(texts: Iterable[str]) -> RowConditions:
-    """Parse conditions given on the command line. Raises `UserError` if one of them is malformed."""
+    """Parse conditions given on the command line. Raises `UserError` if a condition is malformed."""
     return RowConditions([_parse(text) for text in texts])
 
 
@@ -117,9 +117,9 @@ def _parse(text: str) -> RowCondition:
 
 
 def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowConditions:
-    """Read the conditions in a configuration.
+    """Read the conditions from a mapping in a configuration file.
 
-    A key `FIELD` has the value or list of values to keep, and a key `FIELD!` those to exclude.
+    The key `FIELD` gives the value or list of values to keep, and the key `FIELD!` the values to exclude.
     """
     conditions = []
     for key, value in where.items():

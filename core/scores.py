@@ -1,4 +1,4 @@
-"""The scores of a trace: probabilities of each sub-step, verdicts at thresholds, and the hindsight matrix."""
+"""The scores of a trace: the probabilities of each sub-step, verdicts at thresholds, and the hindsight matrix."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from stepsight.core.label import Label
 
 @dataclass(frozen=True, eq=False)
 class StepScores:
-    """The probabilities of each sub-step, shape (n, 3), float32, with columns neg, neu, pos (paper, eq. 1).
+    """The label probabilities of each sub-step, shape (n, 3), float32, with columns neg, neu, pos (paper, eq. 1).
 
     An ensemble also gives `spread`, shape (n,): the standard deviation of its members' validity, a measure of
-    uncertainty. Raises `ValueError` on any other shape.
+    uncertainty. Raises `ValueError` if an array has any other shape.
     """
 
     probs: Floats32
@@ -36,10 +36,8 @@ class StepScores:
 
     @classmethod
     def from_rows(cls, rows: Floats32) -> "StepScores":
-        """Build scores from the rows that a model computes.
-
-        Their shape is (n, 3), or (n, 4) if the last column is the spread.
-        """
+        """Build scores from the rows that a model outputs, shape (n, 3), or (n, 4) if the last column is the
+        spread."""
         return cls(rows[:, : len(Label)], rows[:, len(Label)] if rows.shape[1] > len(Label) else None)
 
     def __len__(self) -> int:
@@ -68,7 +66,7 @@ class StepScores:
         return self.neu
 
     def by_step(self, owners: ArrayLike) -> "StepScores":
-        """Return one row per step: that of its least valid sub-step (ReasonEval's rule, the minimum of `s_val`).
+        """Return one row per step, taken from its least valid sub-step (ReasonEval's rule, the minimum of `s_val`).
 
         `owners` gives the step of each sub-step (`Trace.owners`). If several sub-steps are equally valid, the first
         is used.
@@ -78,16 +76,17 @@ class StepScores:
 
 
 def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
-    """Return the index of each step's least valid sub-step, shape (steps,).
+    """Return the index of the least valid sub-step of each step, shape (steps,).
 
-    The first is returned if several are equal. `owners` gives the step of each sub-step, in ascending order.
+    If several are equally valid, the first is chosen. `owners` gives the step of each sub-step, in ascending order.
     """
     order: Ints = np.lexsort((np.arange(len(owners)), validity, owners))
     return order[first_of_steps(owners)]
 
 
 def first_of_steps(owners: AnyInts) -> Ints:
-    """Return the index of each step's first sub-step, shape (steps,). `owners` is as for `least_valid`."""
+    """Return the index of the first sub-step of each step, shape (steps,). `owners` is the same as in
+    `least_valid`."""
     # Not `np.diff` with a value before: for a trace that takes three times as long.
     return np.flatnonzero(owners != np.append(-1, owners[:-1]))
 
@@ -104,7 +103,8 @@ class Thresholds:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Thresholds":
-        """Build thresholds from a mapping. Raises `UserError` on an unknown key or a value outside 0 to 1."""
+        """Build thresholds from a mapping. Raises `UserError` if a key is unknown or a value is not between 0 and
+        1."""
         for key, value in values.items():
             if key not in cls.__dataclass_fields__:
                 raise UserError(f"there is no threshold {key!r}.", "The thresholds are validity and redundancy.")
@@ -115,7 +115,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The scores of a solution, `min_i s_val` and `max_i s_red`, and the verdicts at the thresholds."""
+    """The scores of a whole solution, `min_i s_val` and `max_i s_red`, and its verdicts at the thresholds."""
 
     validity: float
     redundancy: float
@@ -138,11 +138,11 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
 class Hindsight:
     """The hindsight matrix: `H[j, i] = p(sub-step i | q, h_1 … h_j)` for `i <= j`, 0-based.
 
-    `rows[j]` has shape (j + 1, 3), with columns neg, neu, pos. The last row is the offline result. Online, a
+    `rows[j]` has the shape (j + 1, 3), with columns neg, neu, pos. The last row is the offline result. Online, a
     sub-step is judged once its step is complete, because the paper's prefixes `(q, h_1 … h_i)` end with labelled
-    steps. Row `ends[i]` is the one in which the step of sub-step `i` is complete (`Trace.step_ends`). If `ends` is
-    None, the steps have no sub-steps and the online result is the diagonal. `spread`, shape (n,), comes from a
-    causal ensemble (see `StepScores`) and is the same in every row.
+    steps. `ends[i]` is the row in which the step of sub-step `i` is complete (`Trace.step_ends`). If `ends` is
+    None, the steps have no sub-steps and the online result is the diagonal. `spread`, shape (n,), is the spread of
+    a causal ensemble (see `StepScores`), which is the same in every row.
 
     Raises `ValueError` if the rows are not a lower triangle.
     """
@@ -164,12 +164,12 @@ class Hindsight:
 
     @classmethod
     def constant(cls, scores: StepScores) -> "Hindsight":
-        """Build the triangle of a causal evaluator. Later steps change nothing, so every column is constant."""
+        """Build the triangle of a causal evaluator, which has constant columns: later steps change nothing."""
         return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))), scores.spread)
 
     @classmethod
     def from_packed(cls, packed: Floats32, spread: Floats32 | None = None) -> "Hindsight":
-        """Rebuild a triangle from `packed` rows. Raises `ValueError` if their number is not triangular."""
+        """Rebuild a triangle from its `packed` array. Raises `ValueError` if the length is not triangular."""
         n = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
         if n * (n + 1) // 2 != len(packed):
             raise ValueError(f"{len(packed)} entries do not fill a triangle")
@@ -178,25 +178,28 @@ class Hindsight:
 
     @property
     def packed(self) -> Floats32:
-        """The rows joined one after the other, shape (n (n + 1) / 2, 3)."""
+        """All rows concatenated, shape (n (n + 1) / 2, 3)."""
         return np.concatenate(self.rows) if self.rows else np.zeros((0, 3), np.float32)
 
     @property
     def online(self) -> StepScores:
-        """The scores of each sub-step when nothing after its step is in view."""
+        """The scores of each sub-step when the evaluator sees nothing after the sub-step's own step."""
         return StepScores(np.stack([self.rows[self.end(i)][i] for i in range(len(self))]), self.spread)
 
     def end(self, i: int) -> int:
-        """Return the index of the row in which sub-step `i` is judged online."""
+        """Return the index of the row that holds the online scores of sub-step `i`."""
         return i if self.ends is None else int(self.ends[i])
 
     @property
     def offline(self) -> StepScores:
-        """The scores of each sub-step with the whole solution in view, from the last row."""
+        """The scores of each sub-step when the evaluator sees the whole solution. This is the last row."""
         return StepScores(self.rows[-1], self.spread)
 
     def reveal(self, i: int) -> StepScores:
-        """Return column `i`: the scores of sub-step `i` after each of `h_i … h_n`, shape (n - i, 3)."""
+        """Return column `i`: the scores of sub-step `i` after each of `h_i … h_n` is revealed, shape (n - i, 3).
+
+        Raises `IndexError` if there is no sub-step `i`.
+        """
         if not 0 <= i < len(self.rows):
             raise IndexError(f"sub-step {i} of {len(self.rows)}")
         return StepScores(np.stack([row[i] for row in self.rows[i:]]))
@@ -213,11 +216,10 @@ class Outputs(StrEnum):
     - `three-way`: probabilities of neg, neu and pos for each sub-step.
     - `validity`: one number for each sub-step, taken as `s_val`.
     - `solution`: one number for the whole solution.
-    - `verdict`: a verdict on the whole solution, and the steps that it blames.
-    - `checks`: for some steps, that they are wrong or that everything checked in them is right, and nothing for
-      the others.
+    - `verdict`: a verdict on the whole solution, and the steps that are to blame.
+    - `checks`: "wrong" or "everything that was checked is right" for some steps, and nothing for the others.
 
-    Only three-way outputs and verdicts on redundancy say anything about redundancy.
+    Only three-way outputs and verdicts can express redundancy.
     """
 
     THREE_WAY = "three-way"
@@ -237,7 +239,7 @@ class Outputs(StrEnum):
 
     @property
     def has_scores(self) -> bool:
-        """True if there are scores to rank by. A verdict alone has no ROC curve."""
+        """True if the evaluator gives scores that can be ranked. Verdicts alone have no ROC curve."""
         return not self.in_words
 
     def check_scores(self, evaluator: str) -> None:
@@ -250,12 +252,12 @@ class Outputs(StrEnum):
 
     @property
     def in_words(self) -> bool:
-        """True if the evaluator calls steps right or wrong without giving a number."""
+        """True if the evaluator only calls steps right or wrong, without giving a number."""
         return self in (Outputs.VERDICT, Outputs.CHECKS)
 
 
 def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:
-    """Return the verdict on a sub-step with these three probabilities: valid, redundant or not valid."""
+    """Return the verdict on a sub-step with the probabilities `probs`: "valid", "redundant" or "not valid"."""
     # In single precision, as in `judge_solution`.
     _, neu, pos = np.asarray(probs, np.float32)
     if neu + pos < thresholds.validity:

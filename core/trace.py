@@ -1,4 +1,4 @@
-"""A trace: one problem with its ordered steps."""
+"""A trace: a problem and the ordered steps of one solution."""
 
 import hashlib
 import json
@@ -17,10 +17,11 @@ from stepsight.core.label import Label, parse_label
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step as numbered and labelled by a benchmark, split into the sub-steps that an evaluator scores.
+    """A step as a benchmark numbers and labels it, divided into the sub-steps that an evaluator scores.
 
-    `label` is the gold label, or None if there is none. `valid` is the gold on validity alone. If a benchmark gives
-    only the first error, `valid` is True before it, whether the step is neu or pos, and None after it.
+    `label` is the gold label, or None if there is none. `valid` is the gold validity, or None if unknown. If a
+    benchmark gives only the first error, `valid` is True for every step before the error, be it neu or pos, and
+    None after it.
     """
 
     substeps: tuple[str, ...]
@@ -37,7 +38,8 @@ class Step:
 
     @property
     def gold(self) -> str | None:
-        """The gold as shown in tables: the label, `valid` if only that is known, or None if there is no gold."""
+        """The gold label as tables show it: its name, "valid" if only validity is known, or None if there is no
+        gold."""
         if self.label is not None:
             return self.label.text
         return "valid" if self.valid else None
@@ -48,7 +50,7 @@ _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
 
 
 def find_answer(meta: Mapping[str, Any]) -> str | None:
-    """Return the reference answer found in the fields of a source, or None if they have none."""
+    """Return the reference answer found among a trace's `meta` fields, or None if there is none."""
     for name in _ANSWERS:
         value = meta.get(name)
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
@@ -58,7 +60,7 @@ def find_answer(meta: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Trace:
-    """One problem `q` with its steps `h_1 … h_n`. `meta` keeps the other fields of its source.
+    """A problem `q` and the steps `h_1 … h_n` of a solution. `meta` holds all other fields of the source.
 
     Raises `UserError` if the problem is empty, there are no steps, a sub-step is empty, or a text contains a NUL
     byte or half of a surrogate pair (neither can be stored or encoded).
@@ -88,10 +90,10 @@ class Trace:
         id: str = "",
         meta: Mapping[str, Any] | None = None,
     ) -> "Trace":
-        """Build a trace from plain texts. A step given as a list of texts is divided into sub-steps.
+        """Build a trace from plain texts. A step given as a list of texts is divided into those sub-steps.
 
-        `labels` holds a label name or None for each step. Raises `UserError` if the number of labels does not
-        match.
+        `labels` holds a label name or None for each step. Raises `UserError` if there are more or fewer labels than
+        steps.
         """
         if labels is not None and len(labels) != len(steps):
             raise UserError(
@@ -110,24 +112,24 @@ class Trace:
 
     @cached_property
     def substeps(self) -> tuple[str, ...]:
-        """All sub-steps in order. These are what evaluators score."""
+        """The texts of all sub-steps in order. Evaluators score these."""
         return tuple(text for step in self.steps for text in step.substeps)
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """The step of every sub-step and its number within the step, counted from 1 as in files and pages."""
+        """The (step, sub-step) numbers of all sub-steps, counted from 1 as in files and on pages."""
         sizes = enumerate((len(step.substeps) for step in self.steps), start=1)
         return tuple((step, part) for step, size in sizes for part in range(1, size + 1))
 
     @cached_property
     def owners(self) -> Ints:
-        """The 0-based index of each sub-step's step, shape (number of sub-steps,)."""
+        """The 0-based index of the step that each sub-step belongs to, shape (number of sub-steps,)."""
         counts = [len(step.substeps) for step in self.steps]
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def step_ends(self) -> Ints:
-        """The 0-based index of the last sub-step in each sub-step's step, shape (number of sub-steps,)."""
+        """For each sub-step, the 0-based index of the last sub-step of its step, shape (number of sub-steps,)."""
         counts = np.array([len(step.substeps) for step in self.steps])
         ends: Ints = np.repeat(counts.cumsum() - 1, counts)
         return ends
@@ -138,12 +140,12 @@ class Trace:
 
     @property
     def first_error(self) -> int | None:
-        """The 0-based index of the first step that the gold calls wrong, or None."""
+        """The 0-based index of the first step that the gold labels call wrong, or None if there is none."""
         return next((i for i, step in enumerate(self.steps) if step.valid is False), None)
 
     @property
     def n_redundant(self) -> int:
-        """The number of steps that the gold calls redundant."""
+        """The number of steps that the gold labels call redundant."""
         return sum(step.label is Label.NEU for step in self.steps)
 
     @property
@@ -152,7 +154,7 @@ class Trace:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of problem, steps and gold. Two traces with the same digest are the same trace."""
+        """The SHA-256 of the problem, steps and gold labels. Traces with equal digests are the same trace."""
         body = [
             self.problem,
             [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid]
@@ -162,21 +164,21 @@ class Trace:
 
     @cached_property
     def text_digest(self) -> str:
-        """The `digest_text` of problem and steps, which does not depend on gold or source."""
+        """The `digest_text` of the problem and the steps. It does not depend on the gold labels or the source."""
         return digest_text(self.problem, self.substeps)
 
 
 def digest_text(problem: str, substeps: Iterable[str]) -> str:
     """Return the SHA-256 of the words of a problem and its solution.
 
-    It is equal for traces with the same text, whatever their gold, their division into steps or their line breaks.
+    Traces with the same text have equal digests, whatever their gold labels, division into steps or line breaks.
     """
     body = [problem.split(), [word for text in substeps for word in text.split()]]
     return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
 
 def check_text(text: object, what: str) -> str:
-    """Return `text` if it can be a problem or a step. Otherwise raises `UserError`, which calls the text `what`."""
+    """Return `text` if it can be a problem or a step. Otherwise raise `UserError`, calling the text `what`."""
     if not isinstance(text, str):
         raise UserError(f"{what} is {type(text).__name__}, expected text.")
     if not text.strip():
@@ -191,7 +193,7 @@ def check_text(text: object, what: str) -> str:
 
 
 def check_candidates(candidates: Sequence[str]) -> list[str]:
-    """Return the candidates for a next step unchanged. Raises `UserError` if there are none or one is empty."""
+    """Return the candidates for the next step as a list. Raises `UserError` if the list or a candidate is empty."""
     if isinstance(candidates, str) or not len(candidates):
         raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
     return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]

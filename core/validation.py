@@ -1,4 +1,4 @@
-"""Validation by pydantic of users' YAML files, request bodies and label files, with errors as `UserError`.
+"""Validation of YAML files, request bodies and label files with pydantic. Mistakes are raised as `UserError`.
 
     @dataclass(frozen=True, config=STRICT)          # pydantic.dataclasses.dataclass
     class Recipe(Record):
@@ -8,13 +8,14 @@
 
     validate(Recipe, yaml.safe_load(text))
 
-raises `UserError` with the place, what was found, what was expected and a hint:
+The error gives the location, what was found, what was expected and a hint:
 
     epochs is '4', expected a whole number.
     unknown key epoch. Did you mean epochs?
 
-`Model` does the same for classes that need a JSON schema, such as those of the API. Nothing is coerced: neither "1"
-nor true is a whole number. Only modules that validate import this one, because pydantic takes 0.1 s to load.
+`Model` does the same for classes that need a JSON schema, such as those of the API. No value is converted: neither
+"1" nor true is accepted as a whole number. Modules that do not validate should not import this module, because
+pydantic takes 0.1 s to load.
 """
 
 import difflib
@@ -89,11 +90,11 @@ class Model(BaseModel):
 
 
 class Record:
-    """Base class of pydantic dataclasses that are read from keys and values, as a `BaseModel` is."""
+    """Base class of pydantic dataclasses that, like a `BaseModel`, can be built from a mapping."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Be strict about the values only, because a strict pydantic dataclass accepts only its own instances."""
+        """Make only the validation of values strict, because a strict pydantic dataclass accepts no mapping."""
         schema = handler(source)
         part = cast(dict[str, Any], schema)
         while part["type"] != "dataclass":
@@ -103,9 +104,9 @@ class Record:
 
 
 def validate(kind: type[T], values: object, whole: str = "the file") -> T:
-    """Validate `values`, from YAML or JSON, as a `kind`.
+    """Validate `values`, parsed from YAML or JSON, and return them as an instance of `kind`.
 
-    Raises `UserError` if the values do not fit. The error refers to the values as a whole as `whole`.
+    Raises `UserError` if they do not fit. `whole` is what its message calls the values as a whole.
     """
     try:
         instance: T = _adapter(cast(Any, kind)).validate_python(values)
@@ -115,20 +116,20 @@ def validate(kind: type[T], values: object, whole: str = "the file") -> T:
 
 
 def update(instance: T, **changes: object) -> T:
-    """Return a copy of a `Record` with the given keys changed. Raises `UserError` if the new values do not fit."""
+    """Return a copy of a `Record` with the given fields changed. Raises `UserError` if a new value does not fit."""
     values = {item.name: getattr(instance, item.name) for item in fields(cast(Any, instance))}
     return validate(type(instance), values | changes)
 
 
 def invalid(message: str, hint: str = "") -> PydanticCustomError:
-    """Return an error for validators to raise. The place of the value is put before the message."""
+    """Return an error that a validator can raise. The location of the value is prefixed to the message."""
     return PydanticCustomError("invalid", "{message}", {"message": message, "hint": hint})
 
 
 def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
-    """Annotate a value that `check(value, *arguments)` may refuse by raising `UserError`.
+    """Return an annotation that validates a value with `check(value, *arguments)`.
 
-    The place of the value is put before the message of the error.
+    If `check` raises `UserError`, the location of the value is prefixed to its message.
     """
 
     def run(value: T) -> T:
@@ -142,7 +143,7 @@ def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
 
 
 def choice(options: Collection[str]) -> AfterValidator:
-    """Annotate text that must be one of the `options`, for options that cannot be a `Literal`."""
+    """Return an annotation for text that must be one of `options`, for options that a `Literal` cannot list."""
 
     def check(value: str) -> str:
         if value not in options:
@@ -153,7 +154,7 @@ def choice(options: Collection[str]) -> AfterValidator:
 
 
 def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    """Check, as an `AfterValidator`, that a list has at least one item and no duplicates."""
+    """Check that a list is not empty and has no duplicates. For use with `AfterValidator`."""
     if not values:
         raise PydanticKnownError("too_short", {"field_type": "List", "min_length": 1, "actual_length": 0})
     for value in values:
@@ -167,8 +168,8 @@ def user_error(
 ) -> UserError:
     """Turn the most relevant of pydantic's `errors` on `values` into a `UserError`.
 
-    Unknown and missing keys take precedence over all other errors. The hint lists the keys of the class `kind`, if
-    given.
+    Unknown and missing keys take precedence over all other errors. If the class `kind` is given, the hint lists its
+    keys.
     """
     paths = [_path(error, values) for error in errors]
     first = paths[min(range(len(errors)), key=lambda number: _rank(errors[number]))]
@@ -196,15 +197,15 @@ def user_error(
 
 
 def _rank(error: ErrorDetails) -> int:
-    """Return the rank of an error in `user_error`.
+    """Return the priority of an error in `user_error`, 0 being the highest.
 
-    Unknown keys come first, because a misspelt key is also missing under its true name.
+    Unknown keys come first, because a misspelt key is also reported as missing under its correct name.
     """
     return 0 if error["type"] in _UNKNOWN else 1 if error["type"] in _MISSING else 2
 
 
 def _path(error: ErrorDetails, values: Any) -> Place:
-    """Return the path to the value that an error is about, without pydantic's names for the members of unions."""
+    """Return the path to the value that an error is about, without the names that pydantic gives union members."""
     path: list[int | str] = []
     last = error["loc"][-1] if error["loc"] else None
     for part in error["loc"]:
@@ -260,7 +261,7 @@ def _expected(error: ErrorDetails) -> str:
 
 
 def _bound(bound: object) -> object:
-    """Return a bound as it is shown, with 1 instead of 1.0."""
+    """Return a limit as it is shown to users, with 1 instead of 1.0."""
     return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
@@ -284,7 +285,7 @@ def _did_you_mean(value: object, options: Collection[str], prefix: str = "") -> 
 
 
 def _known_keys(path: Place, key: str, kind: Any) -> str:
-    """Return a hint that names the key most similar to the one at `path`, or all keys that exist there."""
+    """Return a hint that suggests the key most similar to the last one in `path`, or else lists all valid keys."""
     kinds = list(_members(kind))
     for part in path[:-1]:
         kinds = [member for outer in kinds for inner in _inner(outer, part) for member in _members(inner)]
@@ -294,7 +295,7 @@ def _known_keys(path: Place, key: str, kind: Any) -> str:
 
 
 def _members(kind: Any) -> Iterator[Any]:
-    """Yield the types that make up a union, without annotations."""
+    """Yield the member types of a union, stripped of annotations."""
     if get_origin(kind) in (Annotated, Union, types.UnionType):
         for inner in get_args(kind)[: 1 if get_origin(kind) is Annotated else None]:
             yield from _members(inner)
@@ -303,7 +304,7 @@ def _members(kind: Any) -> Iterator[Any]:
 
 
 def _inner(kind: Any, part: int | str) -> tuple[Any, ...]:
-    """Return the possible types of the value under a key, or at an index, in a value of type `kind`."""
+    """Return the possible types of the value at the key or index `part` of a value of type `kind`."""
     if fields := _fields(kind):
         return (fields[str(part)],) if part in fields else ()
     return get_args(kind)[-1:] if get_origin(kind) is dict else get_args(kind)

@@ -1,4 +1,4 @@
-"""Critics: chat models that write their verdicts on steps in words.
+"""Critics: chat models that write verdicts on steps in words.
 
 Start with `open_critic`. A `Preset` is one way of questioning a critic, stored as a file in `assets/critics`.
 """

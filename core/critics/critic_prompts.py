@@ -1,4 +1,4 @@
-"""The questions to ask about a trace, and the judgment that results from the answers.
+"""The questions that a critic is asked about a trace, and the judgment built from its answers.
 
 A critic that sees all steps and gives a verdict on each of them is asked once offline, once per step online, and
 once per sub-step in hindsight. A critic that gives a verdict only on the last step is asked once per sub-step in
@@ -28,10 +28,10 @@ _CHARACTERS = 3
 
 @dataclass(frozen=True)
 class Line:
-    """A sequence of questions for one sample, each given as the number of sub-steps that it shows.
+    """A sequence of questions asked for one sample.
 
-    If answers stay in the conversation, the questions are asked one after the other. Otherwise a line has only one
-    question.
+    `counts` gives the number of sub-steps that each question shows. If earlier answers stay in the conversation,
+    the questions are asked one after the other; otherwise a line has a single question.
     """
 
     sample: int
@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """The approximate cost of judging some traces."""
+    """The estimated number of calls and tokens needed to judge some traces."""
 
     traces: int = 0
     calls: int = 0
@@ -51,7 +51,7 @@ class CallEstimate:
 
 
 def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
-    """Return the number of sub-steps that each question shows."""
+    """Return how many sub-steps each question about a trace shows."""
     whole = len(trace.substeps)
     if mode == Mode.HINDSIGHT or not READINGS[preset.reading].of_all:
         return tuple(range(1, whole + 1))
@@ -69,9 +69,9 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
 
 
 def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEstimate:
-    """Estimate the cost of judging a trace.
+    """Estimate the number of calls and tokens needed to judge a trace.
 
-    Tokens are estimated from the number of characters and from the usual length of the critic's answers per step.
+    The token estimate is based on the number of characters and the usual length of the critic's answers per step.
     """
     reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
     read = [0, *accumulate(map(len, texts))]
@@ -89,10 +89,10 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEsti
 def judgment(
     preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Usage | None = None
 ) -> Judgment:
-    """Build the judgment of a trace, in which each label's probability is its share among the samples.
+    """Build the judgment of a trace. The probability of a label is its share among the samples.
 
-    `said` maps each number of sub-steps shown to the verdicts of the samples. There must be at least one sample for
-    each of `counts`.
+    `said` maps the number of sub-steps shown to the verdicts that the samples gave. It must contain at least one
+    sample for each of `counts`.
     """
     size = len(trace.substeps)
     shares = {count: _shares(samples) for count, samples in said.items()}
@@ -109,7 +109,7 @@ def judgment(
 
 
 def _shares(samples: Sequence[Verdicts]) -> Floats32:
-    """Return the share of each label among the samples, with a row per step."""
+    """Return the share of each label among the samples, one row per step."""
     labels = np.array([verdicts.labels for verdicts in samples])
     return np.stack([(labels == label).mean(axis=0) for label in Label], axis=1).astype(np.float32)
 
@@ -117,8 +117,8 @@ def _shares(samples: Sequence[Verdicts]) -> Floats32:
 def _rationale(preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]]) -> str:
     """Write a Markdown paragraph for each sub-step.
 
-    In hindsight mode it explains the verdict given with the whole solution in view. If the verdict was different
-    when the step was the last one shown, a paragraph on that verdict comes first.
+    In hindsight mode it explains the verdict given when the whole solution was shown. If the verdict was different
+    when nothing after the step was shown, a paragraph on that earlier verdict comes first.
     """
     size, paragraphs = len(trace.substeps), []
     for place, end in enumerate(trace.step_ends.tolist()):
@@ -143,7 +143,7 @@ def _paragraph(name: str, samples: Sequence[Verdicts], place: int) -> str:
 
 
 def _word(samples: Sequence[Verdicts], place: int) -> tuple[Label, int]:
-    """Return the label that most samples give to a step, and their number. In a tie, the label seen first wins."""
+    """Return the label that most samples give to a step, and how many do. In a tie, the label seen first wins."""
     return Counter(one.labels[place] for one in samples).most_common(1)[0]
 
 

@@ -1,4 +1,4 @@
-"""A critic used as an evaluator: a chat model behind a server that writes a verdict on each step."""
+"""A critic used as an evaluator: a chat model on a server that writes a verdict on each step."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Critic(ServedEvaluator):
-    """An evaluator that judges by the text a model writes.
+    """An evaluator that takes its verdicts from text written by a chat model.
 
     The probability of a verdict is its share among several samples; with one sample it is 0 or 1. A trace gets no
-    judgment if a step has no readable verdict. Such traces are counted in `tally`.
+    judgment if the verdict on a step cannot be read. Such traces are counted in `tally`.
     """
 
     client: CriticClient
@@ -41,7 +41,7 @@ class Critic(ServedEvaluator):
 
     @property
     def context(self) -> int | None:
-        """None: the limit is unknown, and the server itself refuses inputs that are too long."""
+        """Always None: the limit is unknown, and the server itself refuses inputs that are too long."""
         return None
 
     @property
@@ -70,13 +70,13 @@ class Critic(ServedEvaluator):
         return self.estimate(trace, mode).tokens
 
     def estimate(self, trace: Trace, mode: Mode) -> CallEstimate:
-        """Estimate the cost of judging a trace."""
+        """Estimate the number of calls and tokens needed to judge a trace."""
         return estimate(self._preset, trace, mode, self.client.settings.samples)
 
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
-        """Judge as in `ServedEvaluator`. Also raises `UserError` when a trace gets no judgment."""
+        """Like `ServedEvaluator.judge_all`, but raises `UserError` if a trace gets no judgment."""
         for trace, judgment in self.client.judge((trace for trace, _ in encoded), mode, check):
             if judgment is None:
                 raise UserError(
@@ -86,14 +86,14 @@ class Critic(ServedEvaluator):
             yield judgment
 
     def judge_readable(self, traces: Iterable[Trace], mode: Mode) -> Iterator[Judgment]:
-        """Yield the judgments of all traces that get one, in order. `tally` counts the other traces."""
+        """Yield the judgments in order, skipping traces that get none. `tally` counts the skipped traces."""
         return (judgment for _, judgment in self.client.judge(traces, mode) if judgment is not None)
 
 
 def open_critic(address: ServerAddress) -> Critic:
-    """Open the critic at an address. Nothing is sent to the server before the first trace.
+    """Open the critic at an address. The server is not contacted before the first trace is judged.
 
-    Raises `UserError` on an unknown option, an invalid value, or an invalid key in the environment.
+    Raises `UserError` if an option is unknown, a value is invalid, or the key in the environment is invalid.
     """
     settings = read_settings(address)
     three_way = READINGS[settings.preset.reading].three_way

@@ -1,4 +1,4 @@
-"""The prompts of critics: how to ask for verdicts and how to parse the answers.
+"""The presets of critics: how to ask for verdicts and how to parse the answers.
 
 A preset is a YAML file with these keys, among others:
 
@@ -53,9 +53,9 @@ def _check_pattern(pattern: str) -> None:
 class Preset(Record):
     """The prompts and parameters for one kind of critic.
 
-    `max_tokens` limits the length of an answer, and `written` is the approximate number of tokens it has per step.
-    `first` is the question about a first step, if that differs from `user`, and `without_steps` stands in for the
-    steps before it. `strips` is a pattern that is removed from steps. `temperature` is zero for a critic that is
+    `max_tokens` limits the length of an answer, and `written` is its usual length in tokens per step. `first`, if
+    not empty, replaces `user` when only the first step is shown, and `without_steps` then stands in for the earlier
+    steps. Text that matches the pattern `strips` is removed from steps. `temperature` is zero for a critic that is
     asked each question only once.
     """
 
@@ -76,13 +76,14 @@ class Preset(Record):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the whole preset, which is part of a critic's fingerprint."""
+        """The SHA-256 of all fields of the preset. It is part of a critic's fingerprint."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def messages(self, problem: str, steps: Sequence[str], answers: Sequence[str] = ()) -> list[Message]:
-        """Return the messages that ask about a problem and its first steps.
+        """Return the chat messages that ask about a problem and its first steps.
 
-        If answers stay in the conversation, `answers` holds the answers to the same question about fewer steps.
+        If earlier answers stay in the conversation, `answers` holds the answers to the questions about the first
+        step, the first two steps, and so on.
         """
         begun = [{"role": "system", "content": self.system}] if self.system else []
         for count, answer in enumerate(answers, start=1):
@@ -91,7 +92,7 @@ class Preset(Record):
         return [*begun, {"role": "user", "content": self._question(problem, steps)}]
 
     def stops(self, count: int) -> list[str]:
-        """Return the stop texts for an answer about this many steps."""
+        """Return the stop strings for an answer about `count` steps."""
         return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
 
     def _question(self, problem: str, steps: Sequence[str]) -> str:
@@ -109,14 +110,15 @@ class Preset(Record):
 
 
 def list_presets() -> list[str]:
-    """Return the names of the presets, starting with our own."""
+    """Return the names of all presets, starting with StepSight's own."""
     names = sorted(path.stem for path in asset("critics").glob("*.yaml"))
     return [OWN, *(name for name in names if name != OWN)]
 
 
 @cache
 def read_preset(name: str) -> Preset:
-    """Read the preset with this name, or the one in this YAML file. Raises `UserError` if there is none."""
+    """Read the shipped preset called `name`, or the YAML file at the path `name`. Raises `UserError` if there is
+    none."""
     if name in list_presets():
         return validate_yaml(Preset, asset("critics", f"{name}.yaml"))
     if name.endswith(ENDINGS):
@@ -134,10 +136,10 @@ def preset_of(model: str) -> str:
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """Fill in the placeholders of a template in one pass, so that braces within a value are kept."""
+    """Fill in all placeholders of a template in one pass, so that braces inside an inserted value are kept."""
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
 
 
 def _closed(answer: str) -> str:
-    """Append the stop text that ended an answer, because the server leaves it out."""
+    """Close an answer's last opening tag, because the server leaves out the stop text that ended the answer."""
     return f"{answer}{_CLOSES}\n" if answer.rfind(_OPENS) > answer.rfind(_CLOSES) else answer

@@ -1,8 +1,7 @@
-"""Asking a critic about traces to obtain judgments.
+"""Questioning of a critic about traces, to obtain judgments.
 
-A trace without a readable verdict on one of its steps gets no judgment. It counts as missing, so that the critic is
-asked about it again. The same applies to a trace that the server refuses, for example because it exceeds the
-model's context.
+A trace gets no judgment if the verdict on one of its steps cannot be read, or if the server refuses the trace, for
+example because it exceeds the model's context. Such a trace counts as missing, so the critic is asked again later.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +39,7 @@ _REASONS = 8
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The outcome for a trace: a judgment, or the reason why there is none."""
+    """The outcome for one trace: a judgment, or the reason why there is none, and the cost."""
 
     spent: Usage
     judgment: Judgment | None = None
@@ -57,8 +56,8 @@ class _Reply:
 class Tally:
     """Counts of the traces that a critic was asked about.
 
-    `spent` is the cost of all calls, including failed ones. `silent` maps each reason for having no judgment to the
-    number of traces concerned and the id of the first. `last` is the most recent of these reasons.
+    `spent` is the cost of all calls, including failed ones. `silent` maps each reason for a missing judgment to the
+    number of traces without one and the id of the first such trace. `last` is the most recent reason.
     """
 
     spent: Usage = _NOTHING
@@ -67,11 +66,11 @@ class Tally:
 
     @property
     def unread(self) -> int:
-        """The number of traces without a judgment."""
+        """The number of traces that got no judgment."""
         return sum(count for count, _ in self.silent.values())
 
     def leave_out(self, trace: Trace, reason: str) -> None:
-        """Count a trace that has no judgment, for the given reason."""
+        """Count a trace that got no judgment, under the given reason."""
         self.last = reason
         count, first = self.silent.get(reason, (0, trace.id))
         if reason in self.silent or len(self.silent) < _REASONS:
@@ -81,9 +80,9 @@ class Tally:
 
 
 class CriticClient:
-    """A client that asks a server about traces and keeps a `tally`.
+    """A client that asks a server about traces and keeps count in `tally`.
 
-    It can be used from several threads at once, which then share the tally.
+    Several threads can use a client at once; they share the tally.
     """
 
     def __init__(self, settings: Settings, server: Server | None = None) -> None:
@@ -97,7 +96,7 @@ class CriticClient:
     def judge(
         self, traces: Iterable[Trace], mode: Mode, check: Check = never_cancel
     ) -> Iterator[tuple[Trace, Judgment | None]]:
-        """Yield each trace, in order, with its judgment or None. `tally` holds the reasons for missing judgments.
+        """Yield each trace in order, with its judgment or None. `tally` records why judgments are missing.
 
         An exception raised by `check` ends the work. Raises `UserError` if the server fails or cannot be reached.
         """
@@ -117,11 +116,11 @@ class CriticClient:
             yield trace, outcome.judgment
 
     def close(self) -> None:
-        """Cancel the requests in flight."""
+        """Cancel all requests in flight."""
         self.server.close()
 
     def _tried(self, traces: Iterable[Trace]) -> Iterator[Trace]:
-        """Yield the traces, and probe the server before the first one."""
+        """Yield the traces, probing the server before the first one."""
         for trace in traces:
             if not self._is_tried:
                 self.server.now(self._try())
@@ -129,7 +128,8 @@ class CriticClient:
             yield trace
 
     async def _try(self) -> None:
-        """Find out which kind of request the server accepts, by a question that contains nothing of any trace."""
+        """Find out which form of request the server accepts, with a test question that reveals nothing about the
+        traces."""
         critic = self.settings
         messages = critic.preset.messages(_PROBLEM, [_STEP])
         wanted = critic.preset_name == OWN and critic.schema != "no"
@@ -177,9 +177,9 @@ class CriticClient:
         return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
 
     async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Usage]]:
-        """Ask the questions of a line. Return the results by number of sub-steps shown.
+        """Ask the questions of a line, and return the results keyed by the number of sub-steps shown.
 
-        Each result is the verdicts, or the reason why there are none, with the cost.
+        A result is a pair: the verdicts, or the reason why there are none, and the cost.
         """
         preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Usage]] = {}
@@ -196,7 +196,7 @@ class CriticClient:
         return found
 
     def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
-        """Return the body of a request for one answer about this many steps."""
+        """Return the request body for one answer about `count` steps."""
         critic = self.settings
         body: dict[str, Any] = {
             "model": critic.address.model,
@@ -225,7 +225,7 @@ def _response_format(form: str, count: int) -> dict[str, Any]:
 
 
 def _reply(value: object) -> _Reply:
-    """Read an answer in OpenAI's format. The result is empty if the answer has any other format."""
+    """Parse a response in OpenAI's format. The result is empty if the response has any other format."""
     usage = value.get("usage") if isinstance(value, dict) else None
     spent = Usage(1, 0, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
     choices = value.get("choices") if isinstance(value, dict) else None

@@ -35,8 +35,8 @@ _VERSION = 1
 class Settings:
     """The settings of a critic.
 
-    Each question is answered `samples` times at `temperature`, with at most `max_tokens` per answer. At most
-    `requests` are in flight at once, and each is given up after `timeout` seconds.
+    Each question is asked `samples` times at `temperature`, with at most `max_tokens` tokens per answer. At most
+    `requests` requests are in flight at once, and each times out after `timeout` seconds.
     """
 
     address: ServerAddress
@@ -54,7 +54,7 @@ class Settings:
 
     @property
     def name(self) -> str:
-        """The address with its options in a fixed order, so that equal settings have equal names."""
+        """The address with its options in a fixed order, so that critics with equal settings have equal names."""
         options = {name: self.address.options[name] for name in _KEPT if name in self.address.options}
         if self.preset_name == preset_of(self.address.model):
             options.pop("preset", None)
@@ -67,14 +67,15 @@ class Settings:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the server, the model, the full text of the questions and the sampling settings."""
+        """A hash of the server, the model, the full preset and the sampling settings."""
         parts = [_VERSION, self.address.url, self.address.model, self.preset.digest]
         parts += [self.samples, self.temperature, self.max_tokens]
         return f"{CRITIC}:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
 
 
 def read_settings(address: ServerAddress) -> Settings:
-    """Read the settings in the options of an address. Raises `UserError` on unknown options or invalid values."""
+    """Read the settings from the options of an address. Raises `UserError` if an option is unknown or a value is
+    invalid."""
     address.check_options(_OPTIONS)
     options = address.options
     name = options.get("preset") or preset_of(address.model)
@@ -105,9 +106,9 @@ def read_settings(address: ServerAddress) -> Settings:
 
 
 def with_options(spec: str, options: dict[str, object]) -> str:
-    """Return the address with further options, which override its own.
+    """Return the address `spec` with the given options added. They override its own options.
 
-    Options whose value is None are ignored. Raises `UserError` as `parse_address` does.
+    Options whose value is None are ignored. Raises `UserError` if `parse_address` does.
     """
     address = parse_address(spec)
     given = {name: f"{value}" for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Strict parsing of the verdicts in a critic's answer. Nothing is guessed.
+"""Strict parsing of the verdicts in a critic's answer, without guessing.
 
 Raises `UnreadableError` for an answer that cannot be parsed, was cut short, or has more or fewer verdicts than
 there are steps.
@@ -32,15 +32,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class UnreadableError(ValueError):
-    """The error for an answer without usable verdicts.
-
-    The message gives the reason but quotes nothing of the answer.
-    """
+    """An answer has no usable verdicts. The message gives the reason without quoting the answer."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A critic's answer: its `text`, and its `thinking` if the server separates the two.
+    """A critic's answer: its `text`, and its `thinking` if the server returns that separately.
 
     `is_cut` is True if the answer was cut short.
     """
@@ -51,7 +48,7 @@ class Answer:
 
     @property
     def parts(self) -> tuple[str, str]:
-        """The thinking and the text after it, even if the server returns both in the text."""
+        """The thinking and the final text, separated even if the server returns both in `text`."""
         before, mark, after = self.text.rpartition(_THOUGHT)
         before = before.strip().removeprefix(_THINKS)
         return (f"{self.thinking}\n{before}".strip(), after.strip()) if mark else (self.thinking, self.text.strip())
@@ -80,10 +77,10 @@ def _lower(value: object) -> object:
 
 
 def schema(count: int) -> dict[str, Any]:
-    """Return the JSON schema of an answer with verdicts on this many steps.
+    """Return the JSON schema of an answer with verdicts on `count` steps.
 
-    Each step is a key of its own. This fixes the number and order of steps even on servers that do not support list
-    bounds.
+    Every step has its own key. This fixes the number and order of the steps even on servers that do not support
+    bounds on list lengths.
     """
     step = {
         "type": "object",
@@ -105,7 +102,7 @@ def _names(count: int) -> list[str]:
 
 
 def read_verdicts(answer: Answer, count: int) -> Verdicts:
-    """Read the JSON object that our own prompt asks for: on its own, in a code fence, or surrounded by prose."""
+    """Read the JSON object that StepSight's own prompt asks for: alone, in a code fence, or surrounded by prose."""
     _, text = answer.parts
     parts = text.split(_FENCE)
     if len(parts) > 3:
@@ -144,10 +141,11 @@ def _describe_error(error: ValidationError) -> str:
 
 
 def read_boxes(answer: Answer, count: int) -> Verdicts:
-    r"""Read ThinkPRM's format: \boxed{correct} or \boxed{incorrect} after the text on each step, in the thinking.
+    r"""Read ThinkPRM's format: in the thinking, the text on each step ends with \boxed{correct} or
+    \boxed{incorrect}.
 
-    The answer may stop at the first incorrect step. Later steps then count as incorrect too. ThinkPRM's authors do
-    the same: their single score for the steps so far stays low from there on.
+    The answer may stop at the first incorrect step; later steps then count as incorrect too. This follows
+    ThinkPRM's authors, whose single score for the steps so far stays low from that step on.
     """
     text = next((part for part in answer.parts if _BOX.search(part)), "")
     found = list(_BOX.finditer(text))
@@ -164,13 +162,13 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
 
 
 def read_conclusion(answer: Answer, count: int) -> Verdicts:
-    """Read R-PRM's format, which judges only the last step: "Is the step correct (Yes/No)? X" at the end."""
+    """Read R-PRM's format, which ends with "Is the step correct (Yes/No)? X" and judges only the last step."""
     _, text = answer.parts
     return _one(_CONCLUSION.findall(text), text)
 
 
 def read_judgement(answer: Answer, count: int) -> Verdicts:
-    r"""Read GenPRM's format, which judges only the last step: \boxed{Yes} or \boxed{No} in the output."""
+    r"""Read GenPRM's format, which has \boxed{Yes} or \boxed{No} in its output and judges only the last step."""
     text = "\n".join(part for part in answer.parts if part)
     return _one(_JUDGEMENT.findall(text.rpartition("<output>")[2]), text)
 
@@ -190,8 +188,8 @@ def _validity(is_right: bool) -> Label:
 class AnswerReading:
     """A way of parsing answers.
 
-    `of_all` is True if an answer has a verdict on every step shown rather than only on the last. `three_way` is
-    True if it also judges redundancy. `keeps` is True if answers stay in the conversation.
+    `of_all` is True if an answer has a verdict on every step shown, not only on the last. `three_way` is True if
+    the verdicts also cover redundancy. `keeps` is True if answers stay in the conversation.
     """
 
     read: Callable[[Answer, int], Verdicts]
@@ -209,7 +207,7 @@ READINGS = {
 
 
 def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
-    """Parse the verdicts of an answer about `count` steps. `reading` is a name in `READINGS`."""
+    """Parse the verdicts in an answer about `count` steps. `reading` is a name in `READINGS`."""
     if not (answer.text or answer.thinking).strip():
         raise UnreadableError("an empty answer")
     if len(answer.text) + len(answer.thinking) > _MOST:
@@ -220,6 +218,6 @@ def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
 
 
 def _clean(text: str) -> str:
-    """Make the critic's text safe for every database and page, and cut it to `LONGEST` characters."""
+    """Make text from a critic safe for every database and page, and cut it to `LONGEST` characters."""
     text = _CONTROL.sub(" ", text.translate(_TEX)).encode("utf-8", "replace").decode().strip()
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

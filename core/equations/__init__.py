@@ -1,7 +1,7 @@
-"""Exact checking of the equations in a solution: each equality that a step states is worked out.
+"""Exact checking of the equations in a solution: both sides of each equation that a step states are computed.
 
-Start with `check_steps(problem, substeps)`, which returns the `Check`s of each sub-step. If a sub-step states
-nothing that can be checked, they are an empty tuple.
+Start with `check_steps(problem, substeps)`, which returns a tuple of `Check`s for each sub-step. The tuple is empty
+if the sub-step states nothing that can be checked.
 """
 
 from stepsight.core.equations.checker import Checker, check_steps

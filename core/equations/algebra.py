@@ -1,4 +1,4 @@
-"""Algebra by expansion: comparing the sides of identities, and evaluating expressions."""
+"""Algebra by expansion: comparison of the two sides of an identity, and evaluation of expressions."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -16,9 +16,9 @@ CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
 def compare_identity(left: Member, right: Member) -> Comparison | None:
     """Compare the two sides of an expansion or simplification.
 
-    Returns None if the equation may just as well be one to solve. It holds if the difference vanishes. It fails
-    only if the left side has something to work out, the right side does not, and the two differ in a single term:
-    read as an equation to solve, it would have no solution, or only zero.
+    Returns None if the equation could just as well be one to solve. It holds if the difference between its sides
+    vanishes. It fails only if the left side can be expanded, the right side cannot, and the two differ in a single
+    term; as an equation to solve, it would then have no solution or only zero.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters or not b.letters:
@@ -80,7 +80,7 @@ def _has_numbers(node: Node) -> bool:
 def _is_near_miss(
     x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction]
 ) -> bool:
-    """True if two polynomials differ in one term, or by a factor."""
+    """True if two polynomials differ only in one term, or only by a constant factor."""
     if len(gap) == 1:
         return True
     if x.keys() != y.keys() or max(sum(exponent for _, exponent in key) for key in x) < 2:
@@ -91,7 +91,7 @@ def _is_near_miss(
 
 
 def is_product(node: Node) -> bool:
-    """True if the expression is a product with a sum among its factors."""
+    """True if the expression is a product or quotient with a sum among its factors."""
     if node.kind in (Kind.MULTIPLY, Kind.DIVIDE, Kind.POWER):
         return any(part.kind in (Kind.ADD, Kind.SUBTRACT) or is_product(part) for part in node.parts)
     return node.kind is Kind.NEGATIVE and is_product(node.parts[0])
@@ -100,7 +100,7 @@ def is_product(node: Node) -> bool:
 def _near(
     x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction], unit: Fraction
 ) -> bool:
-    """True if all coefficients may be equal once rounded to units of the last digit."""
+    """True if the coefficients could be equal before rounding to multiples of `unit`."""
     for term, by in gap.items():
         left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
         if (left.denominator == 1 and right.denominator == 1) or not left or not right:
@@ -111,7 +111,8 @@ def _near(
 
 
 def is_reduced(node: Node, polynomial: Mapping[Monomial, Fraction]) -> bool:
-    """True if a tree is already written out like its polynomial, in single terms with one coefficient each."""
+    """True if an expression is already fully expanded: each term of the polynomial is written once, as a single
+    term."""
     terms = list(_terms(node))
     return len(terms) == len(polynomial) and all(_is_term(term) for term in terms)
 
@@ -127,7 +128,7 @@ def _terms(node: Node) -> Iterator[Node]:
 
 
 def _is_term(node: Node) -> bool:
-    """True if a tree is a coefficient times powers of letters, with each letter occurring only once."""
+    """True if a tree is a coefficient times powers of letters, with no letter occurring twice."""
     numbers = letters = 0
     names = []
     for part in _factors(node):
@@ -157,7 +158,7 @@ def _factors(node: Node) -> Iterator[Node]:
 
 
 def value_of(expression: Expression | None) -> AlgebraicValue | None:
-    """Return the value of an expression that has only one reading, or None if it has no value."""
+    """Return the value of an expression, or None if it is ambiguous or has no value."""
     if expression is None or expression.choices or expression.has_percent:
         return None
     if any(node.cut for node in expression.node.walk()):

@@ -1,4 +1,4 @@
-"""The context of an equation: whether the text states it, or only supposes, tests, asks for or refutes it."""
+"""Detection of how a text presents an equation: as a statement, or as supposed, tested, asked for or refuted."""
 
 import re
 
@@ -33,7 +33,7 @@ _CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNOREC
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span of the sentence or line that contains `text[start:end]`."""
+    """Return the start and end of the sentence or line that contains `text[start:end]`."""
     first = 0
     for match in _SENTENCE_END.finditer(text, 0, start):
         first = match.end()
@@ -47,9 +47,9 @@ _ASSUMED = re.compile(
 
 
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
-    """True if the text states the equation at `[start, end)` rather than supposing, wishing for or refuting it.
+    """True if the text states the equation `text[start:end]`, rather than supposing, wishing for or refuting it.
 
-    `works_out` is True if the right side is the value of the left, as in 3 + 4 = 7.
+    `works_out` is True if the right side is the computed value of the left side, as in 3 + 4 = 7.
     """
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
@@ -74,7 +74,7 @@ _ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s
 
 
 def is_assertion(text: str, start: int, end: int) -> bool:
-    """True if the equation with unknowns at `[start, end)` is asserted rather than posited."""
+    """True if the text asserts the equation with unknowns at `text[start:end]`, rather than positing it."""
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False
@@ -85,7 +85,7 @@ _BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNOREC
 
 
 def is_one_of_several(text: str, start: int, end: int) -> bool:
-    """True if the equation at `[start, end)` is next to another equation or value, as in x = 2 or x = 3."""
+    """True if the equation `text[start:end]` is one of several alternatives, as in x = 2 or x = 3."""
     if _ALTERNATIVE.match(text, end):
         return True
     return _BEHIND_ANOTHER.search(text, max(0, start - 30), start) is not None
@@ -106,17 +106,17 @@ _WHOLE = re.compile(
 
 
 def speaks_of_whole_numbers(text: str) -> bool:
-    """True if a text says that it drops the fractional part of a number."""
+    """True if a text says that the fractional part of a number is dropped."""
     return _WHOLE.search(text) is not None
 
 
 def compares(text: str) -> bool:
-    """True if a text says by how much something is less, in which case a difference may lose its sign."""
+    """True if a text says how much less something is. A difference is then often written without its sign."""
     return _COMPARED.search(text) is not None
 
 
 def _clause(before: str) -> str:
-    """Return the last clause of the words before an equation."""
+    """Return the last clause of the text before an equation."""
     clause = before
     for match in _CLAUSE.finditer(before):
         clause = before[match.end() :]
@@ -124,12 +124,12 @@ def _clause(before: str) -> str:
 
 
 def is_modular(text: str, end: int) -> bool:
-    """True if the equation that ends at `end` is meant modulo a number."""
+    """True if the text marks the equation that ends at `end` as modulo a number."""
     return _MODULAR.search(text, end, min(len(text), end + 40)) is not None
 
 
 def contains_clock_time(text: str) -> bool:
-    """True if a text gives times of day, which are counted modulo twelve."""
+    """True if a text contains times of day, whose arithmetic is modulo twelve."""
     return _CLOCK.search(text) is not None
 
 
@@ -140,7 +140,8 @@ _REMAINDER = re.compile(
 
 
 def remainder_behind(text: str, end: int) -> int | None:
-    """Return the remainder that a text states after a quotient, or None if it states none."""
+    """Return the remainder that `text` states right after the quotient that ends at `end`, or None if it states
+    none."""
     match = _REMAINDER.match(text, end)
     return int(match[1]) if match else None
 
@@ -168,5 +169,5 @@ def counts_in_a_base(text: str) -> bool:
 
 
 def has_own_arithmetic(problem: str) -> bool:
-    """True if a problem uses a base other than ten or defines operations of its own."""
+    """True if a problem uses a base other than ten or defines its own operations."""
     return _OWN_ARITHMETIC.search(problem) is not None

@@ -1,6 +1,6 @@
-"""Chains of equations `a = b = c` in a text, whose sides are called members.
+"""Chains of equations `a = b = c` in a text. The sides of the equations are called members.
 
-A member is read only if no text next to it could belong to it.
+A member is parsed only if no neighbouring text could be part of it.
 """
 
 import re
@@ -18,9 +18,9 @@ MAX_RELATIONS = 60
 
 @dataclass(frozen=True)
 class Member:
-    """One side of an equation, with its place in the text.
+    """One side of an equation, and its span in the text.
 
-    `expression` is None if the side was not understood. `trailing` holds the words after it.
+    `expression` is None if the side could not be parsed. `trailing` holds the words after the side.
     """
 
     expression: Expression | None
@@ -51,18 +51,18 @@ class Member:
 
 @dataclass(frozen=True)
 class Chain:
-    """The members of a chain and the relations between neighbours, of which there is one fewer."""
+    """The members of a chain, and the relation between each pair of neighbours."""
 
     members: tuple[Member, ...]
     relations: tuple[str, ...]
 
     def pairs(self) -> Iterator[tuple[int, Member, Member, str]]:
-        """Yield each pair of neighbours, with the index of the first and the relation between them."""
+        """Yield each pair of neighbouring members as (index of the first, first, second, relation)."""
         for i, relation in enumerate(self.relations):
             yield i, self.members[i], self.members[i + 1], relation
 
     def moved(self, by: int) -> "Chain":
-        """Return the chain shifted by this many characters."""
+        """Return the chain with its positions shifted by `by` characters."""
         moved = (replace(member, start=member.start + by, end=member.end + by) for member in self.members)
         return Chain(tuple(moved), self.relations)
 
@@ -76,7 +76,7 @@ class Chain:
 
 
 def find_chains(tokens: Sequence[Token]) -> list[Chain]:
-    """Return the chains of a text, in order."""
+    """Return the chains in a text in order, given its tokens."""
     if not 0 < sum(_is_relation(tokens, index) for index in range(len(tokens))) <= MAX_RELATIONS:
         return []
     reader, chains, index = Reader(tokens), [], 0
@@ -99,7 +99,7 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
 
 
 def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expression | None) -> tuple[Chain, int]:
-    """Read the chain that begins with the expression `first`. Return it with the index after its last member."""
+    """Read the chain that begins with the expression `first`. Also return the index of the token after it."""
     is_whole = first is not None and _is_whole_before(tokens, index) and not _is_named(tokens, index, first)
     last = first.last if first else index
     members = [_member(tokens, first if is_whole else None, index, last)]
@@ -133,14 +133,14 @@ _STATING = words(
 
 
 def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bool:
-    """True if an expression is a single number that belongs to the word before it."""
+    """True if an expression is a single number that belongs to the preceding word, as in "case 3"."""
     if not expression.node.is_literal or index == 0 or tokens[index - 1].kind is not TokenKind.WORD:
         return False
     return tokens[index - 1].text.lower() not in _STATING
 
 
 def _is_relation(tokens: Sequence[Token], index: int) -> bool:
-    """True if the token is a relation sign, or the word "is" between an operation and a number."""
+    """True if the token at `index` is a relation sign, or the word "is" between a calculation and a number."""
     if index >= len(tokens):
         return False
     token = tokens[index]
@@ -154,7 +154,7 @@ def _is_relation(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_worked_out(member: Member) -> bool:
-    """True if a member is an operation on at least two numbers."""
+    """True if a member is a calculation with numbers only, and not just a number or a fraction."""
     if member.expression is None or member.expression.letters:
         return False
     return not member.is_literal and not member.expression.node.is_fraction
@@ -196,7 +196,7 @@ _SUMS = words("total sum product number area perimeter volume cost amount value 
 
 
 def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
-    """True if nothing before the token `index` belongs to the expression that begins there."""
+    """True if the expression that starts at token `index` is complete: nothing before the token belongs to it."""
     token = tokens[index]
     if index == 0:
         return not token.is_sign("-", "+") or not _is_spaced(tokens, index + 1)
@@ -231,7 +231,7 @@ def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
-    """True if a minus is the sign of the number after it, rather than a list's dash or a subtraction."""
+    """True if the minus at `index` is the sign of a number, rather than a list's dash or a subtraction."""
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
     if following is None or before.kind is TokenKind.WORD:
@@ -242,7 +242,7 @@ def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_changed(tokens: Sequence[Token], index: int) -> bool:
-    """True if the words before an expression change its value."""
+    """True if the words before an expression alter its value, as in "half of 12"."""
     word = tokens[index - 1].text.lower()
     earlier = tokens[index - 2].text.lower() if index > 1 and tokens[index - 2].kind is TokenKind.WORD else ""
     if word == "of":
@@ -254,7 +254,7 @@ _ENDING_WORDS = words("times mod modulo remainder r dozen million billion thousa
 
 
 def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
-    """True if nothing from the token `index` on belongs to the expression that ends there."""
+    """True if the expression that ends before token `index` is complete: the token does not continue it."""
     if index >= len(tokens):
         return True
     token = tokens[index]
@@ -279,7 +279,7 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
-    """True if the words after a number change it: 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
+    """True if the words after a number alter it, as in 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
     count = 0
     while index < len(tokens) and tokens[index].kind is TokenKind.WORD and count < 4:
         word = tokens[index].text.lower()
@@ -311,7 +311,7 @@ def _is_dash(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _behind_group(tokens: Sequence[Token], index: int) -> int:
-    """Return the index after a subscript, which is one token or a group in braces."""
+    """Return the index of the token after a subscript. A subscript is a single token or a group in braces."""
     if index >= len(tokens) or not tokens[index].is_sign("{"):
         return index + 1
     depth = 0
@@ -323,9 +323,9 @@ def _behind_group(tokens: Sequence[Token], index: int) -> int:
 
 
 def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
-    """Return the chains that continue the chain before them, by their starts.
+    """Return the chains that continue the previous chain, keyed by their start and joined to its last member.
 
-    They are lines that begin with the same name:
+    A chain continues the previous one if both begin with the same name:
 
         C(4, 2) = 4! / (2!2!)
         C(4, 2) = 24 / 2
@@ -345,7 +345,7 @@ def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
 
 
 def _name(chain: Chain, text: str) -> str:
-    """Return the text of a line before its first equals sign, if that is a name of several letters."""
+    """Return the text before the first equals sign in a chain's line if it looks like a name, or else ""."""
     relation = text.find("=", chain.start)
     line = text[text.rfind("\n", 0, chain.start) + 1 : relation] if relation >= 0 else ""
     name = "".join(line.split()).strip("$-*&\\[")
@@ -358,7 +358,7 @@ _ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")
 def annotations(text: str) -> tuple[str, list[tuple[str, int]]]:
     """Find calculator annotations such as `<<48/2=24>>`.
 
-    Returns the text with the annotations blanked out, and the equation and place of each annotation.
+    Returns the text with the annotations blanked out, and the equation and start position of each annotation.
     """
     notes = [(match[1], match.start(1)) for match in _ANNOTATION.finditer(text)]
     return _ANNOTATION.sub(lambda match: " " * len(match[0]), text), notes

@@ -1,6 +1,6 @@
-"""The checker of a solution, which goes through its sub-steps and checks the equations that they state.
+"""The checker that goes through the sub-steps of a solution and checks the equations that they state.
 
-A statement is checked only if its text can be read in only one way.
+An equation is checked only if its text is unambiguous.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,10 +24,8 @@ MAX_NOTES = 40
 
 
 class Checker:
-    """A checker that goes through one solution, sub-step by sub-step.
-
-    Each check depends on the problem and the earlier sub-steps.
-    """
+    """A checker for one solution. Call `check` on each sub-step in order, since checks depend on earlier sub-
+    steps."""
 
     def __init__(self, problem: str) -> None:
         problem = problem[:MAX_TEXT]
@@ -39,7 +37,7 @@ class Checker:
             self._unknowns.read_problem(problem)
 
     def check(self, text: str) -> tuple[Check, ...]:
-        """Check the next sub-step and return its checks in the order of its text.
+        """Check the next sub-step, and return its checks in text order.
 
         The result is empty if the sub-step states nothing that can be checked.
         """
@@ -85,13 +83,13 @@ class Checker:
     def _is_asserted(
         self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
     ) -> bool:
-        """True if a step asserts a failing equation as the value of its left side."""
+        """True if the step presents a failing equation as a fact, so that the failure counts against the step."""
         works_out = check.method is Method.IDENTITY or (right.is_literal and left.operations > 0)
         return is_stated(text, chain.start, chain.end, works_out) and not _is_noted_otherwise(left, right, notes)
 
 
 def _decided(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks as a list, or an empty list if their expressions grow too large."""
+    """Return the checks as a list, or an empty list if an expression grows too large to decide."""
     try:
         return list(checks)
     except UndecidedError:
@@ -99,7 +97,7 @@ def _decided(checks: Iterable[Check]) -> list[Check]:
 
 
 def _is_noted_otherwise(left: Member, right: Member, notes: list[tuple[int, Member]]) -> bool:
-    """True if a calculator annotation within an equation works out something other than its left side."""
+    """True if the calculator annotation inside an equation computes something other than its left side."""
     for place, member in notes:
         if left.end <= place < right.end:
             x, y = value_of(left.expression), value_of(member.expression)
@@ -108,6 +106,6 @@ def _is_noted_otherwise(left: Member, right: Member, notes: list[tuple[int, Memb
 
 
 def check_steps(problem: str, substeps: Iterable[str]) -> list[tuple[Check, ...]]:
-    """Return the checks of each sub-step, in order."""
+    """Return the checks of each sub-step of a solution to `problem`, in order."""
     checker = Checker(problem)
     return [checker.check(text) for text in substeps]

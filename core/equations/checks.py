@@ -1,4 +1,4 @@
-"""Checks of equations: whether they hold and, if not, which value would be right."""
+"""Checks of equations: whether an equation holds and, if not, which value would be correct."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An equation of a sub-step, `text[start:end]`, with the result of checking it.
+    """The result of checking one equation, `text[start:end]` of a sub-step.
 
-    If it fails, `text[fault_start:fault_end]` is the side at fault, `right` is the correct value as a person would
-    write it, and `difference` is the stated value minus the correct one. `right` and `difference` are empty for an
-    equation that contradicts several others, because it has no correct side of its own.
+    If the equation fails, `text[fault_start:fault_end]` is the faulty side, `right` is the correct value as a
+    person would write it, and `difference` is the stated value minus the correct one. Both are empty for an
+    equation that contradicts several others, because no single side of it is known to be correct.
     """
 
     start: int
@@ -42,10 +42,10 @@ class Check:
 
 
 def check_pair(left: Member, right: Member, relation: str, exact_texts: Collection[str], text: str) -> Check | None:
-    """Check two sides without unknowns, or an expansion or simplification.
+    """Check an equation without unknowns, or an expansion or simplification.
 
     Returns None if the result is in doubt. `exact_texts` are the decimals that the problem states. `text` is the
-    sub-step, whose words may say that a number is rounded or unsigned.
+    sub-step, which may say that a number is rounded or that a difference is given without its sign.
     """
     if (identity := compare_identity(left, right)) is not None:
         if identity.verdict is EquationVerdict.HOLDS:
@@ -64,7 +64,10 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
-    """Check a division with a remainder, as in 129 ÷ 11 = 11 with a remainder of 8."""
+    """Check a division with remainder, such as 129 ÷ 11 = 11 with a remainder of 8.
+
+    Returns None if the two sides and `text` do not state one.
+    """
     if left.expression is None or not right.is_literal or left.expression.node.kind is not Kind.DIVIDE:
         return None
     rest = remainder_behind(text, right.end)
@@ -79,7 +82,7 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
 
 
 def _failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
-    """Return a failing check.
+    """Return the check of a failing equation.
 
     The right side is at fault, unless the left side is a plain number and the right side is the calculation.
     """
@@ -99,7 +102,7 @@ def _failing(left: Member, right: Member, comparison: Comparison, method: Method
 
 
 def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if the text says that the number leaves something out: the sign of a difference, or a fraction."""
+    """True if the text says that the number omits something: the sign of a difference, or a fractional part."""
     if not values.add(comparison.left, comparison.right).above:
         return compares(text[max(0, left.start - 80) : right.end + 60])
     worked_out, stated = comparison.left.number, comparison.right.number
@@ -110,7 +113,7 @@ def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str)
 
 
 def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
-    """True if the right side continues with the value of the left, as in `5 + 3 = 8 * 2 = 16`."""
+    """True if the right side starts from the value of the left side and continues, as in `5 + 3 = 8 * 2 = 16`."""
     if right.expression is None or right.expression.node.is_literal:
         return False
     node = right.expression.node
@@ -141,7 +144,7 @@ def _integer(node: Node) -> int | None:
 
 
 def decimals_of(member: Member) -> int:
-    """Return the number of decimal places in the most precise number of a member."""
+    """Return the largest number of decimal places among the numbers in a member."""
     if member.expression is None:
         return 0
     return max((node.decimals for node in member.expression.node.walk() if node.kind is Kind.NUMBER), default=0)

@@ -27,10 +27,10 @@ _KEPT = 256
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EquationsEvaluator(RuleEvaluator):
-    """An evaluator that judges by `check_steps`.
+    """An evaluator that judges steps with `check_steps`.
 
-    In a step with equations, the sub-steps with a failing equation are wrong and the others are right. The solution
-    is wrong if an equation fails, right if all equations hold, and without a verdict if it has none.
+    If a step contains equations, its sub-steps with a failing equation are wrong and its other sub-steps are right.
+    The solution is wrong if any equation fails and right if all hold; without equations it gets no verdict.
     """
 
     name: str = EQUATIONS
@@ -70,7 +70,7 @@ def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...],
 def faults(checks: Sequence[Check]) -> list[Check]:
     """Return the failing checks, except those that merely contain another failing check.
 
-    Of x = 112/8 = 16, for example, only the quotient counts.
+    In x = 112/8 = 16, for example, only the check of the quotient is returned.
     """
     failing = [check for check in checks if not check.holds]
 
@@ -82,7 +82,7 @@ def faults(checks: Sequence[Check]) -> list[Check]:
 
 
 def finding(text: str, check: Check) -> str:
-    """Describe the fault of an equation in a text, as in "74 − 5 = 70: is 69"."""
+    """Describe a failing equation in one line, for example "74 − 5 = 70: is 69"."""
     equation = " ".join(text[check.start : check.end].split())
     return f"{equation}: is {check.right}" if check.right else f"{equation}: does not hold"
 

@@ -1,7 +1,7 @@
-"""Expressions: a run of tokens as a tree, and its exact value.
+"""Expressions: trees parsed from tokens, and their exact values.
 
-If a notation can be read in two ways (`1/2x`, `-3^2`), both readings are kept. The same goes for a percentage,
-which may stand for hundredths or be a unit.
+If a notation is ambiguous (`1/2x`, `-3^2`), both readings are kept. The same applies to a percent sign, which may
+mean hundredths or be a mere unit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,10 +37,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of an expression tree, with its parts.
+    """A node of an expression tree. `parts` are its children.
 
-    Numbers, letters and functions also have a `name`. `choice` is the number of an `EITHER`, which holds two
-    readings.
+    Numbers, letters and functions also have a `name`. A node of kind `EITHER` holds the two readings of an
+    ambiguous place as its parts, and `choice` is the number of that place.
     """
 
     kind: Kind
@@ -61,14 +61,14 @@ class Node:
 
     @property
     def is_literal(self) -> bool:
-        """True if the node is a number as written, with at most a sign and a percent sign."""
+        """True if the node is a number exactly as written, possibly with a sign and a percent sign."""
         if self.kind in (Kind.NEGATIVE, Kind.PERCENT):
             return self.parts[0].is_literal
         return self.kind is Kind.NUMBER
 
     @property
     def is_fraction(self) -> bool:
-        """True if the node is a fraction of two integers as written."""
+        """True if the node is written as a fraction of two integers."""
         if self.kind is Kind.NEGATIVE:
             return self.parts[0].is_fraction
         if self.kind is not Kind.DIVIDE:
@@ -77,16 +77,15 @@ class Node:
 
     @property
     def literal(self) -> "Node":
-        """The number node of a literal."""
+        """The number node inside a literal."""
         return self if self.kind is Kind.NUMBER else self.parts[0].literal
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression tree and the tokens `[first, last)` from which it was read.
+    """An expression tree, parsed from the tokens `first` to `last` (exclusive).
 
-    `units` holds the unit words among these tokens, and `choices` is the number of places that can be read in two
-    ways.
+    `units` holds the unit words among these tokens, and `choices` is the number of ambiguous places.
     """
 
     node: Node
@@ -114,8 +113,8 @@ def evaluate(
 ) -> AlgebraicValue:
     """Return the value of a tree. Raises `UndecidedError` if it has none.
 
-    Bit i of `reading` chooses the reading of ambiguous place i. `percent` is the factor of a percent sign.
-    `replaced` maps nodes, by identity, to other numbers.
+    Bit i of `reading` selects the reading of ambiguous place i. `percent` is the factor that a percent sign stands
+    for. `replaced` maps the `id` of number nodes to numbers to use instead.
     """
     if node.kind is Kind.NUMBER:
         assert node.number is not None
@@ -165,8 +164,8 @@ def _operation(node: Node, parts: list[AlgebraicValue], percent: Fraction) -> Al
 def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]:
     """Return every way to read several expressions together.
 
-    Each way consists of the choices for each expression and the factor of a percent sign. Raises `UndecidedError`
-    if there are too many.
+    Each way consists of the `reading` of every expression and the factor that a percent sign stands for (see
+    `evaluate`). Raises `UndecidedError` if there are too many ways.
     """
     total = sum(expression.choices for expression in expressions)
     if 1 << total > MAX_READINGS:

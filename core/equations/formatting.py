@@ -11,8 +11,7 @@ _MAX_LENGTH = 60
 def write_value(value: AlgebraicValue, like_decimal: bool = False) -> str:
     """Format a value as text.
 
-    Numbers are written as decimals if these have few digits, or if `like_decimal` is True, and as fractions
-    otherwise.
+    Numbers are written as decimals if they are short or if `like_decimal` is True, and as fractions otherwise.
     """
     above, below = dict(value.above), dict(value.below)
     if any(below):
@@ -24,7 +23,7 @@ def write_value(value: AlgebraicValue, like_decimal: bool = False) -> str:
 
 
 def write_number(value: Fraction, exact: bool = True, like_decimal: bool = False) -> str:
-    """Format a number as text, such as 12, -0.75 or 8/3. It is rounded if it is not exact."""
+    """Format a number as text, such as 12, -0.75 or 8/3. A number that is not exact is rounded."""
     sign, size = ("-" if value < 0 else ""), abs(value)
     if size.denominator == 1 and exact:
         return f"{sign}{_grouped(size.numerator)}"
@@ -44,7 +43,7 @@ def _grouped(value: int) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """Return the number of decimal places of a fraction with that denominator, or None if they never end."""
+    """Return how many decimal places a fraction with this denominator needs, or None if they never end."""
     places = 0
     while denominator % 10 == 0:
         denominator, places = denominator // 10, places + 1
@@ -61,7 +60,7 @@ def _decimal(value: Fraction, places: int) -> str:
 
 
 def _significant(value: Fraction) -> str:
-    """Format a number with about four digits after the decimal point, or four significant digits."""
+    """Format a number of at least 1 with four decimals, and a smaller one with about four significant digits."""
     if not value:
         return "0"
     places = 4 if value >= 1 else 3 + len(str(value.denominator // value.numerator))
@@ -95,5 +94,5 @@ def _power(name: str, exponent: int) -> str:
 
 
 def closed(value: AlgebraicValue) -> AlgebraicValue:
-    """Return the value with π replaced by a number."""
+    """Return the value with its letter π replaced by the number."""
     return substitute(value, {"π": number(PI, exact=False)})

@@ -1,4 +1,4 @@
-"""Equality of closed expressions: exact, or up to the rounding that their notation shows."""
+"""Equality of expressions without unknowns: exact, or up to the rounding that their notation shows."""
 
 import re
 from collections.abc import Collection
@@ -25,7 +25,7 @@ class EquationVerdict(Enum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A verdict on an equation with the values of both sides."""
+    """The verdict on an equation, and the values of both sides."""
 
     verdict: EquationVerdict
     left: AlgebraicValue
@@ -33,9 +33,9 @@ class Comparison:
 
 
 def compare(left: Member, right: Member, relation: str, exact_texts: Collection[str]) -> Comparison | None:
-    """Compare both sides of an equation of closed expressions. Returns None if a side is not closed.
+    """Compare the two sides of an equation without unknowns. Returns None if a side contains an unknown.
 
-    `exact_texts` are decimals that the problem states. Any other long decimal may itself be rounded.
+    `exact_texts` are the decimals that the problem states. Any other long decimal may itself be rounded.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters | b.letters <= {"π", "π/180"}:
@@ -112,9 +112,10 @@ def _verdict(
 
 
 def _rounding(value: Fraction, node: Node, percent: Fraction) -> EquationVerdict | None:
-    """Return the verdict on a literal that may be a rounded value.
+    """Return the verdict on a literal that may be a rounded form of `value`.
 
-    It holds if it was rounded to nearest and is doubtful if digits were cut off. Otherwise the result is None.
+    The equation holds if the literal was rounded to nearest and is doubtful if digits were cut off. Returns None if
+    the literal is not a rounded form of `value`.
     """
     if not node.is_literal:
         return None
@@ -138,7 +139,7 @@ def _rounding(value: Fraction, node: Node, percent: Fraction) -> EquationVerdict
 
 
 def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:
-    """Return the number of quotients in an expression that are not integers and may each have been rounded."""
+    """Count the quotients in an expression that are not integers. Each of them may have been rounded."""
     count = 0
     for node in expression.node.walk():
         if node.kind is Kind.DIVIDE:
@@ -150,7 +151,7 @@ def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> i
 def _slack(
     expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: AlgebraicValue
 ) -> Fraction:
-    """Return the error in a value that may come from earlier rounding of its decimals."""
+    """Return how far a value may be off because the decimals in its expression were rounded earlier."""
     total = Fraction(0)
     if expression.node.is_literal:
         return total
@@ -180,7 +181,8 @@ def _has_mixed_units(left: Member, right: Member) -> bool:
 
 
 def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> bool:
-    """True if one side is a hundred times the other, and a percentage or dollars and cents would explain it."""
+    """True if one side is a hundred times the other and a percentage, or dollars and cents, would explain the
+    factor."""
     left, right = comparison.left.number, comparison.right.number
     if not left or not right or left / right not in (100, Fraction(1, 100)):
         return False
@@ -191,5 +193,5 @@ _DECIMAL = re.compile(r"\d+\.\d+")
 
 
 def decimals_in(text: str) -> set[str]:
-    """Return the decimals in a text, as written."""
+    """Return the decimal numbers in a text as they are written."""
     return set(_DECIMAL.findall(text))

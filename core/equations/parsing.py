@@ -1,6 +1,6 @@
-"""A parser of expressions: numbers, fractions, powers, roots and letters, with units and currency skipped.
+"""A parser of expressions: numbers, fractions, powers, roots and letters. Units and currency signs are skipped.
 
-It reads as far as an expression goes and never fails. The length of text that it reads is limited.
+It parses the longest possible expression and never fails. The length of text that it parses is limited.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ MAX_STEPS = 3_000
 
 @dataclass
 class Reader:
-    """A recursive-descent parser of tokens. `steps` is the remaining number of reads that it may make."""
+    """A recursive-descent parser of tokens. `steps` is the number of read operations that it may still perform."""
 
     tokens: Sequence[Token]
     steps: int = MAX_STEPS
@@ -29,7 +29,7 @@ class Reader:
     units: set[str] = field(default_factory=set)
 
     def read(self, first: int) -> Expression | None:
-        """Return the longest expression that begins at a token, or None if there is none."""
+        """Return the longest expression that begins at token `first`, or None if there is none."""
         self.at, self.nodes, self.choices, self.units = first, 0, 0, set()
         try:
             node = self._sum(0)
@@ -133,7 +133,7 @@ class Reader:
         return node
 
     def _multiplier(self) -> str | None:
-        """Read a sign and return `*` or `/`, "" for an implied product, or None if the product ends here."""
+        """Read a multiplication sign. Returns `*`, `/`, "" for an implied product, or None if the product ends."""
         token = self._peek()
         if token is None:
             return None
@@ -164,7 +164,7 @@ class Reader:
         return "" if is_behind_factorial else None
 
     def _is_part(self) -> bool:
-        """True if `of` follows a percentage or fraction and therefore means multiplication."""
+        """True if the word "of" follows a percentage or fraction and therefore means multiplication."""
         before = self.tokens[self.at - 1]
         if before.is_sign("%") or before.text.lower() == "percent":
             return True
@@ -173,7 +173,7 @@ class Reader:
         return before.is_sign("}") and any(t.text == "frac" for t in self.tokens[max(0, self.at - 7) : self.at])
 
     def _is_times(self, token: Token) -> bool:
-        """True if a letter x means multiplication, with a factor before it and a number after it."""
+        """True if a letter x means multiplication: it stands between a factor and a number."""
         if token.text not in ("x", "X") or token.kind is not TokenKind.LETTER or self.at == 0:
             return False
         following, before = self._peek(1), self.tokens[self.at - 1]
@@ -187,7 +187,7 @@ class Reader:
         return following.is_sign("(") and token.spaced and following.spaced and not token.in_formula
 
     def _is_factor(self, token: Token) -> bool:
-        """True if a letter is a factor of the term before it rather than a word of prose."""
+        """True if a letter is a factor of the current term rather than a word of prose."""
         if token.in_formula or not token.spaced:
             return True
         following = self._peek(1)
@@ -309,7 +309,7 @@ class Reader:
         return node
 
     def _is_mixed(self, token: Token, following: Token) -> bool:
-        """True if a fraction follows an integer, as in `1 1/2`."""
+        """True if an integer and the fraction after it form a mixed number, as in `1 1/2`."""
         if following.text == "frac" and following.kind is TokenKind.COMMAND:
             return True
         slash, below = self._peek(1), self._peek(2)
@@ -405,7 +405,7 @@ class Reader:
         raise UndecidedError
 
     def _applied(self, name: str, depth: int) -> Node:
-        """Read a function with its exponent or base. Without brackets, its argument is one number or letter."""
+        """Parse the function `name`, including its exponent or base, and its argument."""
         parts = []
         exponent = None
         following = self._peek()
@@ -443,7 +443,7 @@ class Reader:
         return node if exponent is None else self._node(Kind.POWER, node, exponent)
 
     def _skip_degrees(self) -> bool:
-        """Skip a raised degree sign, alone or in braces. Returns True if there was one."""
+        """Skip a raised degree sign, with or without braces. Returns True if there was one."""
         token, width = self._peek(1), 2
         if token is not None and token.is_sign("{"):
             token, width = self._peek(2), 4
@@ -452,7 +452,7 @@ class Reader:
         return is_degrees
 
     def _skip_units(self) -> None:
-        """Skip the words of a unit if an operation or a relation follows them."""
+        """Skip the words of a unit if an operator or a relation follows them."""
         at = self.at
         found: list[str] = []
         while at < len(self.tokens) and len(found) < 7:
@@ -472,7 +472,7 @@ class Reader:
             self.units.update(found)
 
     def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
-        """True if a sign belongs to a unit, as in km/hour, square-feet or dollars $."""
+        """True if a sign is part of a unit, as in km/hour, square-feet or dollars $."""
         if token.kind is TokenKind.UNIT:
             return is_behind_word
         if token.is_sign("/"):

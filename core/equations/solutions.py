@@ -1,6 +1,6 @@
-"""Equations with unknowns: whether one follows from an earlier one, and whether a stated value solves it.
+"""Equations with unknowns: whether an equation follows from an earlier one, and whether a stated value solves it.
 
-Equations are compared only if they have a single letter and are close to each other, or if they describe straight
+Two equations are compared only if they have a single letter and stand close together, or if they describe straight
 lines and the text says that one simplifies to the other.
 """
 
@@ -23,10 +23,10 @@ Coefficients = list[Fraction]
 
 @dataclass(frozen=True)
 class Stated:
-    """An equation stated by a sub-step.
+    """An equation that a sub-step states.
 
-    `polynomial` is that of the left side minus the right side, `end` is where the equation ends in the text, and
-    `behind` is the text after it.
+    `polynomial` is the left side minus the right side, `end` is the position where the equation ends in the text,
+    and `behind` is the text after the equation.
     """
 
     polynomial: Mapping[Monomial, Fraction]
@@ -41,14 +41,15 @@ class Memory:
     """The equations stated so far.
 
     `last` maps each set of letters to the last equation in them. `open` holds the letters about which nothing is
-    certain.
+    known for certain.
     """
 
     last: dict[frozenset[str], Stated] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
     def before(self, letters: frozenset[str], step: int) -> Stated | None:
-        """Return the last equation in exactly these letters, if it was stated recently."""
+        """Return the last equation in exactly these letters, or None if it was not stated recently or a letter is
+        open."""
         found = self.last.get(letters)
         if found is None or step - found.step > MAX_BACK or letters & self.open:
             return None
@@ -59,10 +60,7 @@ class Memory:
 
 
 def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, behind: str) -> Stated | None:
-    """Return an equation with unknowns in the form in which it is remembered.
-
-    Returns None if it has no unknowns or is too large.
-    """
+    """Build the `Stated` equation from its two sides. Returns None if it has no unknowns or is too large."""
     letters = left.letters | right.letters
     if not letters or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
         return None
@@ -76,7 +74,7 @@ def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, b
 
 
 def coefficients(stated: Stated) -> Coefficients | None:
-    """Return the coefficients of an equation in one letter, constant first, or None if it has several letters."""
+    """Return the coefficients of an equation, constant first, or None unless it is a polynomial in one letter."""
     if len(stated.letters) != 1:
         return None
     result: dict[int, Fraction] = {}
@@ -89,7 +87,7 @@ def coefficients(stated: Stated) -> Coefficients | None:
 
 
 def roots(polynomial: Coefficients) -> list[Fraction]:
-    """Return the rational roots of a polynomial of degree one or two, in ascending order."""
+    """Return the rational roots of a linear or quadratic polynomial in ascending order."""
     if len(polynomial) == 2:
         return [-polynomial[0] / polynomial[1]]
     if len(polynomial) != 3:
@@ -105,7 +103,7 @@ def roots(polynomial: Coefficients) -> list[Fraction]:
 
 
 def solves(polynomial: Coefficients, value: AlgebraicValue, decimals: int) -> bool | None:
-    """True if a number solves an equation, and None if it may be a rounded solution."""
+    """True if `value` solves the equation, None if it may be a rounded solution, and False otherwise."""
     number = value.number
     if number is None:
         return None
@@ -128,7 +126,7 @@ def _at(polynomial: Coefficients, number: Fraction) -> Fraction:
 
 
 def follows(earlier: Stated, later: Stated) -> bool | None:
-    """True if two equations in the same letters share solutions, and None if that cannot be decided."""
+    """True if the two equations share solutions, None if that cannot be decided, and False otherwise."""
     first, second = coefficients(earlier), coefficients(later)
     if first is None or second is None:
         if _degree(earlier) == _degree(later) == 1:
@@ -173,14 +171,14 @@ def _remainder(above: Coefficients, below: Coefficients) -> Coefficients:
 
 
 def write_solutions(name: str, polynomial: Coefficients) -> str:
-    """Return the solutions of an equation as text, or an empty string if there are none to write."""
+    """Return the rational solutions of an equation as text, or an empty string if it has none."""
     return " or ".join(f"{name} = {write_number(root)}" for root in roots(polynomial))
 
 
 def write_equation(stated: Stated) -> str:
-    """Return an equation as text.
+    """Return the solution of an equation as text.
 
-    This is its solution or, without one, the equation with letters on the left and the number on the right.
+    Without a solution, return the equation itself, with letters on the left and the number on the right.
     """
     polynomial = stated.polynomial
     solved = coefficients(stated)
@@ -204,7 +202,7 @@ _RESTRICTED = re.compile(
 
 
 def is_restricted(words: str) -> bool:
-    """True if the words after a solution say that a condition other than the equation singled it out."""
+    """True if the words after a solution say that it was selected by a condition other than the equation."""
     return _RESTRICTED.search(words) is not None
 
 
@@ -242,7 +240,7 @@ _GOAL = re.compile(
 
 
 def claims_consequence(words: str) -> bool:
-    """True if the words before an equation say that it follows from the previous equation and nothing else."""
+    """True if the words before an equation present it as a consequence of the previous equation alone."""
     words = _GOAL.sub(" ", words)
     follows_at_once = not re.search("[A-Za-z]", words)
     return (follows_at_once or _FOLLOWING.search(words) is not None) and _ANOTHER.search(words) is None
@@ -259,7 +257,7 @@ _SAME = re.compile(
 
 
 def names_the_equation(words: str) -> bool:
-    """True if the words before an equation say that it is the previous equation, simplified."""
+    """True if the words before an equation call it the previous equation, simplified."""
     return _SAME.search(words) is not None
 
 
@@ -275,5 +273,5 @@ def says_it_is_derived(words: str) -> bool:
 
 
 def says_it_is_rewritten(words: str) -> bool:
-    """True if the words before an equation say that it is the previous equation in another form."""
+    """True if the words before an equation call it the previous equation in another form."""
     return _REWRITING.search(words) is not None and _ANOTHER.search(_GOAL.sub(" ", words)) is None

@@ -1,4 +1,4 @@
-"""Systems of linear equations: whether an equation contradicts those stated before it."""
+"""Systems of linear equations: whether an equation contradicts the equations stated before it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Row = dict[str, Fraction]
 
 @dataclass
 class System:
-    """Linear equations in reduced form, in which each row has a letter that no other row has.
+    """A system of linear equations in reduced form: each row has a letter that no other row has.
 
     `given` holds the letters whose values were stated outright.
     """
@@ -25,10 +25,11 @@ class System:
     given: set[str] = field(default_factory=set)
 
     def add(self, polynomial: Mapping[Monomial, Fraction], is_value: bool) -> bool | None:
-        """Return True if an equation agrees with those before it, and False if it contradicts them.
+        """Add an equation. Returns True if it agrees with the earlier equations, False if it contradicts them, and
+        else None.
 
-        An equation that adds something new is kept, and the result is None. A contradicting equation is not kept.
-        An equation that is not linear, or is too large, is ignored.
+        Only an equation that adds something new is kept. An equation that is not linear, or is too large, is
+        ignored.
         """
         row = _linear(polynomial)
         if row is None:
@@ -68,7 +69,7 @@ def _linear(polynomial: Mapping[Monomial, Fraction]) -> Row | None:
 
 
 def _without(row: Row, known: Row, pivot: str) -> Row:
-    """Return the row minus the multiple of another row that eliminates the pivot."""
+    """Return `row` with the letter `pivot` eliminated by subtracting a multiple of the row `known`."""
     factor = row[pivot] / known[pivot]
     result = dict(row)
     for name, value in known.items():

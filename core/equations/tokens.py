@@ -1,6 +1,6 @@
-"""Tokens of a step: numbers, letters, words and signs of LaTeX and plain text, each with its place in the text.
+"""Tokens of a step: the numbers, letters, words and signs in LaTeX and plain text, with their positions.
 
-Reading never fails. Text outside equations becomes a word or a break. Unreadable maths becomes an obstacle, and
+Tokenizing never fails. Text outside equations becomes a word or a break. Unreadable maths becomes an obstacle, and
 nothing next to an obstacle is checked.
 """
 
@@ -37,11 +37,11 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token with its place in the text.
+    """A token and its span in the text.
 
     `text` is its normalised form and `number` its value if it is a number. `decimals` counts the digits after the
-    decimal point. `spaced` is True if white space precedes the token, `in_formula` if it is inside LaTeX maths, and
-    `opens` if it is the first token there.
+    decimal point. `spaced` is True if white space precedes the token, `in_formula` if the token is inside LaTeX
+    maths, and `opens` if it is the first token of a formula.
     """
 
     kind: TokenKind
@@ -118,7 +118,8 @@ _TABLE = re.compile(r"\\begin\{(?:array|cases|tabular|asy)\}|\[asy\]|```")
 
 
 def read_tokens(text: str) -> list[Token]:
-    """Return the tokens of a text in order, or none if the text is too long or contains a table or a drawing."""
+    """Return the tokens of a text in order. The list is empty if the text is too long or contains a table or a
+    drawing."""
     if len(text) > MAX_TEXT:
         return []
     spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
@@ -155,12 +156,12 @@ _WORDS = re.compile(r"(?<![^\s(])[a-z]{3,}(?![A-Za-z}])")
 
 
 def _is_prose(formula: str) -> bool:
-    """True if the text between two dollar signs is prose between two sums of money."""
+    """True if the text between two dollar signs is prose, because the signs belong to two amounts of money."""
     return formula.startswith("$") and "\\" not in formula and len(_WORDS.findall(formula)) >= 2
 
 
 def _append(tokens: list[Token], token: Token) -> None:
-    """Add a token. A line that begins with a relation continues the line before."""
+    """Append a token. If a line begins with a relation, the line break before it is removed."""
     if (
         token.kind is TokenKind.RELATION
         and tokens
@@ -172,7 +173,7 @@ def _append(tokens: list[Token], token: Token) -> None:
 
 
 def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
-    """Return the tokens of a match. There is usually one."""
+    """Return the tokens, usually one, for a match of the pattern `kind`."""
     text, (start, end) = match[0], match.span()
 
     def token(kind: TokenKind, text: str) -> Token:
@@ -242,7 +243,7 @@ def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Toke
 
 
 def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
-    """Split a word into tokens: a single one outside formulas, its letters within them."""
+    """Turn a word into tokens. Inside formulas, a short word is split into its letters."""
     end = start + len(text)
     lower = text.lower()
     if lower in _SPOKEN and not inside:
@@ -291,7 +292,7 @@ def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Toke
 
 
 def _short_fraction(match: re.Match[str], inside: bool) -> list[Token]:
-    r"""Return the two digits of `\frac12` as tokens."""
+    r"""Return the digits of a fraction such as `\frac12` as tokens."""
     return [
         Token(TokenKind.NUMBER, match[name], *match.span(name), False, inside, Fraction(int(match[name])))
         for name in ("above", "below")
@@ -316,13 +317,11 @@ def _command(name: str, token: Callable[[TokenKind, str], Token]) -> Token:
 
 
 def without_bold(text: str) -> str:
-    """Replace Markdown's bold markers by spaces, so that places in the text stay valid.
-
-    A power such as `2**3` is kept.
-    """
+    """Replace Markdown's bold markers by spaces, so that positions in the text stay valid. Powers such as `2**3`
+    are kept."""
     return _BOLD.sub("  ", text)
 
 
 def holds_table(text: str) -> bool:
-    """True if a text contains a table, a drawing or code, where equations are not laid out in lines."""
+    """True if a text contains a table, a drawing or code, where equations do not run along lines."""
     return _TABLE.search(text) is not None

@@ -1,4 +1,4 @@
-"""Words after numbers: units that may be part of an expression, words that end it, and multiples like a dozen."""
+"""Words after numbers: units inside an expression, words that end an expression, and multiples such as a dozen."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -42,12 +42,12 @@ _SHORT = words(
 
 
 def is_unit_word(word: str) -> bool:
-    """True if a word may follow a number within an expression."""
+    """True if a word can be a unit after a number inside an expression."""
     return word.lower() not in _NEVER and is_word(word)
 
 
 def is_word(text: str) -> bool:
-    """True if letters form a word or a unit rather than a product of letters such as `ab` or `xyz`."""
+    """True if `text` is a word or a unit rather than a product of letters such as `ab` or `xyz`."""
     lower = text.lower()
     if lower in _DIMENSIONS or lower in _SHORT:
         return True
@@ -55,20 +55,19 @@ def is_word(text: str) -> bool:
 
 
 def may_be_glued(word: str) -> bool:
-    """True if a word attached to a number may be its unit, as in 5km.
-
-    It is False for a factor or a name, as in 3abc or 2Eve.
-    """
+    """True if a word written directly after a number may be its unit, as in 5km, and not a factor or name, as in
+    2Eve."""
     return word in _DIMENSIONS or word in _SHORT or (len(word) > 3 and word.islower())
 
 
 def convertible(words: frozenset[str]) -> frozenset[str]:
-    """Return the words that are units convertible to other units of the same kind, in the singular."""
+    """Return, in the singular, the words that are convertible units, such as hours or metres."""
     return frozenset(_singular(word) for word in words if word in _DIMENSIONS)
 
 
 def mixes_units(words: frozenset[str]) -> bool:
-    """True if units of one kind are mixed, such as hours and minutes, so that a bare number says little."""
+    """True if the words mix units of one kind, such as hours and minutes. A number without a unit is then
+    ambiguous."""
     dimensions = [_DIMENSIONS[word] for word in convertible(words) if word in _DIMENSIONS]
     return len(dimensions) != len(set(dimensions))
 

@@ -1,4 +1,4 @@
-"""The unknowns of a solution, whose equations are checked against those of the problem and of earlier steps."""
+"""Tracking of a solution's unknowns, to check its equations against the problem and earlier steps."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from stepsight.core.equations.values import AlgebraicValue
 
 @dataclass
 class Unknowns:
-    """What is known about a solution's letters up to a sub-step.
+    """What is known about a solution's unknowns up to a sub-step.
 
     `memory` holds the last equations and `system` the linear ones.
     """
@@ -26,7 +26,8 @@ class Unknowns:
     system: System = field(default_factory=System)
 
     def read_problem(self, problem: str) -> None:
-        """Remember the problem's equations, except where two in the same letters may be alternatives."""
+        """Remember the equations in the problem. Two equations in the same letters are skipped, as they may be
+        alternatives."""
         several: set[frozenset[str]] = set()
         for chain in find_chains(read_tokens(problem)):
             sides = [value_of(member.expression) for member in chain.members]
@@ -40,14 +41,14 @@ class Unknowns:
             self.memory.last.pop(letters)
 
     def begin(self, text: str) -> None:
-        """Move to the next sub-step, and forget the statements that it retracts."""
+        """Move to the next sub-step. If it retracts something, forget all earlier equations."""
         self.step += 1
         if solutions.retracts(text):
             self.memory.last.clear()
             self.system = System()
 
     def check(self, chain: Chain, text: str) -> Iterator[Check]:
-        """Yield the checks of the unknowns in the next chain of a sub-step."""
+        """Check the equations with unknowns in the next chain of a sub-step, and yield the results."""
         if any(relation != "=" for relation in chain.relations) or None in (m.expression for m in chain.members):
             return
         sides = [value_of(member.expression) for member in chain.members]
@@ -137,7 +138,7 @@ class Unknowns:
             self.system = System()
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
-        """Return the words between an earlier equation and a chain."""
+        """Return the text between an earlier equation and a chain."""
         if earlier.step == self.step:
             between = text[earlier.end : chain.start]
             return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
@@ -145,9 +146,9 @@ class Unknowns:
 
 
 def _unknown_pair(sides: Sequence[AlgebraicValue | None]) -> tuple[AlgebraicValue, AlgebraicValue] | None:
-    """Return the two sides of an equation with unknowns.
+    """Return the two sides of an equation with unknowns, or None.
 
-    From a longer chain, return its only side with letters and the last side without them.
+    For a longer chain, these are its only side with letters and its last side without letters.
     """
     if len(sides) == 2:
         return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None

@@ -1,8 +1,8 @@
 """Exact values of limited size: fractions of polynomials with rational coefficients.
 
-A number is a polynomial without letters. Irrational roots are kept to 30 decimal places, and values of functions to
-the precision of a float. Such a value is not exact and is compared within a tolerance. A value beyond the limits
-raises `UndecidedError`.
+A number is a polynomial without letters. Irrational roots are kept to 30 decimal places, and the results of
+functions to the precision of a float. Such approximations are marked as inexact and compared within a tolerance. A
+value that exceeds the limits raises `UndecidedError`.
 """
 
 import math
@@ -23,15 +23,12 @@ TOLERANCE = Fraction(1, 10**10)
 
 
 class UndecidedError(Exception):
-    """The error for an expression without a usable value, because it is too large, undefined or not understood."""
+    """An expression has no usable value, because it is too large, undefined or not understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlgebraicValue:
-    """The quotient of two polynomials, `above / below`.
-
-    `exact` is False if a root or function was approximated.
-    """
+    """The quotient of two polynomials, `above / below`. `exact` is False if a root or function was approximated."""
 
     above: Mapping[Monomial, Fraction]
     below: Mapping[Monomial, Fraction]
@@ -39,14 +36,14 @@ class AlgebraicValue:
 
     @property
     def number(self) -> Fraction | None:
-        """The value as a number, or None if it has letters."""
+        """The value as a number, or None if it contains letters."""
         if any(self.above) or any(self.below):
             return None
         return self.above.get(ONE, Fraction(0)) / self.below[ONE]
 
     @property
     def polynomial(self) -> Mapping[Monomial, Fraction] | None:
-        """The value as a polynomial, or None if its denominator has letters."""
+        """The value as a polynomial, or None if its denominator contains letters."""
         if any(self.below):
             return None
         divisor = self.below[ONE]
@@ -70,7 +67,7 @@ def letter(name: str) -> AlgebraicValue:
 
 
 def add(left: AlgebraicValue, right: AlgebraicValue, sign: int = 1) -> AlgebraicValue:
-    """Return `left + right`, or `left - right` if the sign is -1."""
+    """Return `left + right`, or `left - right` if `sign` is -1."""
     exact = left.exact and right.exact
     if (a := left.number) is not None and (b := right.number) is not None:
         return number(a + sign * b, exact)
@@ -95,9 +92,9 @@ def divide(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
 
 
 def power(base: AlgebraicValue, exponent: AlgebraicValue) -> AlgebraicValue:
-    """Raise `base` to a rational power.
+    """Return `base` raised to a rational power.
 
-    Raises `UndecidedError` on 0^0 and on roots of letters or negative numbers.
+    Raises `UndecidedError` for 0^0 and for roots of letters or negative numbers.
     """
     e, b = exponent.number, base.number
     if e is None or not exponent.exact:
@@ -129,7 +126,7 @@ def _number_power(base: Fraction, exponent: int, exact: bool) -> AlgebraicValue:
 
 
 def root(value: AlgebraicValue, degree: int) -> AlgebraicValue:
-    """Return the root of a number, which is exact if it is a fraction."""
+    """Return the root of a number. It is exact if the root is a fraction."""
     radicand = value.number
     if radicand is None or not 2 <= degree <= 24:
         raise UndecidedError
@@ -146,7 +143,7 @@ def root(value: AlgebraicValue, degree: int) -> AlgebraicValue:
 
 
 def _integer_root(value: int, degree: int) -> int:
-    """Return the greatest integer whose power does not exceed `value`."""
+    """Return the greatest integer whose `degree`-th power does not exceed `value`."""
     if value < 2:
         return value
     if degree == 2:
@@ -181,7 +178,7 @@ def absolute(value: AlgebraicValue) -> AlgebraicValue:
 
 
 def function(name: str, value: AlgebraicValue, base: AlgebraicValue | None = None) -> AlgebraicValue:
-    """Return a sine, cosine, tangent (in radians) or logarithm, to the precision of a float."""
+    """Return a sine, cosine or tangent (in radians) or a logarithm, to the precision of a float."""
     inner = value.number
     if inner is None or abs(inner) > 10**12:
         raise UndecidedError
@@ -204,7 +201,7 @@ def _rounded(value: float) -> AlgebraicValue:
 
 
 def substitute(value: AlgebraicValue, letters: Mapping[str, AlgebraicValue]) -> AlgebraicValue:
-    """Return the value with numbers in place of its letters."""
+    """Return the value with letters replaced by the values given for them."""
     if value.letters.isdisjoint(letters):
         return value
     above, below = (_substituted(part, letters) for part in (value.above, value.below))
@@ -258,7 +255,10 @@ def _monomials(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> AlgebraicValue:
-    """Return the fraction with common single-term factors cancelled. Raises `UndecidedError` if it is too large."""
+    """Return the fraction `above / below`, with common single-term factors cancelled.
+
+    Raises `UndecidedError` if it is too large.
+    """
     if not above:
         return AlgebraicValue({}, {ONE: Fraction(1)}, exact)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:

@@ -1,4 +1,4 @@
-"""Loading an evaluator from a folder after recognising its checkpoint format, and describing fetched ones."""
+"""Loading of evaluators: a checkpoint's format is recognised, then its weights are read."""
 
 import time
 from collections.abc import Callable
@@ -45,16 +45,16 @@ def load_evaluator(
 ) -> Evaluator:
     """Load a shipped evaluator by name, a folder in any supported format, or a model from a hub by its id.
 
-    `equations` needs no folder. An address (see `core.inference_servers.address`) loads an evaluator behind a
-    server. In that case the server determines `device`, `dtype` and `device_map`. A name that ends with
-    `, read twice` or `, read in both orders` loads the evaluator with that reading (see `core.prompts.rereading`).
+    `equations` needs no folder. A server address (see `core.inference_servers.address`) loads an evaluator behind
+    that server; the server then determines `device`, `dtype` and `device_map`. A name that ends with `, read twice`
+    or `, read in both orders` loads the evaluator with that reading (see `core.prompts.rereading`).
 
-    `dtype` is the type of the weights in memory. With None, the stored type is kept if the device supports it well;
-    otherwise the weights are converted to float32 (see `core.models.placement`). A type other than float32 is part
-    of the name and of the fingerprint, because the scores differ. `device_map` is that of Accelerate, such as
-    "auto" for several GPUs, and overrides `device` (see `Placement`). `Evaluator.format` is the recognised format.
-    Raises `UserError` if there is no such evaluator or device, if the format is unknown, or if a file, tensor or
-    token is missing, damaged or misshapen.
+    `dtype` is the type of the weights in memory. If it is None, the stored type is kept if the device supports it
+    well; otherwise the weights are converted to float32 (see `core.models.placement`). A type other than float32
+    becomes part of the name and of the fingerprint, because the scores differ. `device_map` has the same meaning as
+    in Accelerate, such as "auto" for several GPUs, and overrides `device` (see `Placement`). `Evaluator.format` is
+    the recognised format. Raises `UserError` if there is no such evaluator or device, if the format is unknown, or
+    if a file, tensor or token is missing, damaged or misshapen.
     """
     name, rereading = split_reading(str(spec))
     if rereading is not None:
@@ -94,8 +94,8 @@ def _identity(
 ) -> Callable[[], str]:
     """Return the function that computes a loaded evaluator's fingerprint.
 
-    The fingerprint of a small evaluator is computed at once, that of a large one on first request. The function
-    raises `UserError` if the files have changed since they were loaded.
+    The fingerprint of a small evaluator is computed immediately, that of a large one on first request. The function
+    raises `UserError` if the files have changed since the evaluator was loaded.
     """
     attention = str(checkpoint.card.get("attention"))
     # Other formats can be read in more than one way.
@@ -124,10 +124,9 @@ def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
 
 
 def describe_fetched(fetched: Fetched, place: Placement) -> EvaluatorSummary:
-    """Return the description of a fetched evaluator with its weights at `place`.
+    """Return the summary of a fetched evaluator whose weights are loaded at `place`.
 
-    The description is stored next to the evaluator and reused. Raises `UserError` if the evaluator cannot be
-    loaded.
+    The summary is stored next to the evaluator and reused. Raises `UserError` if the evaluator cannot be loaded.
     """
     place = resolve_placement(place, fetched.folder)
     kept = fetched.descriptions.get(place.dtype)

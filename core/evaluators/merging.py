@@ -1,4 +1,4 @@
-"""Merging an adapter and its base into one evaluator that needs neither of them."""
+"""Merging of an adapter with its base model into one evaluator that needs neither of them."""
 
 import os
 import shutil
@@ -16,11 +16,11 @@ from stepsight.core.models.evaluator import ModelEvaluator, save_evaluator
 
 
 def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
-    """Write the merged evaluator of an adapter to `output`, with weights of the given type, and return its path.
+    """Merge an adapter with its base model, write the evaluator to the folder `output`, and return its path.
 
-    In float32 its scores equal those of the adapter. Raises `UserError` if the evaluator is not an adapter trained
-    with StepSight, the folder is not empty, or the folder cannot be written. In these cases no files are left
-    behind.
+    `dtype` is the type of the written weights. In float32 its scores equal those of the adapter. Raises `UserError`
+    if `spec` is not an adapter trained with StepSight, or if the folder is not empty or cannot be written. In these
+    cases no files are left behind.
     """
     folder = evaluator_folder(spec)
     checkpoint = open_checkpoint(folder)

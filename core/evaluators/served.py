@@ -1,16 +1,17 @@
-"""Evaluators behind a vLLM server, which needs only token ids: prompts and checkpoint formats are handled here.
+"""Evaluators behind a vLLM server. The server needs only token ids; prompts and checkpoint formats are handled
+here.
 
     vllm:http://HOST:8000/v1#MODEL
     vllm:http://HOST:8000/v1#MODEL,tokenizer=FOLDER,requests=64
 
-The description of the model consists of its config, tokenizer and stepsight.json. It is read from the `tokenizer`
-given in the address. Without that option, it is read from the folder or hub repository called MODEL or, failing
-that, from the path that the server says it loaded. Token ids are sent, never text.
+The model is described by its config, tokenizer and stepsight.json. They are read from the folder given as
+`tokenizer` in the address. Without that option, they are read from the folder or hub repository called MODEL or,
+failing that, from the path that the server says it loaded. Token ids are sent, never text.
 
 A server that classifies tokens gets one request per input, just as a local model would. A language model that
-answers with one of two tokens gets one request per step, and the server keeps their shared prefixes in its cache.
-When an evaluator is opened, short requests find out which of the two a server does, whether its numbers are logits,
-and whether its attention sees later tokens.
+answers with one of two tokens gets one request per step, and the server caches the shared prefixes. When an
+evaluator is opened, short requests find out which kind of server it is, whether its numbers are logits, and whether
+its attention sees later tokens.
 """
 
 import hashlib
@@ -73,9 +74,9 @@ _MANUAL = "See the manual, Evaluators behind a vLLM server."
 
 @dataclass(frozen=True)
 class _Classes:
-    """The reading of a server that classifies tokens into `columns` classes.
+    """How to read the output of a server that classifies tokens into `columns` classes.
 
-    `rows` gives the classes that stand for neg, neu and pos. `logits` is False if the server can only return
+    `rows` gives the classes that stand for neg, neu and pos. `logits` is False if the server can return only
     probabilities.
     """
 
@@ -97,9 +98,10 @@ class _Classes:
 
 @dataclass(frozen=True)
 class _Answers:
-    """The reading of a language model that answers with one of two `tokens`, for wrong and for right.
+    """How to read the output of a language model that answers with one of two tokens.
 
-    If `whole` is True, the validity is the probability of the second token among the whole vocabulary.
+    `tokens` holds the tokens for wrong and right. If `whole` is True, the validity is the probability of the second
+    token in the whole vocabulary; otherwise it is its share of the two.
     """
 
     tokens: tuple[int, int]
@@ -116,10 +118,10 @@ class _Answers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VllmEvaluator(ServedEvaluator):
-    """An evaluator that has a vLLM server judge the tokens of a trace.
+    """An evaluator whose model runs on a vLLM server, which receives the token ids of a trace.
 
-    `identity` is a fingerprint of the model's name, format, template and tokenizer, because the weights cannot be
-    seen.
+    `identity` is a fingerprint of the model's name, format, template and tokenizer, because the weights are not
+    accessible.
     """
 
     server: Server
@@ -152,7 +154,7 @@ class VllmEvaluator(ServedEvaluator):
         )
 
     def encode(self, trace: Trace) -> Encoded:
-        """Return the token ids of the whole trace. Raises `UserError` if there are more than the server accepts."""
+        """Return the token ids of the whole trace. Raises `UserError` if the trace is too long for the server."""
         encoded = self.encoder.encode(trace)
         if self.longest is not None and len(encoded) > self.longest:
             raise UserError(
@@ -177,16 +179,17 @@ class VllmEvaluator(ServedEvaluator):
             yield Judgment(trace, mode, assemble(parts, mode, causal=self.causal))
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        """Return the inputs of `mode_inputs` or, for a language model, one input per sub-step.
+        """Return the inputs of `mode_inputs`, or one input per sub-step if the server runs a language model.
 
-        A language model answers after its input, so it needs a separate input for each sub-step.
+        A language model answers at the end of its input, so every sub-step needs an input of its own.
         """
         if isinstance(self.reading, _Answers):
             return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
         return mode_inputs(trace, encoded, mode, causal=self.causal)
 
     async def _rows(self, item: Input) -> Floats32:
-        """Return the probabilities at the positions of an input, shape (reads, 3). Raises `ServerError`."""
+        """Return the probabilities at the read positions of an input, shape (reads, 3). Raises `ServerError` if
+        that fails."""
         ids = item.ids[: item.length]
         if isinstance(self.reading, _Answers):
             likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.reading.tokens)
@@ -196,10 +199,10 @@ class VllmEvaluator(ServedEvaluator):
 
 
 def open_served(address: ServerAddress) -> VllmEvaluator:
-    """Open the evaluator at an address, after asking the server for its models and trying a short trace.
+    """Open the evaluator at an address, after querying the server for its models and scoring a short test trace.
 
-    Raises `UserError` if the server does not respond, lacks the model, or does not serve it in a way that its
-    format can use. Also raises it if the tokenizer is missing or differs from the server's.
+    Raises `UserError` if the server does not respond, lacks the model, or does not serve the model in a way that
+    its format can use, or if the tokenizer is missing or differs from the server's.
     """
     address.check_options({TOKENIZER_OPTION, REQUESTS_OPTION})
     server = Server(address.url, at_once=_requests(address))
@@ -249,7 +252,7 @@ def _requests(address: ServerAddress) -> int:
 
 
 def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
-    """Return the checkpoint that describes the model, without weights. Raises `UserError` if it is missing."""
+    """Return the checkpoint that describes the model, without its weights. Raises `UserError` if there is none."""
     named_here = address.options.get(TOKENIZER_OPTION)
     reason = f"there is no folder {named_here or address.model!r}, and it is no model hub's OWNER/NAME."
     for spec in [named_here] if named_here else [address.model, model.root]:
@@ -272,7 +275,7 @@ def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
 
 
 def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpoint, model: ServedModel) -> None:
-    """Raise `UserError` if the server's token ids differ from ours.
+    """Raise `UserError` if the server's token ids differ from those of the local tokenizer.
 
     How the server tokenizes text does not matter, because no text is sent.
     """
@@ -285,7 +288,8 @@ def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpo
 
 
 def _longest(checkpoint: Checkpoint, model: ServedModel, reading: _Classes | _Answers) -> int | None:
-    """Return the length of the longest input in tokens. A language model needs room for its answer."""
+    """Return the greatest input length in tokens, or None if it is unknown. A language model needs one token for
+    its answer."""
     limits = [] if model.context is None else [model.context - isinstance(reading, _Answers)]
     own = checkpoint.config.get("max_position_embeddings")
     limits += [own] if isinstance(own, int) and not isinstance(own, bool) else []
@@ -303,7 +307,7 @@ def _identity(
 ) -> str:
     """Return the hash that identifies the evaluator.
 
-    It is the same for a language model and for that model served as a classifier.
+    A language model has the same hash when it is served as a classifier.
     """
     rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
@@ -341,7 +345,7 @@ _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
 def _tried(
     server: Server, model: ServedModel, checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder
 ) -> tuple[_Classes | _Answers, bool]:
-    """Try the server with a short input. Return how to read its answers, and True if it is causal."""
+    """Probe the server with a short input. Return how to read its output, and whether the model is causal."""
     if kind.NAME not in (*_CLASSES, *_ANSWERS):
         readable = ", ".join([*_CLASSES, *_ANSWERS])
         raise UserError(
@@ -378,9 +382,9 @@ def _tried(
 
 
 def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
-    """Return the expected number of classes and the classes of the labels.
+    """Return the number of classes that the format expects, and which of them stand for neg, neu and pos.
 
-    Raises `ServerError` if the server's model has a different number.
+    Raises `ServerError` if the server's model has a different number of classes.
     """
     found = values.shape[1]
     if kind.NAME in _ANSWERS:
@@ -401,7 +405,7 @@ def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, val
 def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> Floats32:
     """Return the rows at the positions `reads` of an input.
 
-    The server returns one row per token, or one per token that ends a step. Raises `ServerError` if it does
+    The server may return one row per token, or one per token that ends a step. Raises `ServerError` if it does
     neither.
     """
     if len(rows) == len(ids):
@@ -422,7 +426,7 @@ def _is_causal(
 ) -> bool:
     """True if later tokens do not change the server's numbers for earlier tokens.
 
-    Also True if the server does not return a row per token, because the formats served that way are causal. Raises
+    Also True if the server does not return a row per token, because all formats served that way are causal. Raises
     `ServerError` if stepsight.json contradicts the result.
     """
     if len(whole) != len(encoded.ids):
@@ -444,13 +448,13 @@ def _is_causal(
 
 
 def _are_probabilities(values: Floats32) -> bool:
-    """True if the numbers of each token sum to one or, with a single number per token, lie between 0 and 1."""
+    """True if the numbers look like probabilities: between 0 and 1 and, with several per token, summing to 1."""
     shares = bool(((values >= 0) & (values <= 1)).all())
     return shares and (values.shape[1] == 1 or bool(np.allclose(values.sum(1), 1, atol=1e-3)))
 
 
 def _softmax(logits: np.ndarray[Any, np.dtype[np.float64]]) -> Floats32:
-    """Return the softmax along the last axis. It is computed in double precision and rounded at the end."""
+    """Return the softmax along the last axis, computed in double precision and then rounded to single precision."""
     powers = np.exp(logits - logits.max(-1, keepdims=True))
     shares: Floats32 = (powers / powers.sum(-1, keepdims=True)).astype(np.float32)
     return shares

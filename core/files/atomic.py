@@ -1,4 +1,4 @@
-"""Atomic file writes, in which a file appears complete under its name or not at all, and digests of files."""
+"""Atomic file writes, after which either the complete file exists or none does, and digests of files."""
 
 import hashlib
 import os
@@ -16,12 +16,12 @@ _SHA256_DIGITS = 64
 def atomic_file(
     path: str | Path, *, replace: bool = True, private: bool = False, hint: str = "Check the path."
 ) -> Iterator[Path]:
-    """Yield the path of an empty file to write, which becomes `path` if the block ends without an error.
+    """Yield the path of an empty temporary file, which is renamed to `path` if the block ends without an error.
 
     The temporary file is in the same folder as `path`. It is flushed to disk before it is renamed, so that a power
-    cut leaves either the complete file or nothing. With `private`, only its owner can read it. Raises `UserError`,
-    with `hint`, if the file cannot be written, if `path` is not a regular file, or if it exists already and
-    `replace` is False.
+    cut leaves either the complete file or nothing. If `private` is True, only its owner can read it. Raises
+    `UserError` with the given `hint` if the file cannot be written, if `path` is not a regular file, or if it
+    already exists and `replace` is False.
     """
     shown, path = path, Path(os.path.realpath(path))
     _check(path, shown, replace)
@@ -41,7 +41,7 @@ def atomic_file(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8, creating missing parent folders. Raises `UserError` as `atomic_file` does."""
+    """Write a text file in UTF-8, creating missing parent folders. Raises `UserError` if it cannot be written."""
     hint = "Choose another --output."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,10 +52,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def digest_of(path: Path, like: str, tick: Callable[[], None] = lambda: None) -> str:
-    """Return the digest of a file, of the same kind as `like`.
+    """Return the digest of a file, using the same algorithm as the digest `like`.
 
-    If `like` has 64 hexadecimal digits, this is the SHA-256. Otherwise it is Git's hash of the content: the SHA-1
-    of "blob", size and content. `tick` is called after each chunk that is read.
+    If `like` has 64 hexadecimal digits, this is SHA-256. Otherwise it is Git's hash of the content: the SHA-1 of
+    "blob", the size and the content. `tick` is called after each chunk is read.
     """
     if len(like) == _SHA256_DIGITS:
         digest = hashlib.sha256()
@@ -76,7 +76,8 @@ def _check(path: Path, shown: str | Path, replace: bool) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to disk. Does nothing on Windows, which cannot open them for this."""
+    """Flush a file, or the directory entries of a folder, to disk. Does nothing on Windows, which cannot open them
+    for this."""
     if os.name == "nt":
         return
     number = os.open(path, os.O_RDONLY)

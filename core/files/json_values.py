@@ -1,7 +1,7 @@
-"""Untrusted JSON, with limits on size, depth and encoding, and files that contain one JSON object.
+"""Parsing of untrusted JSON with limits on size, depth and encoding, and files that contain one JSON object.
 
-Python's parser stops only when memory or stack is exhausted. Code that walks the values later, such as `repr` or a
-validator, fails even sooner.
+The limits are needed because Python's parser stops only when memory or stack is exhausted. Code that walks the
+values later, such as `repr` or a validator, fails even sooner.
 """
 
 import json
@@ -22,7 +22,7 @@ LARGEST = 1 << 28
 def parse_json(text: str | bytes) -> Any:
     """Parse a JSON text. Bytes are decoded as UTF-8.
 
-    Raises `ValueError`, with the reason, if the text is invalid or nested more than `DEEPEST` levels deep.
+    Raises `ValueError` with a reason if the text is invalid or nested more than `DEEPEST` levels deep.
     """
     if isinstance(text, bytes):
         try:
@@ -51,7 +51,7 @@ def check_depth(value: Any) -> None:
 
 
 def check_unicode(value: Any, text: bytes) -> None:
-    """Raise `ValueError` if a string in the value, which was parsed from `text`, has a lone surrogate.
+    """Raise `ValueError` if a string in `value` contains a lone surrogate. `text` is the JSON it was parsed from.
 
     JSON can express a lone surrogate, but no file, database or tokenizer accepts it.
     """
@@ -66,7 +66,8 @@ def check_unicode(value: Any, text: bytes) -> None:
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
     """Return the content of a whole file.
 
-    Raises `OSError`, and `ValueError` if the file has more than `largest` bytes. No more than that is read.
+    Raises `OSError` if it cannot be read, and `ValueError` if it has more than `largest` bytes. No more is read
+    then.
     """
     with open(path, "rb") as file:
         content = file.read(largest + 1)
@@ -76,7 +77,7 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file. Raises `UserError` if there is none."""
+    """Read a file that contains one JSON object. Raises `UserError` if it cannot be read or has other content."""
     try:
         content = read_bytes(path)
         value = parse_json(content)

@@ -1,8 +1,8 @@
 """Traces as JSON Lines in the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
 
-A step is a string or a list of its sub-steps. Two keys are optional: `labels`, with neg, neu, pos or null for each
-step, and `valid`, with true, false or null for each step, for gold on validity alone. Other keys are kept in the
-trace's `meta`.
+A step is a string or a list of its sub-steps. Two keys are optional: `labels` holds neg, neu, pos or null for each
+step, and `valid` holds true, false or null for each step if the gold labels cover only validity. All other keys are
+kept in the trace's `meta`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,9 +20,9 @@ _VALID = "valid"
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the object of each line that is not blank.
+    """Yield the line number and the JSON object of each non-blank line.
 
-    Raises `UserError`, with `name` and the line number, if a line is not UTF-8, not JSON, or not an object.
+    Raises `UserError`, citing `name` and the line number, if a line is not UTF-8, not JSON, or not an object.
     """
     for number, raw in enumerate(lines, start=1):
         row = read_row(raw, number, name)
@@ -31,7 +31,7 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
 
 
 def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
-    """Return the object in a line, or None if it is blank. Raises `UserError` as `read_rows` does."""
+    """Return the JSON object in a line, or None if the line is blank. Raises `UserError` like `read_rows`."""
     where = f"{name} line {number}"
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -49,13 +49,13 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
 
 
 def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a file as `read_rows` does. Raises `UserError` if the file cannot be opened."""
+    """Like `read_rows`, but read from a file. Raises `UserError` also if the file cannot be opened."""
     with open_input(path) as file:
         yield from read_rows(file, str(path))
 
 
 class _Input(BufferedReader):
-    """A binary file whose lines are limited in length."""
+    """A binary file that limits the length of its lines."""
 
     def __next__(self) -> bytes:
         line = self.readline(LARGEST + 1)
@@ -69,7 +69,7 @@ class _Input(BufferedReader):
 def open_input(path: str | Path) -> BufferedReader:
     """Open a file for reading bytes.
 
-    Raises `UserError` if it cannot be opened and, on iteration, if a line has more than `LARGEST` bytes.
+    Raises `UserError` if it cannot be opened or, during iteration, if a line has more than `LARGEST` bytes.
     """
     try:
         return _Input(FileIO(path))
@@ -78,7 +78,8 @@ def open_input(path: str | Path) -> BufferedReader:
 
 
 def parse_trace(row: dict[str, Any], where: str) -> Trace:
-    """Parse a row of the plain format as a trace. Raises `UserError` with a message that starts with `where`."""
+    """Parse a row in the plain format into a trace. Raises `UserError`, starting with `where`, if the row is
+    invalid."""
     for key in ("id", "problem", "steps"):
         if key not in row:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
@@ -99,9 +100,9 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
-    """Return the row for a trace, as read by `parse_trace`.
+    """Return the row that `parse_trace` reads as this trace.
 
-    The row has the key `valid` if that says more than the labels.
+    The key `valid` is written only if it adds something to the labels.
     """
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
@@ -113,7 +114,7 @@ def format_trace(trace: Trace) -> dict[str, Any]:
 
 
 def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
-    """Add gold on validity to the steps. Labelled steps already have it."""
+    """Add the gold validity to steps without a label. Labelled steps already have it."""
     if len(valid) != len(steps):
         raise UserError(f"valid has {len(valid)} entries for {len(steps)} steps.", "Give one per step, or none.")
     for number, value in enumerate(valid, start=1):

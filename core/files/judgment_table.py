@@ -1,4 +1,4 @@
-"""Judgments as tables with the same columns in every file, with a row per mode or both modes side by side."""
+"""Tables of judgments, with the same columns in every file: one row per mode, or both modes side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
@@ -28,10 +28,11 @@ ByMode = Mapping[Mode, JudgmentRecord]
 def judgment_table(
     trace: Trace, judgments: Iterable[ByMode], columns: Sequence[str], dataset: str = ""
 ) -> Iterator[list[object]]:
-    """Yield the header of a table and then its rows. `columns` is `LONG` or `WIDE`.
+    """Yield the header of a table, then its rows. `columns` is `LONG` (one row per mode) or `WIDE` (modes side by
+    side).
 
-    Without judgments, only the sub-steps are listed. `dataset` is the dataset in which the trace is stored; for
-    other traces the columns for dataset, id and gold are left out.
+    If there are no judgments, only the sub-steps are listed. `dataset` is the dataset in which the trace is stored;
+    if it is empty, the columns for dataset, id and gold are left out.
     """
     head = [name for name in columns if dataset or name not in _OF_THE_STORE]
     places: dict[tuple[int, int], Row] = {
@@ -70,7 +71,7 @@ def _whole(record: JudgmentRecord) -> Row:
 
 
 def _changes(by_mode: ByMode) -> Iterable[float | None]:
-    """Return the offline minus the online validity of each sub-step in hindsight mode.
+    """Return the offline minus the online validity of each sub-step, from the hindsight judgment.
 
     Every entry is None if there is no hindsight judgment.
     """

@@ -1,15 +1,15 @@
-"""A label patch: a file with corrections of a benchmark's gold that an evaluation can apply.
+"""A label patch: a file of corrections to a benchmark's gold labels that an evaluation can apply.
 
     {"format": "stepsight-label-patch", "version": 1, "dataset": "mr-math-invalid", "sha256": "24317f01…",
      "moment": "2026-11-21T14:30:00+00:00", "digest": "9c1e…", "entries": [
        {"trace": "4", "trace_digest": "5be0…", "step": 2, "from": "neg", "to": "valid", "reason": "Sine is odd.",
         "dispute": 7, "by": "anna", "moment": "2026-11-20T09:12:44+00:00"}]}
 
-`step` counts from 1. `from` and `to` are the present and the corrected gold of a step: neg, neu, pos, `valid` (not
-wrong, possibly redundant), or null (none). An entry applies only to the trace with that id and digest; `dataset`
-and `sha256` record the origin of the patch. `digest` is the SHA-256 of the entries, sorted by trace and step, as
-ASCII JSON without spaces and with sorted keys. Two patches with the same digest change the same labels for the same
-reasons.
+`step` counts from 1. `from` and `to` are the current and the corrected gold label of a step: neg, neu, pos, `valid`
+(not wrong, possibly redundant), or null (none). An entry applies only to the trace with that id and digest;
+`dataset` and `sha256` record the origin of the patch. `digest` is the SHA-256 of the entries, sorted by trace and
+step, as ASCII JSON without spaces and with sorted keys. Two patches with the same digest change the same labels for
+the same reasons.
 """
 
 import hashlib
@@ -41,14 +41,14 @@ _EXPORTED = "Name a file that stepsight patch export wrote."
 
 
 def gold_of(step: Step) -> str | None:
-    """Return the gold of a step, one of `GOLD_VALUES`."""
+    """Return the gold label of a step as one of `GOLD_VALUES`."""
     if step.label is not None:
         return step.label.text
     return None if step.valid is None else VALID if step.valid else Label.NEG.text
 
 
 def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
-    """Return the label and validity that a `Step` has for one of `GOLD_VALUES`."""
+    """Return the `label` and `valid` that a `Step` has for the given one of `GOLD_VALUES`."""
     if gold in (None, VALID):
         return None, None if gold is None else True
     label = Label[str(gold).upper()]
@@ -57,7 +57,7 @@ def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """A correction of the gold of one step, counted from 0, from `old` to `new`.
+    """A correction of one step's gold label from `old` to `new`. `step` is counted from 0.
 
     `trace` is the id within the dataset and `digest` is `Trace.digest`. `dispute`, `by` and `moment` (ISO 8601)
     record the dispute in which the change was proposed, who proposed it and when.
@@ -79,7 +79,7 @@ class LabelChange:
         return f"trace {self.trace!r}, step {self.step + 1}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the entry that the file has for this change."""
+        """Return the entry for this change in the patch file."""
         where = {"trace": self.trace, "trace_digest": self.digest, "step": self.step + 1}
         return where | {
             "from": self.old,
@@ -93,9 +93,9 @@ class LabelChange:
 
 @dataclass(frozen=True)
 class Patch:
-    """Changes to a dataset's gold, at most one per step.
+    """Changes to a dataset's gold labels, at most one per step.
 
-    `name` is the name of the file, and `moment` (ISO 8601) is when the patch was made.
+    `name` is the name of the file, and `moment` (ISO 8601) the time at which the patch was made.
     """
 
     dataset: str
@@ -117,7 +117,7 @@ class Patch:
 
     @property
     def traces(self) -> int:
-        """The number of traces changed by the patch."""
+        """The number of traces that the patch changes."""
         return len({change.trace for change in self.changes})
 
     @property
@@ -127,14 +127,14 @@ class Patch:
         return f"{labels} of {self.traces:,} trace{'' if self.traces == 1 else 's'}"
 
     def about(self) -> dict[str, Any]:
-        """Return what identifies the patch, for the record of an evaluation."""
+        """Return the fields that identify the patch in the record of an evaluation."""
         head = {"name": self.name, "format": FORMAT, "version": VERSION, "digest": self.digest}
         origin = {"dataset": self.dataset, "sha256": self.sha256, "moment": self.moment}
         return head | origin | {"labels": len(self.changes), "traces": self.traces}
 
 
 def format_patch(patch: Patch) -> str:
-    """Return the content of the file, as read by `parse_patch`."""
+    """Return the text of the patch file that `parse_patch` reads as this patch."""
     head = {"format": FORMAT, "version": VERSION, "dataset": patch.dataset, "sha256": patch.sha256}
     entries = [change.as_json() for change in patch.changes]
     whole = head | {"moment": patch.moment, "digest": patch.digest, "entries": entries}
@@ -142,10 +142,7 @@ def format_patch(patch: Patch) -> str:
 
 
 def read_patch(path: str | Path) -> Patch:
-    """Read the patch in a file.
-
-    Raises `UserError` with the path if the file cannot be read, and as `parse_patch` does.
-    """
+    """Read a patch from a file. Raises `UserError` if the file cannot be read or `parse_patch` refuses it."""
     try:
         text = read_bytes(Path(path)).decode("utf-8")
     except OSError as error:
@@ -158,10 +155,10 @@ def read_patch(path: str | Path) -> Patch:
 
 
 def parse_patch(text: str, where: str) -> Patch:
-    """Parse the text of a patch. Its name is the last component of `where`.
+    """Parse the text of a patch. Its name is the last path component of `where`.
 
-    Raises `UserError`, with a message that starts with `where`, if the text is not a patch, has another version,
-    has entries that were edited later, or changes a step twice.
+    Raises `UserError`, with a message that starts with `where`, if the text is not a patch, has an unsupported
+    version, has entries that were edited later, or changes a step twice.
     """
     try:
         return _parse(text, Path(where).name)

@@ -1,4 +1,4 @@
-"""YAML files in which each key occurs only once, and which can extend one another, as in this example.
+"""YAML files without duplicate keys. A file can extend another one, as in this example.
 
 extends: llada-prm-8b.yaml        a file in the same folder, whose values are overridden by those below
 batch_size: 64
@@ -26,7 +26,7 @@ _MOST = 100_000
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
-    """A loader that refuses duplicate keys. YAML forbids them, but the library's own loaders use the last one."""
+    """A loader that refuses duplicate keys. YAML forbids them, but the library's own loaders use the last value."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         met = set()
@@ -40,13 +40,14 @@ class _Loader(_SAFE):  # type: ignore[misc]
 def read_yaml(path: str | Path) -> Any:
     """Read a YAML file and merge it with the files that it extends.
 
-    Raises `UserError`, with the name of the file, if a file cannot be read, is not YAML, or extends itself.
+    Raises `UserError`, naming the file, if a file cannot be read, is not YAML, or extends itself.
     """
     return _read(Path(path), ())
 
 
 def validate_yaml(kind: type[T], path: str | Path) -> T:
-    """Read a YAML file as a `kind`. Raises `UserError` with the names of the file and of the key."""
+    """Read a YAML file as an instance of `kind`. Raises `UserError`, naming the file and the key, if it does not
+    fit."""
     values = read_yaml(path)
     try:
         return validate(kind, values)
@@ -81,10 +82,10 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
 
 
 def _check_size(text: str) -> None:
-    """Raise `UserError` if a YAML text could exhaust the process.
+    """Raise `UserError` if parsing a YAML text could exhaust the process.
 
     That is the case if keys and lists are nested so deeply that the library would crash, or if aliases make the
-    content endless or far too large.
+    content infinite or far too large.
     """
     sizes, anchors = [0], [""]
     named: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Checkpoint formats, one module each.
+"""Checkpoint formats, each in its own module.
 
-To add a format, write a module with the names of `CheckpointFormat`, and add it to a list in `recognition`.
+To add a format, write a module that defines the names in `CheckpointFormat`, and add it to a list in `recognition`.
 """

@@ -1,4 +1,4 @@
-"""Heads made from a language model's output rows for its answer tokens, the words for right and wrong."""
+"""Heads built from a language model's output rows for its two answer tokens, the words for right and wrong."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -20,9 +20,9 @@ _HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
 
 
 class Softmax(StrEnum):
-    """The tokens over which the probability of the token for right is normalised.
+    """The tokens among which the probability of the "right" token is normalised.
 
-    These are either the two answers or the whole vocabulary.
+    These are either the two answer tokens or the whole vocabulary.
     """
 
     ANSWERS = "answers"
@@ -34,7 +34,7 @@ def has_language_head(checkpoint: Checkpoint) -> bool:
 
 
 def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
-    """Raise `UserError` if the config is not that of a language model. `kind` names the format in words."""
+    """Raise `UserError` unless the config belongs to a language model. `kind` names the format in the message."""
     if not has_language_head(checkpoint):
         raise UserError(
             f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
@@ -44,7 +44,10 @@ def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
 
 
 def head_rows(checkpoint: Checkpoint, rows: list[int]) -> Tensor:
-    """Return rows of the language model's head, or of the embedding if the two are tied. Raises `UserError`."""
+    """Return the given rows of the language model's head, or of the embedding if the two are tied.
+
+    Raises `UserError` if the weights lack them.
+    """
     return checkpoint.rows(head_name(checkpoint), rows, _shape(checkpoint))
 
 
@@ -54,10 +57,10 @@ def head_name(checkpoint: Checkpoint) -> str:
 
 
 def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = None) -> list[int]:
-    """Return the ids of the tokens for wrong and right, from the card or else the format's defaults.
+    """Return the ids of the tokens for wrong and right, from stepsight.json or else from `otherwise`.
 
-    They are given as numbers, or as texts of which the last token is used. Raises `UserError` if neither source
-    names them, or the weights lack them.
+    There they are ids, or texts whose last token is used. Raises `UserError` if neither source names the tokens, or
+    if the weights lack them.
     """
     tokens = checkpoint.card.get("tokens", otherwise)
     if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:
@@ -75,9 +78,9 @@ def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = Non
 
 
 def answer_head(checkpoint: Checkpoint, place: Placement, ids: list[int]) -> Loaded:
-    """Load the backbone with a head for the tokens `ids`, which are those for wrong and right.
+    """Load the backbone with a head that gives the probability of the token for right.
 
-    The head gives the probability of the second token.
+    `ids` holds the tokens for wrong and right, in this order.
     """
     over = softmax_of(checkpoint)
     whole = checkpoint.tensor(head_name(checkpoint), _shape(checkpoint)) if over == Softmax.VOCABULARY else None
@@ -98,10 +101,8 @@ def softmax_of(checkpoint: Checkpoint) -> Softmax:
 
 
 class VocabularyHead(nn.Module):
-    """A head whose logits have the softmax `(1 - v, 0, v)`.
-
-    `v` is the probability of one token among the whole vocabulary.
-    """
+    """A head whose logits have the softmax `(1 - v, 0, v)`, where `v` is one token's probability in the whole
+    vocabulary."""
 
     def __init__(self, weight: Tensor, token: int) -> None:
         super().__init__()

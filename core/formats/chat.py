@@ -1,4 +1,4 @@
-"""Rendering of chats with a folder's own chat template."""
+"""Rendering of chats with a checkpoint's own chat template."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ _DATE = "26 Jul 2024"
 
 
 def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> str:
-    """Return the text of a chat that alternates between user and assistant.
+    """Return the text of a chat. Each turn is a pair of a user message and an assistant message.
 
-    Raises `UserError` if there is no template, or if it fails.
+    Raises `UserError` if the checkpoint has no chat template, or if the template fails.
     """
     chat = [
         {"role": role, "content": content}
@@ -31,7 +31,8 @@ def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> s
 
 
 def _chat_template(checkpoint: Checkpoint) -> str:
-    """Return the template, from its own file or from tokenizer_config.json. Raises `UserError` if there is none."""
+    """Return the chat template, from its own file or from tokenizer_config.json. Raises `UserError` if there is
+    none."""
     file = checkpoint.folder / "chat_template.jinja"
     if file.is_file():
         return read_bytes(file).decode("utf-8")

@@ -1,8 +1,8 @@
-"""Rendering of a third party's chat template in a separate process.
+"""Rendering of untrusted chat templates in a separate process.
 
 The process is `python -m stepsight.core.formats.chat_template`. Transformers' sandbox keeps a template away from
-files and Python's internals. It does not keep it from computing forever or using up all memory, whereas a process
-can be limited and killed.
+files and Python's internals. It does not keep a template from computing forever or using up all memory, whereas a
+process can be limited and killed.
 """
 
 import json
@@ -29,11 +29,14 @@ _KEPT = 64
 
 
 class TemplateError(ValueError):
-    """The error for a template that does not render a chat. The message gives the reason."""
+    """A template does not render the chat. The message gives the reason."""
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """Render a chat by a template, which can use `names` besides the messages. Raises `TemplateError`."""
+    """Render a chat with a template, to which `names` are available besides the messages.
+
+    Raises `TemplateError` if the template fails or exceeds its limits.
+    """
     bounds = {"seconds": SECONDS, "memory": MEMORY}
     return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names), **bounds}))
 
@@ -70,9 +73,9 @@ def _render(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _bound(seconds: int, memory: int) -> None:
-    """Limit the resources of this process, if the system supports that.
+    """Limit the CPU time and memory of this process, if the system supports that.
 
-    Elsewhere the only limit is that the caller waits at most `_PATIENCE`.
+    Otherwise the only limit is that the caller waits at most `_PATIENCE`.
     """
     try:
         import resource

@@ -1,21 +1,20 @@
 """RLHFlow's Llama3.1-8B-PRM: a chat in which each user turn is a step and the assistant answers + or -.
 
-config.json, abbreviated, is that of any Llama:
+Its config.json is the same as any Llama's (abbreviated):
 
     {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 128256, …}
 
-The repository is therefore recognised by its name, or stepsight.json names the format: `{"format":
-"chat-two-token"}`. Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, of which only the rows of + and - are
-kept.
+The repository is therefore recognised by its name, or by `{"format": "chat-two-token"}` in stepsight.json. Tensors:
+`model.embed_tokens.weight`, …, `lm_head.weight`, of which only the rows of + and - are kept.
 
 The first user turn is the problem, a space and the first step, and each later turn is one step. All of them are
-stripped of surrounding white space. The authors ask the model about the last turn only, once for each step, with
-the answer + to all earlier turns. One pass over the chat with + everywhere, read at the positions just before each
-answer, gives the same result. The texts between the turns come from the folder's own chat template. If it contains
-a date, that is always the default of Llama 3.1's template.
+stripped of surrounding white space. The authors query the model once per step about the last turn only, with all
+earlier turns answered by +. A single pass over the chat with + everywhere, read at the positions just before each
+answer, gives the same result. The texts between the turns come from the folder's own chat template. If the template
+inserts a date, it is always the default date of Llama 3.1's template.
 
 With `{"softmax": "vocabulary"}` in stepsight.json the softmax is over the whole vocabulary, as in PRMBench.
-`{"tokens": {"right": …, "wrong": …}}` names other answers.
+`{"tokens": {"right": …, "wrong": …}}` names other answer tokens.
 """
 
 from collections.abc import Mapping
@@ -61,7 +60,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def answers(checkpoint: Checkpoint) -> list[int]:
-    """Return the `answer_ids`, which default to those of + and -."""
+    """Return the ids of the answer tokens, by default - and + (wrong, right)."""
     return answer_ids(checkpoint, _ANSWERS)
 
 

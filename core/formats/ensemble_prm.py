@@ -1,4 +1,4 @@
-"""ActPRM and ActPRM-X: a causal Qwen2 with an ensemble of small heads, read without their remote code.
+"""ActPRM and ActPRM-X: a causal Qwen2 with an ensemble of small heads, loaded without their remote code.
 
 config.json, abbreviated:
 
@@ -6,14 +6,13 @@ config.json, abbreviated:
      "rr_token": "<extra_0>", "max_position_embeddings": 4096, "vocab_size": 152064, …}
 
 Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`; `score.model.nn1`, `score.model.nn2` and
-`score.model.nn_out`, each with `.weight`, shape (heads, inputs, outputs), and `.bias`, shape (heads, outputs). A
-ReLU follows each of the first two. They are computed in float32, whatever the type of the backbone.
-`score.reg_model` is needed only in training and is not used.
+`score.model.nn_out`, each with `.weight`, shape (heads, inputs, outputs), and `.bias`, shape (heads, outputs). The
+first two layers are each followed by a ReLU. All three are computed in float32, whatever the type of the backbone.
+`score.reg_model` is needed only in training and is ignored.
 
-The input is the chat template with a system line, and `rr_token` after each step, which is stripped of surrounding
-white space. At that token, the probability that the step is valid is the mean over the heads of the sigmoid. The
-standard deviation over the heads, which the authors use as a measure of uncertainty, becomes the `spread` of the
-scores.
+The input is the chat template with a system line, and `rr_token` after each step. Steps are stripped of surrounding
+white space. At that token, the sigmoids of the heads are averaged to give the probability that the step is valid.
+Their standard deviation, which the authors use as a measure of uncertainty, becomes the `spread` of the scores.
 """
 
 from collections.abc import Mapping
@@ -44,10 +43,10 @@ _PROMPT = (
 
 
 class EnsembleHead(Ensemble):
-    """A head whose logits have the softmax `(1 - v, 0, v)`, where `v` is the mean of a sigmoid over the heads.
+    """A head whose logits have the softmax `(1 - v, 0, v)`, where `v` is the mean sigmoid of an ensemble of heads.
 
-    `layers` holds pairs of weights, shape (heads, inputs, outputs), and biases, shape (heads, outputs). The last
-    layer has one output.
+    `layers` holds a pair of weights, shape (heads, inputs, outputs), and biases, shape (heads, outputs), for each
+    layer. The last layer has one output.
     """
 
     def __init__(self, layers: list[tuple[Tensor, Tensor]]) -> None:
@@ -71,7 +70,7 @@ class EnsembleHead(Ensemble):
         return torch.stack([wrong, torch.full_like(right, -torch.inf), right], dim=-1)
 
     def spread(self, hidden: Tensor) -> Tensor:
-        """Return the standard deviation over the heads, or 0 for a single head.
+        """Return the standard deviation of the sigmoids over the heads, or 0 for a single head.
 
         As in ActPRM's training, the denominator is the number of heads minus one.
         """
@@ -115,9 +114,9 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def _inner_width(checkpoint: Checkpoint) -> int:
-    """Return the width of the inner layers, which no config states.
+    """Return the width of the inner layers, which the config does not state.
 
-    It is taken from the weights, or is 128 if they do not show it either.
+    It is taken from the weights, or is 128 if their shapes are not available.
     """
     name = f"score.model.{_LAYERS[0]}.bias"
     shape = checkpoint.shape(name)

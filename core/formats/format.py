@@ -1,4 +1,4 @@
-"""The protocol of a checkpoint format: recognising a folder, its prompt template, and loading it."""
+"""The protocol of a checkpoint format, which recognises a folder, gives its prompt template and loads it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A loaded backbone with its head.
+    """A loaded backbone and its head.
 
-    The head turns the hidden states of the backbone, or a `mixture` of those of its layers, into three logits.
-    `rows` gives the checkpoint's classes in the order neg, neu, pos. `reading` lists whatever else the scores
-    depend on besides weights and template.
+    The head turns the hidden states of the backbone's last layer, or a `mixture` of all layers, into three logits.
+    `rows` gives the checkpoint's classes in the order neg, neu, pos. `reading` lists everything else that the
+    scores depend on, apart from weights and template.
     """
 
     backbone: "PreTrainedModel"
@@ -31,29 +31,30 @@ class Loaded:
 
 
 class CheckpointFormat(Protocol):
-    """The names that a format's module in this package defines.
+    """The names that the module of a format must define.
 
-    If a template cannot express the format's inputs, the module has its own kind of `Encoder` as `ENCODER`. If the
-    module lacks `RecognisableFormat.recognises`, its config is that of an ordinary language model.
+    If a prompt template cannot express the format's inputs, the module also defines its own kind of `Encoder` as
+    `ENCODER`. A module without `RecognisableFormat.recognises` has a config that any language model could have.
     """
 
     NAME: str
     """The value of `Evaluator.format`, and of `format` in stepsight.json."""
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
-        """Return the values of a `PromptTemplate` for this format. Raises `UserError`.
+        """Return the arguments of a `PromptTemplate` for this format. stepsight.json may override them.
 
-        They apply unless stepsight.json overrides them.
+        Raises `UserError` if the checkpoint does not provide them.
         """
         ...
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
-        """Load the folder. Raises `UserError` that names a part that is missing, misshapen or of another format."""
+        """Load the checkpoint. Raises `UserError`, naming the part, if a part is missing, misshapen or of another
+        format."""
         ...
 
 
 class RecognisableFormat(CheckpointFormat, Protocol):
-    """A format that can be recognised by its config."""
+    """A format that can be recognised from the config alone."""
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
         """True if the config alone shows that the folder is in this format."""

@@ -1,19 +1,19 @@
-r"""Easy-to-hard's process reward models on Llemma: a language model whose head is two rows, repeated.
+r"""Easy-to-hard's process reward models on Llemma: a language model with a reward head of two repeated rows.
 
-config.json, abbreviated, is that of any Llama:
+Its config.json is the same as any Llama's (abbreviated):
 
     {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 32016, …}
 
-A repository is therefore recognised by its name, or stepsight.json names the format: `{"format": "llemma-prm"}`.
-Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, in pickle files. The two rows of the reward head are
-repeated over the whole vocabulary, so that the mean of all logits is the mean of the two, which is the reward. The
-repositories have no tokenizer; `{"tokenizer": "EleutherAI/llemma_7b"}` names a folder or a hub id that has it.
+A repository is therefore recognised by its name, or by `{"format": "llemma-prm"}` in stepsight.json. Tensors:
+`model.embed_tokens.weight`, …, `lm_head.weight`, in pickle files. The two rows of the reward head are repeated over
+the whole vocabulary, so the mean of all logits is the mean of these two, which is the reward. The repositories have
+no tokenizer; `{"tokenizer": "EleutherAI/llemma_7b"}` names a folder or a hub id that has it.
 
-The input is "# Question\n\nPROBLEM\n\n# Solution\n\nSTEP\n\nSTEP\n\n…" after the token that begins an input. A line
-break is a token, and a step is read at the first of the two that end it. The authors rank by the reward itself,
-which was trained by binary cross-entropy. Here the sigmoid of the reward is the probability that the step is valid,
-as in PRMBench. PRMBench also removes line breaks from steps, and `{"template": {"lines": "spaces"}}` comes close to
-that.
+The input is "# Question\n\nPROBLEM\n\n# Solution\n\nSTEP\n\nSTEP\n\n…" after the begin-of-sequence token. A line
+break is a token, and a step is read at the first of the two line breaks that end it. The authors rank by the reward
+itself, which was trained with binary cross-entropy. Here the sigmoid of the reward is the probability that the step
+is valid, as in PRMBench. PRMBench also removes line breaks from steps; `{"template": {"lines": "spaces"}}` comes
+close to that.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Implicit process reward models (EurusPRM and ImplicitPRM): a language model compared with a reference model.
 
-config.json, abbreviated, is that of any language model:
+Their config.json is the same as any language model's (abbreviated):
 
     {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
@@ -11,13 +11,13 @@ A repository is therefore recognised by its name, or stepsight.json names the fo
 Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, in both models.
 
 The input is the problem and the solution as a chat in the folder's own template, with the steps written as "Step 1:
-…" and so on, two line breaks apart. For each token from the solution's first one on, the log-probability under the
-reference is subtracted from that under the model, and the differences are added up. The probability that the
-solution is valid so far is the sigmoid of the sum at a step's end, times the coefficient.
+…" and so on, two line breaks apart. For each token of the solution, the log-probability under the reference is
+subtracted from that under the model, and the differences are summed from the first token on. The probability that
+the solution is valid so far is the sigmoid of the coefficient times the sum at the end of a step.
 
-The position at which a step is read is that of the authors. They tokenize the chat up to the step, its end token
+A step is read at the same position as in the authors' code. They tokenize the chat up to the step, its end token
 and two line breaks, and take the last but one of the log-probabilities, which begin with the second token. This
-position lies two tokens after the step, in the words "Step 2" that begin the next one; for the last step it is the
+position lies two tokens after the step, in the words "Step 2" that begin the next step; for the last step it is the
 token that ends the turn. We do the same, because their figures depend on it.
 
 The authors' code and model card disagree. We follow the card in using the model from which the evaluator was
@@ -61,9 +61,9 @@ _CHUNK = 512
 
 
 class LogRatioEncoder(Encoder):
-    """An encoder that turns a trace into one chat and reads each step at the authors' position.
+    """An encoder that turns a trace into one chat and reads each step at the same position as the authors' code.
 
-    The last token of the chat is the separator.
+    The separator is the last token of the chat.
     """
 
     def encode_once(self, trace: Trace) -> Encoded:
@@ -76,14 +76,14 @@ class LogRatioEncoder(Encoder):
         return Encoded(np.asarray(ids, dtype=np.int64), reads, reads)
 
     def opening(self) -> tuple[int, int]:
-        """Return the last added token of the prompt, and the number of tokens from there to the solution."""
+        """Return the last added token of the prompt, and the number of tokens from that token to the solution."""
         last = max(place for place, part in enumerate(self._prompt) if isinstance(part, int))
         texts = [part for part in self._prompt[last + 1 :] if isinstance(part, str)]
         tokens = self._pieces.encode(texts, [False] * len(texts))
         return cast(int, self._prompt[last]), 1 + sum(map(len, tokens))
 
     def _ids(self, trace: Trace, solution: str) -> list[int]:
-        """Return the tokens of prompt and solution, encoded as one text."""
+        """Return the token ids of the prompt and the solution, tokenized as one text."""
         problem = self.template.problem_text(trace.problem)
         parts = [part.replace("{problem}", problem) if isinstance(part, str) else part for part in self._prompt]
         if isinstance(parts[-1], str):
@@ -96,9 +96,10 @@ class LogRatioEncoder(Encoder):
 
 
 class LogRatio(nn.Module):
-    """A language model and its reference, used as a backbone with a single hidden number.
+    """A language model and its reference, used together as a backbone whose hidden state is a single number.
 
-    This number is the cumulative difference of log-probabilities from the solution's first token on, in float32.
+    This number is the cumulative difference of their log-probabilities from the solution's first token on, in
+    float32.
     """
 
     _no_split_modules: ClassVar[list[str]] = []
@@ -113,7 +114,7 @@ class LogRatio(nn.Module):
         self.config: PretrainedConfig = config
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
-        """Return the cumulative sums, shape (batch, tokens, 1). `input_ids` has the shape (batch, tokens)."""
+        """Return the cumulative differences, shape (batch, tokens, 1), for `input_ids`, shape (batch, tokens)."""
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         marks = (input_ids == self.opening) & attention_mask.bool()
         start = (marks * places).amax(1, keepdim=True) + self._after
@@ -122,10 +123,8 @@ class LogRatio(nn.Module):
 
     @staticmethod
     def _logs(model: "PreTrainedModel", input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the log-probability of each token given those before it, shape (batch, tokens).
-
-        The value of the first token is 0.
-        """
+        """Return the log-probability of each token given all earlier tokens, shape (batch, tokens). The first token
+        has 0."""
         device = main_device(model, input_ids.device)
         base = model.base_model
         hidden = base(input_ids=input_ids.to(device), attention_mask=attention_mask.to(device), use_cache=False)[0]
@@ -191,9 +190,9 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
-    """Raise `UserError` if a token has a different id in the reference or is missing there.
+    """Raise `UserError` if the reference lacks a token or has it under a different id.
 
-    Both models read the same ids.
+    Both models are given the same token ids.
     """
     own = checkpoint.tokenizer.get_vocab()
     there = (reference.folder / TOKENIZER).is_file()
@@ -207,7 +206,7 @@ def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
 
 
 def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
-    """Return the first token in a text that was added to the tokenizer's vocabulary."""
+    """Return the first added token of the tokenizer that occurs in a text, or None."""
     added = [token.content for token in checkpoint.tokenizer.get_added_tokens_decoder().values()]
     found = [(text.find(token), -len(token), token) for token in added if token in text]
     return min(found)[2] if found else None

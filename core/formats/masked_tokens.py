@@ -1,22 +1,22 @@
 """PathFinder-PRM: a language model that fills in marks for arithmetic, consistency and correctness, step by step.
 
-config.json, abbreviated, is that of any Qwen2:
+Its config.json is the same as any Qwen2's (abbreviated):
 
     {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
-A repository is therefore recognised by its name, or stepsight.json names the format: `{"format": "masked-tokens"}`.
-Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, of which only the rows of <+> and <-> are kept. These two
-and <extra> are added tokens, whose ids the tokenizer knows.
+A repository is therefore recognised by its name, or by `{"format": "masked-tokens"}` in stepsight.json. Tensors:
+`model.embed_tokens.weight`, …, `lm_head.weight`, of which only the rows of <+> and <-> are kept. These two and
+<extra> are added tokens, whose ids the tokenizer knows.
 
-The model is asked twice about each step, in the folder's own chat template. The user's turn has the instruction and
-the problem. The assistant's turn has the earlier steps, the step itself, and marks to be filled in, each of which
-is read at the token before it. The first call asks for arithmetic and consistency. If neither of these marks is
-<->, the second call has both filled in with <+> and asks for correctness. The softmax over <+> and <-> at its mark
-is the probability that the step is valid. A step with a <-> is wrong, and its probability is 0. This is the
-authors' reward model. Because only <+> is ever filled in, both calls are made at once.
+The model is queried twice about each step, in the folder's own chat template. The user's turn has the instruction
+and the problem. The assistant's turn has the earlier steps, the step itself, and marks to be filled in, each of
+which is read at the token before it. The first call asks for arithmetic and consistency. If neither of these marks
+is <->, the second call has both filled in with <+> and asks for correctness. The softmax over <+> and <-> at that
+mark is the probability that the step is valid. A step with a <-> is wrong, and its probability is 0. This is the
+authors' reward model. Because only <+> is ever filled in, both calls can be made at the same time.
 
-The authors' script for ProcessBench uses only the first two marks, and the one for PRMBench uses other words and
-the softmax over the whole vocabulary. Neither is supported here.
+The authors' script for ProcessBench uses only the first two marks, and their script for PRMBench uses other words
+and the softmax over the whole vocabulary. Neither variant is supported here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ _PROBLEM, _ANSWER = "⟦problem⟧", "⟦answer⟧"
 
 
 class MaskedTokensEncoder(CallEncoder):
-    """An encoder for the two calls about each step. The template's separator is the mark to be filled in."""
+    """An encoder that makes the two calls about each step. The template's separator is the mark to be filled in."""
 
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
         *before, step = steps

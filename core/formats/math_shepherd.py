@@ -1,17 +1,17 @@
 r"""Math-Shepherd-Mistral-7B-PRM: a language model that answers + or - after each step.
 
-config.json, abbreviated, is that of any Mistral:
+Its config.json is the same as any Mistral's (abbreviated):
 
     {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_size": 4096, "vocab_size": 32000,
      "sliding_window": 4096, "tie_word_embeddings": false, …}
 
-The folder or hub repository must therefore have Math-Shepherd's name, or stepsight.json names the format:
-`{"format": "math-shepherd"}`. Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
+The folder or hub repository is therefore recognised by its name, or by `{"format": "math-shepherd"}` in
+stepsight.json. Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
 
 The input is "PROBLEM Step 1: … ки\nStep 2: … ки". At each tag (the token ▁ки, 12902) the softmax over the logits of
 ▁+ (648) and ▁- (387) gives the probability that the step is valid. Only these two rows of the language-modelling
-head are read. Tags are inserted as token ids at known positions, so a step that contains the tag's letters is not
-read there.
+head are loaded. Tags are inserted as token ids at known positions, so letters in a step that spell the tag are not
+mistaken for one.
 """
 
 import re
@@ -52,7 +52,10 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def answers(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
-    """Return the ids of - and +, in the order of the rows: wrong, right."""
+    """Return the ids of the tokens - and + (wrong, right).
+
+    Raises `UserError` if the tokenizer lacks a token or its id is not below `vocabulary`.
+    """
     tokenizer = checkpoint.tokenizer
     ids: list[int] = []
     for token in (_WRONG, _RIGHT):

@@ -1,14 +1,14 @@
-"""Universal-PRM: a causal Qwen2 with one output at the end of an input, asked once for each step.
+"""Universal-PRM: a causal Qwen2 with one output at the end of the input, run once for each step.
 
-config.json, abbreviated, is that of a Qwen2. No source that we found names its class, and its remote code is not
-run:
+Its config.json is that of a Qwen2 (abbreviated). We found no source that names its class, and its remote code is
+not run:
 
     {"architectures": ["…"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
-A repository is therefore recognised by its name, or stepsight.json names the format: `{"format": "prefix-value"}`.
-Tensors: `model.embed_tokens.weight`, …, in pickle files. No source names the head's tensors either. They are read
-from `score.weight`, as in Transformers' sequence classifiers, or from `score.0` and `score.2` with a ReLU between
-them, as in Qwen's own reward models. A checkpoint with neither is refused.
+A repository is therefore recognised by its name, or by `{"format": "prefix-value"}` in stepsight.json. Tensors:
+`model.embed_tokens.weight`, …, in pickle files. No source names the head's tensors either. They are read from
+`score.weight`, as in Transformers' sequence classifiers, or from `score.0` and `score.2` with a ReLU between them,
+as in Qwen's own reward models. A checkpoint that has neither is refused.
 
 The input for step i is the chat template with a system line. The user gives the problem and says that there is no
 reference answer. The steps up to i follow, with two line breaks after each, and then the token that ends a turn.
@@ -39,7 +39,7 @@ _PROMPT = (
 
 
 class PrefixEncoder(CallEncoder):
-    """An encoder that makes one input for the steps up to each step and reads it at the separator."""
+    """An encoder that makes one input per step, with all steps up to that one, and reads it at the separator."""
 
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
         yield ["".join(f"{step}{self.template.between}" for step in steps), *self.closing, Mark.END]

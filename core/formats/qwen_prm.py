@@ -1,4 +1,4 @@
-"""Qwen2.5-Math-PRM, 7B and 72B, and Qwen2.5-Math-7B-PRM800K, read without their remote code.
+"""Qwen2.5-Math-PRM, 7B and 72B, and Qwen2.5-Math-7B-PRM800K, loaded without their remote code.
 
 The model is a causal Qwen2 with a head of two layers and two classes. config.json, abbreviated:
 
@@ -10,7 +10,7 @@ Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `score.0.weight`
 `score.2.bias`, with a ReLU between the two layers.
 
 The input is the chat template with a system line, and `<extra_0>` (151651) after each step. At that token, the
-second class of the softmax is the probability that the step is valid.
+softmax probability of the second class is the probability that the step is valid.
 """
 
 from collections.abc import Mapping

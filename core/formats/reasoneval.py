@@ -1,4 +1,4 @@
-"""ReasonEval's checkpoints: ReasonEval-7B on WizardMath-V1.1 or Mistral, ReasonEval-34B on Llemma.
+"""ReasonEval's checkpoints: ReasonEval-7B on WizardMath-V1.1 or Mistral, and ReasonEval-34B on Llemma.
 
 The model is a causal backbone with a linear head of three classes in the order neg, neu, pos. config.json,
 abbreviated:
@@ -11,10 +11,10 @@ abbreviated:
 Tensors: `model.embed_tokens.weight`, `model.layers.0.self_attn.q_proj.weight`, …, `model.norm.weight`,
 `score_head.weight` (and `score_head.bias` if the config says so).
 
-Prompt and steps are separated by the tokenizer's pad token. It is removed before the forward pass and marks where
-scores are read: at the last token of each step. In the 7B script the pad token also begins the input. There it is
-removed with the others and put back without moving the marks, so that each step is read at the token before its
-last. The published scores were computed this way, and it is the default for checkpoints whose config has
+Prompt and steps are separated by the tokenizer's pad token. It marks where scores are read, at the last token of
+each step, and is removed before the forward pass. In the 7B script the pad token also begins the input. There it is
+removed with the others and put back without moving the marks, so that each step is read at its last token but one.
+The published scores were computed this way, and it is the default for checkpoints whose config has
 `score_dimension`. With `{"template": {"read": "last"}}` in stepsight.json, the last token is read instead.
 """
 

@@ -40,7 +40,7 @@ FORMATS = _BY_CONFIG + _BY_NAME
 
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
-    """Return the format that stepsight.json names or, without a name, the one that the config shows.
+    """Return the format that stepsight.json names or, if it names none, the format that the config shows.
 
     Raises `UserError` if the name is unknown, or if the config does not show a format.
     """
@@ -68,13 +68,13 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
 
 
 def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
-    """Return the name of the format. A LLaDA backbone with one of our heads has a name of its own."""
+    """Return the name of the checkpoint's format. StepSight's own format has a second name for LLaDA backbones."""
     return llada.NAME if kind.NAME == stepsight.NAME and llada.recognises(checkpoint.config) else kind.NAME
 
 
 @dataclass(frozen=True)
 class Card:
-    """The values of stepsight.json merged over those of the format, and the resulting encoder."""
+    """The values in stepsight.json, completed by the defaults of the format, and the resulting encoder."""
 
     template: PromptTemplate
     thresholds: Thresholds
@@ -83,7 +83,7 @@ class Card:
 
 
 def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
-    """Read the card of a checkpoint in a format.
+    """Read stepsight.json of a checkpoint, with the format `kind` providing the defaults.
 
     Raises `UserError`, naming the folder, if a value is invalid or the tokenizer is missing.
     """

@@ -1,4 +1,4 @@
-r"""StepSight's own format: any backbone, including LLaDA's, with an added score head and stepsight.json.
+r"""StepSight's own format: any backbone, including LLaDA's, with an added score head and a stepsight.json.
 
 config.json is that of the backbone. The tensors are those of the backbone, under the prefix of its class
 (`model.*`, `bert.*`, `transformer.*`), and `score.weight`, shape (3, hidden). stepsight.json, abbreviated:
@@ -7,8 +7,9 @@ config.json is that of the backbone. The tensors are those of the backbone, unde
      "template": {"prompt": "Question:\n{problem}\n…", "separator": "<step>", "bos": null},
      "thresholds": {"validity": 0.5, "redundancy": 0.15}, "provenance": {…}}
 
-A head that reads layer 12 has `{"layers": 12}`. The backbone is then used only up to that layer, but its norm after
-the last layer is still applied. With `{"layers": "mixture"}` there is also `mixture.weight`, shape (layers).
+A head that reads layer 12 has `{"layers": 12}`. The backbone is then run only up to that layer, but the norm that
+follows its last layer is still applied. With `{"layers": "mixture"}` there is also `mixture.weight`, shape
+(layers).
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,8 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def read_layers(checkpoint: Checkpoint) -> Layers:
-    """Return the layers that the head reads, from stepsight.json. Raises `UserError` if the value is invalid."""
+    """Return the layers that the head reads, as given in stepsight.json. Raises `UserError` if the value is
+    invalid."""
     head = checkpoint.card.get("head", {})
     layers = head.get("layers", LAST) if isinstance(head, dict) else head
     if layers in (LAST, MIXTURE) or (isinstance(layers, int) and not isinstance(layers, bool) and layers > 0):

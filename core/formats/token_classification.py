@@ -1,4 +1,4 @@
-"""Transformers' token classifiers: step evaluators with one, two or three classes on any of its backbones.
+"""Transformers' token classifiers: step evaluators with one, two or three classes, on any backbone in Transformers.
 
 These are decoders as produced by TRL's PRM trainer, and encoders such as BERT, ModernBERT and EuroBERT.
 config.json, abbreviated:
@@ -14,9 +14,9 @@ Tensors: the backbone's under `model.` or `bert.`, then `score.weight` and `scor
 
 A single class, as in MATH-Minos, is a logit whose sigmoid is the probability that the step is valid.
 
-The input is that of TRL: the token that begins an input, if the tokenizer has one, then the problem, and then each
-step followed by a line break. Each of these is tokenized separately. A step is read at the last token of its line
-break. Whether a backbone sees later tokens is tested, not taken from its config.
+The input is the same as in TRL: the begin-of-sequence token, if the tokenizer has one, then the problem, and then
+each step followed by a line break. All of these are tokenized separately. A step is read at the last token of its
+line break. Whether a backbone sees later tokens is tested, not taken from its config.
 """
 
 from collections.abc import Mapping, Sequence
@@ -97,7 +97,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
     """Return the number of classes, and the classes that stand for neg, neu and pos.
 
-    Raises `UserError` if that is not clear.
+    Raises `UserError` if the names do not show which class is which.
     """
     try:
         words = class_words(checkpoint.config)
@@ -109,7 +109,7 @@ def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
 def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:
     """Return the single linear layer that follows the backbone in Transformers' decoders.
 
-    Returns None if the weights have a different head.
+    Returns None if the checkpoint has a different head.
     """
     shape = (classes, checkpoint.size("hidden_size"))
     if checkpoint.shape("score.weight") != shape or checkpoint.shape("score.bias") != shape[:1]:
@@ -118,7 +118,7 @@ def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear |
 
 
 def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
-    """Return the names of the classes in stepsight.json or else those in the config."""
+    """Return the names of the classes, from stepsight.json or else from the config."""
     labels = card.get("labels", words)
     if not isinstance(labels, list) or len(labels) != len(words):
         raise UserError(f"{CARD}: labels is {labels!r:.60}, expected a list of one word for each of {words}.")
@@ -140,7 +140,8 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTraine
 
 
 def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: Placement) -> nn.Module:
-    """Return the layers after the model's backbone, with the rows of the last one in the order neg, neu, pos."""
+    """Return the layers that follow the model's backbone. The outputs of the last layer are in the order neg, neu,
+    pos."""
     parts = [
         (name, part)
         for name, part in model.named_children()
@@ -159,9 +160,9 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
 
 
 def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> None:
-    """Set whether the backbone is causal, as found by testing it.
+    """Test whether the backbone is causal, and record the result in its config.
 
-    Raises `UserError` if stepsight.json asks for the opposite.
+    Raises `UserError` if stepsight.json says the opposite.
     """
     attention = checkpoint.card.get("attention")
     try:
@@ -176,7 +177,7 @@ def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> Non
 
 @torch.inference_mode()
 def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded) -> None:
-    """Raise `UserError` if backbone and head together compute something other than the model does."""
+    """Raise `UserError` if the separated backbone and head do not reproduce the logits of the model."""
     ids = torch.arange(1, 9, device=main_device(model))[None] % int(model.config.vocab_size)
     mask, ends = torch.ones_like(ids), torch.tensor([[2, 7]], device=ids.device)
     theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
@@ -200,8 +201,8 @@ def _not_taken_apart(checkpoint: Checkpoint) -> UserError:
 def class_words(config: Mapping[str, Any]) -> list[str]:
     """Return the names of the classes in a config.json, in order of their numbers.
 
-    They come from `id2label`, else from `label2id`, else they are LABEL_0, LABEL_1, and so on. Raises `UserError`
-    if they are not numbered from 0.
+    They are taken from `id2label` or else from `label2id`; without either, they are LABEL_0, LABEL_1, and so on.
+    Raises `UserError` if the classes are not numbered from 0.
     """
     names, numbers = config.get("id2label"), config.get("label2id")
     try:
@@ -220,10 +221,11 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
 
 
 def class_rows(words: Sequence[object]) -> Rows:
-    """Return the class that stands for each of neg, neu and pos.
+    """Return the classes that stand for neg, neu and pos.
 
-    `words` has one name per class, such as LABEL_0, neg, wrong, 0, - or good. A single class means right, whatever
-    its name. Raises `UserError` if the names do not show which class is which, or if there are more than three.
+    `words` holds one name per class, such as LABEL_0, neg, wrong, 0, - or good. A single class means right,
+    whatever its name. Raises `UserError` if the names do not show which class is which, or if there are more than
+    three.
     """
     listed = ", ".join(repr(word) for word in words)
     if len(words) not in (1, 2, 3):

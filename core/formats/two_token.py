@@ -1,7 +1,7 @@
 r"""Language models that answer each step with one of two tokens, read at a tag.
 
-Examples are Math-psa, VersaPRM, ER-PRM, and models trained as process reward models with OpenRLHF. config.json is
-that of any language model, abbreviated:
+Examples are Math-psa, VersaPRM, ER-PRM, and models trained as process reward models with OpenRLHF. Their
+config.json is the same as any language model's (abbreviated):
 
     {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 128256, …}
 
@@ -14,10 +14,10 @@ The model is therefore described by stepsight.json, as in this example for Math-
 A public repository that is recognised by its name needs no such file. Tensors: `model.embed_tokens.weight`, …,
 `lm_head.weight`, of which two rows are kept. Many checkpoints are LoRA adapters of such a model.
 
-`separator` is the text of the tag. At its last token, the softmax over the logits of the two tokens gives the
-probability that the step is valid. `tokens` are ids, or texts of which the last token is used. With `{"softmax":
-"vocabulary"}` the softmax is over the whole vocabulary, which is one of OpenRLHF's two methods. The tokenizer
-decides whether a special token begins the input, as in the authors' code.
+`separator` is the text of the tag. At its last token, the softmax over the logits of the two answer tokens gives
+the probability that the step is valid. `tokens` are ids, or texts whose last token is used. With `{"softmax":
+"vocabulary"}` the softmax is over the whole vocabulary, which is one of OpenRLHF's two methods. As in the authors'
+code, the tokenizer decides whether the input begins with a special token.
 """
 
 from collections.abc import Mapping

@@ -6,21 +6,21 @@ config.json, abbreviated:
      "auto_map": {"AutoModel": "modeling_qwen2_rm.Qwen2ForPrmModel", …},
      "model_type": "qwen2", "hidden_size": 1536, "max_position_embeddings": 4096, "vocab_size": 151936, …}
 
-Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`, which is not used,
-`v_head.summary.weight`, shape (1, hidden), and `v_head.summary.bias`: TRL's value head on the last hidden state. In
-PQM all tensors but those of the head begin with `pretrained_model.`. PQM has neither config nor tokenizer, so those
-of its base are used, with the token [PRM] added.
+Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight` (not used), `v_head.summary.weight`,
+shape (1, hidden), and `v_head.summary.bias`: TRL's value head on the last hidden state. In PQM all tensors except
+those of the head begin with `pretrained_model.`. PQM has neither config nor tokenizer, so those of its base model
+are used, with the token [PRM] added.
 
-Skywork's input consists of the token that begins an input, the problem and a line break, encoded as one text, and
+Skywork's input consists of the begin-of-sequence token, the problem and a line break, tokenized as one text, and
 then each line of the solution followed by a line break, each tokenized separately. The sigmoid of the value at a
-line break is the probability that the line is valid. The authors give a score for every line. A
-step of several lines is read at its last line, whose value is that of the state after the step; search-and-learn
-likewise uses the last value of a solution. With `{"template": {"lines": "spaces", "strip": "steps"}}` a step is
-written on one line, as in compute-optimal-tts.
+line break is the probability that the line is valid. The authors give a score for every line. A step of several
+lines is read at its last line, whose value describes the state after the step; search-and-learn likewise uses the
+last value of a solution. With `{"template": {"lines": "spaces", "strip": "steps"}}` a step is written on one line,
+as in compute-optimal-tts.
 
-PQM's value is trained by ranking and has no bounds. Its sigmoid is shown, which gives the same ranking and is what
+PQM's value is trained by ranking and is unbounded. Its sigmoid is shown, which gives the same ranking and is what
 the authors use to weight votes. A threshold of 0.5 follows from their loss, in which a state before any step has
-the value 0, but they do not name one: use `stepsight calibrate` to choose it. The prompt is that of their
+the value 0, but they do not name one: use `stepsight calibrate` to choose it. The prompt is the one they use in
 evaluation; they train with `[INST] {problem} [/INST]\n`.
 """
 

@@ -1,7 +1,7 @@
-"""Access to the model hub: the files of a repository at one commit, and their content.
+"""Access to the model hub: the list of files in a repository at one commit, and their content.
 
-This is the only module here that imports the hub's own client, `huggingface_hub`. It uses only public names of the
-client. Does not need PyTorch.
+This is the only module in `core.hubs` that imports the hub's own client, `huggingface_hub`, and it uses only the
+client's public names. Does not need PyTorch.
 """
 
 from collections.abc import Iterator
@@ -41,14 +41,14 @@ _SECONDS = 10
 
 
 class UnreachableError(UserError):
-    """The error for a hub that does not answer."""
+    """The model hub cannot be reached."""
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a repository at the commit `revision`.
+    """A file in a repository at the commit `revision`.
 
-    `digest` is the SHA-256 of its content if the hub stores that separately, otherwise its Git hash.
+    `digest` is the SHA-256 of its content if the hub stores that content separately, and otherwise its Git hash.
     """
 
     repo: str
@@ -60,12 +60,12 @@ class RemoteFile:
 
     @property
     def blob(self) -> Path:
-        """The path of the file's content in the hub's cache."""
+        """The path of the file's content in the hub client's cache."""
         return storage_folder(self.repo, self.kind) / "blobs" / self.digest
 
     @property
     def partial(self) -> Path:
-        """The path of the file's content while it is incomplete."""
+        """The path of the file's content while the download is incomplete."""
         return partial_of(self.blob)
 
     @property
@@ -74,12 +74,12 @@ class RemoteFile:
 
     @property
     def here(self) -> int:
-        """The number of bytes that have already been downloaded."""
+        """The number of bytes of the file that have already been downloaded."""
         return self.size if self.is_here else min(self.size, size_of(self.partial))
 
 
 def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, RemoteFile]]:
-    """Return the commit of a revision, and its files by name. Raises errors as `explained` does."""
+    """Return the commit of a revision, and the files at that commit by name. Use inside `explained`."""
     ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
     info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
     commit = _digest(info.sha)
@@ -91,15 +91,15 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
 
 
 def check_access(file: RemoteFile) -> None:
-    """Check that the hub provides a file. Raises errors as `explained` does.
+    """Check that the hub lets the user download a file. Use inside `explained`.
 
-    A list of files is not enough, because that of a gated model is visible to everybody.
+    Listing the files is not enough, because everybody can see the list of a gated model.
     """
     get_hf_file_metadata(_url(file), timeout=_SECONDS)
 
 
 def read_small(file: RemoteFile, most: int) -> bytes | None:
-    """Return the content of a file, or None if it exceeds `most` bytes. Raises errors as `explained` does."""
+    """Return the content of a file, or None if it exceeds `most` bytes. Use inside `explained`."""
     if file.size > most:
         return None
     headers = {"accept-encoding": "identity", **_authorization()}
@@ -109,7 +109,7 @@ def read_small(file: RemoteFile, most: int) -> bytes | None:
 
 
 def hub_downloader() -> Downloader:
-    """Return the downloader for the content of files. It raises errors as `explained` does."""
+    """Return the downloader for the content of files. Use the downloader inside `explained`."""
     return Downloader(get_session(), _refusal, _SECONDS)
 
 
@@ -120,17 +120,15 @@ def content_of(file: RemoteFile) -> RemoteContent:
 
 
 def link_file(file: RemoteFile) -> Path:
-    """Return the path of a file in the hub client's cache. Raises errors as `explained` does.
-
-    The path is linked to the content if that has not been done yet.
-    """
+    """Return the path of a file in the hub client's cache, linking it to the content if necessary. Use inside
+    `explained`."""
     return Path(
         hf_hub_download(file.repo, file.name, repo_type=file.kind, revision=file.revision, etag_timeout=_SECONDS)
     )
 
 
 def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
-    """Return the folder of a model that the hub's own client has fetched, or None if there is none."""
+    """Return the folder of a model that the hub's own client has fetched, or None if it has not."""
     try:
         return Path(snapshot_download(repo, revision=revision, local_files_only=True))
     except (OSError, ValueError):
@@ -139,7 +137,7 @@ def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
 
 @contextmanager
 def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
-    """Turn errors of the hub's client into `UserError`."""
+    """Turn errors of the hub's client into `UserError`. A context manager around calls to the hub."""
     given = "with --evaluator" if kind == "model" else "in place of its id"
     page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
     try:
@@ -187,7 +185,8 @@ def _refusal(response: httpx2.Response, content: RemoteContent) -> Exception:
 
 
 def _digest(text: object) -> str:
-    """Check that the hub's hash of a file or commit is one, because it becomes part of a local path."""
+    """Check that the hub's hash of a file or commit has the form of a hash, because it becomes part of a local
+    path."""
     if not is_hash(str(text)):
         raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is not a hash.")
     return str(text)

@@ -1,8 +1,8 @@
 """Evaluators that were fetched completely from a model hub, with their revisions and descriptions.
 
-They are stored in the hub's own cache, each in a folder `models--OWNER--NAME`. A `stepsight.json` there names the
-revision. It is written once all files have arrived, so that a folder without it does not count as an evaluator.
-Does not need PyTorch.
+They are stored in the hub client's cache, each in a folder `models--OWNER--NAME`. A `stepsight.json` in that folder
+records the revision. It is written when all files have arrived, so a folder without it does not count as an
+evaluator. Does not need PyTorch.
 """
 
 import re
@@ -43,11 +43,11 @@ Kind = Literal["model", "dataset"]
 
 @dataclass(frozen=True)
 class Fetched:
-    """A model from a hub at the commit `revision`.
+    """A model fetched from a hub at the commit `revision`.
 
-    `files` maps the names of its files to their sizes in bytes. `descriptions` maps types of weights to the
-    description made when the model was loaded with that type. `parts` holds the other models needed to read it,
-    such as the base of an adapter, by `part_key`.
+    `files` maps the names of its files to their sizes in bytes. `descriptions` maps weight types to the summary
+    recorded when the model was loaded with that type. `parts` maps `part_key`s to the other models that it needs,
+    such as the base of an adapter.
     """
 
     repo: str
@@ -58,7 +58,7 @@ class Fetched:
 
     @property
     def name(self) -> str:
-        """The model's name without that of its owner."""
+        """The name of the model without its owner."""
         return self.repo.partition("/")[2]
 
     @property
@@ -72,32 +72,35 @@ class Fetched:
 
     @property
     def size(self) -> int:
-        """The size in bytes of all weights needed, including those of the parts."""
+        """The size in bytes of all weights, including those of the parts."""
         return self.own_size + sum(part.own_size for part in self.parts.values())
 
     @property
     def pins(self) -> dict[str, str]:
-        """The commits of the parts."""
+        """The commit of each part, by `part_key`."""
         return {key: part.revision for key, part in self.parts.items()}
 
     @property
     def is_whole(self) -> bool:
-        """True if all files of the model and of its parts are present in full length."""
+        """True if all files of the model and its parts are present at full length."""
         own = all(_size(self.folder / name) == size for name, size in self.files.items())
         return own and all(part.is_whole for part in self.parts.values())
 
     def described(self, dtype: str, description: EvaluatorSummary) -> "Fetched":
-        """Return a copy that has this description for this type of weights."""
+        """Return a copy with the summary `description` for the weight type `dtype`."""
         return replace(self, descriptions={**self.descriptions, dtype: description})
 
 
 def cache_of_hub() -> Path:
-    """Return the folder in which the hub's client keeps models."""
+    """Return the folder in which the hub's client stores models."""
     return Path(constants.HF_HUB_CACHE).expanduser()
 
 
 def free_disk(folder: Path | None = None) -> int | None:
-    """Return the free bytes on the disk of a folder, which need not exist, or None if unknown."""
+    """Return the number of free bytes on the disk that holds `folder`, or None if unknown.
+
+    The folder need not exist. It defaults to the hub client's cache.
+    """
     folder = folder or cache_of_hub()
     for one in (folder, *folder.parents):
         with suppress(OSError):
@@ -106,9 +109,10 @@ def free_disk(folder: Path | None = None) -> int | None:
 
 
 def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
-    """Raise `UserError` if the disk of a folder has no room for `needed` bytes.
+    """Raise `UserError` if the disk that holds `folder` has no room for `needed` bytes.
 
-    `variable` is the environment variable that can name another folder.
+    `what` names the download in the message, and `variable` is the environment variable that selects another
+    folder.
     """
     free = free_disk(folder)
     if needed and free is not None and free < needed + _RESERVE:
@@ -119,7 +123,7 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
 
 
 def storage_folder(repo: str, kind: Kind = "model") -> Path:
-    """Return the folder of a repository, following the documented layout of the hub client's cache.
+    """Return the folder of a repository in the hub client's cache, whose layout is documented.
 
     Raises `ValueError` if the id is invalid.
     """
@@ -129,18 +133,18 @@ def storage_folder(repo: str, kind: Kind = "model") -> Path:
 
 
 def part_key(repo: str, revision: str) -> str:
-    """Return the key of another model that a model needs, at the requested `revision`."""
+    """Return the key in `parts` of a model that was requested at `revision`."""
     return f"{repo}@{revision}"
 
 
 def save_fetched(fetched: Fetched) -> None:
-    """Record that a revision has been fetched. Raises `UserError` if the record cannot be written."""
+    """Record that an evaluator has been fetched. Raises `UserError` if the record cannot be written."""
     descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
     write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions})
 
 
 def save_part(asked: str, fetched: Fetched) -> None:
-    """Record that a part has been fetched for the requested revision `asked`.
+    """Record that a part has been fetched when the revision `asked` was requested.
 
     A part is a model that is not an evaluator by itself. Raises `UserError` if the record cannot be written.
     """
@@ -149,9 +153,9 @@ def save_part(asked: str, fetched: Fetched) -> None:
 
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
-    """Look up a fetched model at the requested revision, whether recorded as a part or as an evaluator.
+    """Return the fetched model for the requested revision `asked`, be it recorded as a part or as an evaluator.
 
-    Returns None if it is missing or incomplete, or if `weights` are wanted and it has none.
+    Returns None if it is missing or incomplete, or if `weights` is True and it was fetched without weights.
     """
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
@@ -164,10 +168,7 @@ def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
 
 
 def find_fetched(repo: str) -> Fetched | None:
-    """Look up the fetched model with this id.
-
-    Returns None if the model is missing or incomplete, or the id is invalid.
-    """
+    """Return the fetched model with this id, or None if it is missing or incomplete or the id is invalid."""
     try:
         fetched = _read(storage_folder(repo) / _RECORD)
     except ValueError:
@@ -176,13 +177,13 @@ def find_fetched(repo: str) -> Fetched | None:
 
 
 def list_fetched() -> list[Fetched]:
-    """Return all complete models, sorted by id."""
+    """Return all completely fetched models, sorted by id."""
     found = [_read(path) for path in cache_of_hub().glob(f"models--*/{_RECORD}")]
     return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
 
 
 def check_files(fetched: Fetched) -> None:
-    """Raise `UserError` if a file of a model or its parts no longer has the hash under which it is stored."""
+    """Raise `UserError` if a file of a model or its parts no longer matches the hash under which it is stored."""
     for part in fetched.parts.values():
         check_files(part)
     for name in fetched.files:
@@ -196,7 +197,7 @@ def check_files(fetched: Fetched) -> None:
 
 
 def is_hash(text: str) -> bool:
-    """True if the text can be a hub's hash of a file or commit."""
+    """True if the text has the form of a hub's hash of a file or commit."""
     return _HASH.fullmatch(text) is not None
 
 
@@ -224,7 +225,7 @@ def _as_json(fetched: Fetched) -> dict[str, Any]:
 
 
 class _Description(Model):
-    """An `EvaluatorSummary` in its stored form."""
+    """The stored form of an `EvaluatorSummary`."""
 
     name: str
     fingerprint: str
@@ -241,7 +242,7 @@ class _Description(Model):
 class _Record(Model):
     """The stored form of a fetched model, as written by `_as_json`.
 
-    The repositories are checked because they determine folders.
+    Repository ids are validated, because folder paths are built from them.
     """
 
     model_config = Model.model_config | ConfigDict(extra="ignore")
@@ -261,7 +262,7 @@ class _Record(Model):
 
 
 def _from_json(values: Any) -> Fetched | None:
-    """Read the output of `_as_json`. Returns None if the content is unusable; fetching again corrects that."""
+    """Read the output of `_as_json`. Returns None if it is unusable, in which case the model is fetched again."""
     try:
         return validate(_Record, values).fetched()
     except UserError:
@@ -273,7 +274,7 @@ def _read(path: Path) -> Fetched | None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one if there is none."""
+    """Return the JSON object in a file, or an empty object if the file cannot be read."""
     try:
         return read_json(path)
     except UserError:

@@ -1,4 +1,5 @@
-"""Fetching an evaluator from a hub at pinned commits, with every repository it needs, as one transfer.
+"""Fetching of an evaluator from a hub in one transfer, including every other repository it needs, at pinned
+commits.
 
 The hub's own client restarts an interrupted file from the beginning. We therefore use our own downloader to put the
 content into the client's cache. Does not need PyTorch.
@@ -40,11 +41,11 @@ _CACHE_OF_HUB = "HF_HUB_CACHE"
 
 
 def _ignore(there: int, whole: int | None) -> None:
-    """Report no progress."""
+    """Ignore the progress."""
 
 
 def check_disk(remote: Remote) -> None:
-    """Raise `UserError` if the disk has no room for the missing files."""
+    """Raise `UserError` if the disk has no room for the files that are still missing."""
     missing = remote.size - remote.here
     if not missing:
         return
@@ -56,11 +57,11 @@ def check_disk(remote: Remote) -> None:
 
 
 def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = False) -> Fetched:
-    """Download the missing files of an evaluator and of its parts, and record that it is complete.
+    """Download the missing files of an evaluator and its parts, and record that the evaluator is complete.
 
-    If another process is already fetching some of them, wait for it if `wait` is True, and refuse otherwise. Raises
-    `UserError` if the evaluator cannot be downloaded. Bytes that arrived before an interruption are kept, and the
-    next call continues from there.
+    If another process is already fetching one of these models, wait for it if `wait` is True and raise `UserError`
+    otherwise. Raises `UserError` also if the download fails. Bytes that arrived before an interruption are kept,
+    and the next call continues from there.
     """
     there = find_fetched(remote.repo)
     if there is not None and (there.revision, there.pins) == (remote.revision, remote.pins):
@@ -72,9 +73,9 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
 
 
 def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
-    """Return a fetched evaluator, fetching it first if necessary, with a progress bar in the terminal.
+    """Return a fetched evaluator. If it is missing, fetch it first, with a progress bar in the terminal.
 
-    `check` may refuse the evaluator before it is fetched. Raises `UserError`.
+    `check` may refuse the evaluator before it is fetched. Raises `UserError` if it does or if the download fails.
     """
     there = find_fetched(repo)
     if there is not None:
@@ -87,7 +88,10 @@ def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -
 
 
 def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
-    """Do the same as `fetch_if_missing` for a model that is not an evaluator by itself, or only its description."""
+    """Like `fetch_if_missing`, but for a model that is not an evaluator by itself.
+
+    If `weights` is False, only the config, tokenizer and similar files are fetched.
+    """
     asked = revision or NEWEST
     there = find_part(repo, asked, weights=weights)
     if there is not None:
@@ -103,10 +107,10 @@ def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bo
 def fetch_dataset(
     repo: str, revision: str, choose: Callable[[Iterable[str]], Iterable[str]]
 ) -> tuple[str, dict[str, Path]]:
-    """Fetch files of a dataset on the hub. Return the commit and the paths of the files by name.
+    """Fetch files of a dataset on the hub. Returns the commit, and the path of each file by name.
 
-    `choose` selects the files from all names. An empty `revision` means the newest one. Files in the cache are not
-    fetched again. Raises `UserError`.
+    `choose` receives all file names and returns the ones to fetch. An empty `revision` means the newest one. Files
+    in the cache are not fetched again. Raises `UserError` if the download fails.
     """
     revision = revision or NEWEST
     with explained(repo, revision, "dataset"):
@@ -123,7 +127,8 @@ def fetch_dataset(
 
 @contextmanager
 def terminal_bar(remote: Remote) -> Iterator[Progress]:
-    """Announce the transfer on stderr and, in a terminal, show its progress."""
+    """Announce the transfer on stderr and, if that is a terminal, show a progress bar. Yields the function that
+    updates it."""
     beside = ", ".join(sorted({part.repo for part in remote.parts.values()}))
     told = f"{remote.repo} at {remote.revision}{f', with {beside}' if beside else ''}"
     print(f"{told}: {format_bytes(remote.size)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)
@@ -137,7 +142,7 @@ def terminal_bar(remote: Remote) -> Iterator[Progress]:
 
 
 def _bring(remote: Remote, progress: Progress | None, *, wait: bool) -> None:
-    """Download the missing files of a model and of its parts. Raises `UserError`."""
+    """Download the missing files of a model and its parts. Raises `UserError` if that fails."""
     check_disk(remote)
     repos = sorted({remote.repo, *(part.repo for part in remote.parts.values())})
     try:
@@ -170,7 +175,7 @@ def _fetched(remote: Remote) -> Fetched:
 
 
 def _transfer(remote: Remote, progress: Progress) -> None:
-    """Download the files of a model and of its parts, one after the other."""
+    """Download the files of a model and its parts, one after the other."""
     downloader, before, size = hub_downloader(), 0, remote.size
     for file in remote.all_files:
         _fetch_file(file, downloader, partial(_tell, progress, size, before))
@@ -183,9 +188,9 @@ def _tell(progress: Progress, size: int, before: int, there: int, _: int | None)
 
 
 def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress) -> Path:
-    """Download one file into the hub's cache, unless it is there already.
+    """Download one file into the hub client's cache, unless it is already there, and return its path.
 
-    Raises `UserError`, and `OSError` if the file cannot be written.
+    Raises `UserError` if the download fails, and `OSError` if the file cannot be written.
     """
     with explained(file.repo, file.revision, file.kind):
         if not file.is_here:
@@ -195,7 +200,7 @@ def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress
 
 
 def _disk_of(folder: Path) -> int | None:
-    """Return an identifier of the disk that holds a folder. The folder need not exist."""
+    """Return the device number of the disk that holds a folder, or None if unknown. The folder need not exist."""
     for one in (folder, *folder.parents):
         with suppress(OSError):
             return one.stat().st_dev

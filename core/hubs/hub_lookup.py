@@ -1,8 +1,8 @@
-"""Looking up an evaluator on a model hub: its files at one commit, and those of every other repository it needs.
+"""Lookup of an evaluator on a model hub: its files at one commit, and those of every other repository it needs.
 
 An adapter needs its base, a log-ratio evaluator needs its reference, and weights without a config or tokenizer need
-a model that has them. Only the files from which an evaluator is read are listed: weights, config, tokenizer and
-card, never code. Does not need PyTorch.
+a model that has them. Only files needed for loading are listed: weights, config, tokenizer and stepsight.json,
+never code. Does not need PyTorch.
 """
 
 import re
@@ -40,9 +40,9 @@ _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 
 @dataclass(frozen=True)
 class Remote:
-    """A model on the hub at the commit `revision`, with the `files` to be fetched.
+    """A model on the hub at the commit `revision`, and the `files` to fetch.
 
-    `parts` holds the other models that it needs, by `part_key`.
+    `parts` maps `part_key`s to the other models that it needs.
     """
 
     repo: str
@@ -52,31 +52,29 @@ class Remote:
 
     @property
     def all_files(self) -> list[RemoteFile]:
-        """The files of the model and of its parts, the smallest first.
-
-        A faulty model is thus noticed before its weights are fetched.
-        """
+        """The files of the model and its parts, smallest first, so that a faulty model is noticed before its
+        weights arrive."""
         files = {*self.files, *(file for part in self.parts.values() for file in part.files)}
         return sorted(files, key=lambda file: (file.size, file.repo, file.name))
 
     @property
     def size(self) -> int:
-        """The total size of all files in bytes."""
+        """The total size in bytes of all files."""
         return sum(file.size for file in self.all_files)
 
     @property
     def weights(self) -> int:
-        """The size of all weights in bytes."""
+        """The size in bytes of all weights, including those of the parts."""
         return sum(file.size for file in self.all_files if not _is_beside(file))
 
     @property
     def parameters(self) -> int:
-        """The approximate number of weights, on the assumption that each is stored in two bytes, as most are."""
+        """The approximate number of parameters, assuming that each takes two bytes, as in most models."""
         return self.weights // 2
 
     @property
     def pickled(self) -> int:
-        """The size in bytes of the weights that will be rewritten as safetensors."""
+        """The size in bytes of the pickled weights, which will be rewritten as safetensors."""
         return sum(file.size for file in self.all_files if file.name.endswith(".bin"))
 
     @property
@@ -86,15 +84,15 @@ class Remote:
 
     @property
     def pins(self) -> dict[str, str]:
-        """The commits of the parts."""
+        """The commit of each part, by `part_key`."""
         return {key: part.revision for key, part in self.parts.items()}
 
 
 @dataclass(frozen=True)
 class _Need:
-    """Another model that a model needs, at a revision.
+    """Another model that a model needs at a given revision.
 
-    `weights` is True if its weights are needed, rather than only its description.
+    `weights` is True if its weights are needed, and False if only its config and tokenizer are.
     """
 
     repo: str
@@ -103,7 +101,7 @@ class _Need:
 
 
 def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None) -> Remote:
-    """Look up an evaluator and everything it needs on the hub.
+    """Look up an evaluator on the hub, together with every other model it needs.
 
     `pins` gives the commits of its parts if they were looked up before. Raises `UserError` if the hub has no such
     model or revision, refuses access, or cannot be reached, or if the model has no weights in a supported format.
@@ -127,12 +125,16 @@ def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = 
 
 
 def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
-    """Look up a model that an evaluator needs, or only its description. Raises `UserError`."""
+    """Look up a model that an evaluator needs. If `weights` is False, list only its config, tokenizer and similar
+    files.
+
+    Raises `UserError` if the hub does not provide it.
+    """
     return _look_up(repo, revision, weights=weights)[0]
 
 
 def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_Need]]:
-    """Look up a model without its parts. Return it with the other models that it needs."""
+    """Look up a model without its parts. Also returns the other models that it needs."""
     with explained(repo, revision):
         commit, listed = list_files(repo, revision)
 
@@ -153,7 +155,7 @@ def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_
 
 
 def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) -> str:
-    """Return the folder with the weights, with a trailing slash, or "" for the top level."""
+    """Return the repository folder that holds the weights, with a trailing slash, or "" for the top level."""
     folder = card.get("subfolder")
     if folder is None or not any(name.startswith(f"{folder}/") for name in listed):
         return ""
@@ -163,7 +165,7 @@ def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) ->
 
 
 def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) -> list[str]:
-    """Return the names of the files to fetch."""
+    """Return the names of the files to fetch. `below` is the folder that holds the weights."""
 
     def at(pattern: re.Pattern[str], place: str) -> list[str]:
         return [name for name in listed if name.startswith(place) and pattern.fullmatch(name.removeprefix(place))]
@@ -180,7 +182,7 @@ def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) 
 def _needs(
     repo: str, card: Mapping[str, Any], adapter: Mapping[str, Any], *, has_tokenizer: bool
 ) -> Iterator[_Need]:
-    """Yield the other models that a checkpoint needs, as determined by `core.models.checkpoint_resolver`."""
+    """Yield the other models that a checkpoint needs, following the rules of `core.models.checkpoint_resolver`."""
 
     def named(key: str, *, weights: bool) -> _Need:
         return _Need(_id(repo, card[key], f"{CARD} names as its {key}"), NEWEST, weights)
@@ -207,7 +209,8 @@ def _id(repo: str, value: object, what: str) -> str:
 
 
 def _read(file: RemoteFile) -> dict[str, Any]:
-    """Read a small JSON object from the hub. Raises `UserError`, and errors as `explained` does."""
+    """Read a small JSON object from the hub. Raises `UserError` if the file contains anything else. Use inside
+    `explained`."""
     try:
         value = parse_json(read_small(file, _MOST_BYTES) or b"")
     except ValueError:
@@ -218,5 +221,5 @@ def _read(file: RemoteFile) -> dict[str, Any]:
 
 
 def _is_beside(file: RemoteFile) -> bool:
-    """True if the file is one that accompanies the weights, such as a config or tokenizer."""
+    """True if the file accompanies the weights, such as a config or tokenizer."""
     return _OTHERS.fullmatch(Path(file.name).name) is not None

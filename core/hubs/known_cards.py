@@ -1,4 +1,4 @@
-"""Facts that public repositories of step evaluators do not state themselves, as stepsight.json values by name.
+"""Known stepsight.json values for public repositories of step evaluators, which lack these facts themselves.
 
 Most of these evaluators are ordinary language models. Their config does not say that they judge steps, nor does it
 give the prompt or the tokens for right and wrong. The values come from their authors' code; `docs/evaluators.md`
@@ -97,7 +97,7 @@ _FOLDED = {name.casefold(): card for name, card in _CARDS.items()}
 
 
 def known_card(name: str) -> Card:
-    """Return the known values for a repository, `NAME` or `OWNER/NAME`, or for a folder of that name.
+    """Return the known values for a repository, given as `NAME` or `OWNER/NAME`, or for a folder of that name.
 
     The result is empty if nothing is known.
     """
@@ -106,9 +106,10 @@ def known_card(name: str) -> Card:
 
 
 def with_known(name: str, own: Card) -> dict[str, Any]:
-    """Merge a folder's own stepsight.json over the values known for its name.
+    """Merge the known values for `name` with the content `own` of a folder's stepsight.json, which takes
+    precedence.
 
-    The known values are ignored if that file names a different format.
+    The known values are ignored if `own` names a different format.
     """
     known = known_card(name)
     if "format" in own and own["format"] != known.get("format", own["format"]):

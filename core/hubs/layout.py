@@ -1,4 +1,4 @@
-"""The names of the files in an evaluator's folder, and the form of a hub id. Does not need PyTorch."""
+"""File names in an evaluator's folder, and the form of a hub id. Does not need PyTorch."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The public evaluators, with the facts that their authors state about them and the sources.
+"""The list of public evaluators, with facts stated by their authors and the sources of these facts.
 
 `assets/evaluators.json` lists them by their id on the model hub. A fact that no source states is missing in the
 file, and is None or empty here. Does not need PyTorch.
@@ -50,7 +50,8 @@ _TITLES = {
 
 @record(frozen=True, config=STRICT)
 class ProcessBenchFigures(Record):
-    """The F1 on each part of ProcessBench and the plain mean of the four, in percent, with their source."""
+    """The F1 on each part of ProcessBench and the plain mean of the four, in percent, and the source of the
+    figures."""
 
     gsm8k: Percent
     math: Percent
@@ -66,7 +67,7 @@ class ProcessBenchFigures(Record):
 
 @record(frozen=True, config=STRICT)
 class PrmBenchFigure(Record):
-    """The PRMScore in percent, with its source."""
+    """The PRMScore on PRMBench in percent, and its source."""
 
     score: Percent
     source: str
@@ -77,10 +78,11 @@ class PublicEvaluator(Record):
     """A public evaluator, identified by its hub `id`.
 
     `parameters` is the rounded number given by the authors, and `bytes` the size of the weights if known. `weights`
-    is "pickle" only if there are no safetensors. `format` is the checkpoint format in which it is read, and
-    `threshold` the one chosen by its authors. `brings` names the models that are fetched with it. `beside` is the
-    number of parameters of a second model that it is compared with. `calls` is the number of separate requests per
-    step, or 0 if one pass judges all steps. `note` is a remark for readers of its figures.
+    is "pickle" only if there are no safetensors. `format` is the checkpoint format used to load the evaluator, and
+    `threshold` the threshold that its authors chose. `brings` names the models that are fetched with it. `beside`
+    is the parameter count of the second model that some evaluators need for comparison. `calls` is the number of
+    separate requests per step, or 0 if one pass judges all steps. `note` is a remark for readers of the evaluator's
+    figures.
     """
 
     id: str
@@ -102,12 +104,12 @@ class PublicEvaluator(Record):
 
     @property
     def name(self) -> str:
-        """The model's name without that of its owner."""
+        """The name of the model without its owner."""
         return self.id.partition("/")[2]
 
     @property
     def size(self) -> int:
-        """The size of all weights in bytes, estimated at two bytes per parameter where it is not known."""
+        """The size of all weights in bytes. If it is not known, it is estimated at two bytes per parameter."""
         return (self.bytes or 2 * self.parameters) + 2 * self.beside
 
     @property
@@ -116,14 +118,14 @@ class PublicEvaluator(Record):
         return self.parameters + self.beside
 
     def tokens_read(self, tokens: int) -> int:
-        """Return the number of tokens that the evaluator reads to judge a trace of this many tokens."""
+        """Return how many tokens the evaluator reads to judge a trace of `tokens` tokens."""
         return tokens * self.calls * (_STEPS + 1) // 2 if self.calls else tokens
 
     @property
     def stored(self) -> str:
-        """The type of the stored weights, judging by their size.
+        """The type of the stored weights, inferred from their size.
 
-        16-bit weights are taken to be bfloat16, because most are.
+        16-bit weights are assumed to be bfloat16, because most are.
         """
         return "float32" if self.size >= 3 * self.parameters else "bfloat16"
 
@@ -140,7 +142,7 @@ class _Catalogue(Record):
 
 @cache
 def public_evaluators() -> tuple[PublicEvaluator, ...]:
-    """Return all public evaluators in display order, the smallest first.
+    """Return all public evaluators in display order, smallest first.
 
     Raises `UserError` if the content of the file is not as expected.
     """
@@ -154,8 +156,8 @@ def find_public(repo: str) -> PublicEvaluator | None:
 
 
 def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
-    """Return the reason why an evaluator cannot be read, or "" if it can.
+    """Return the reason why an evaluator cannot be loaded, or "" if it can.
 
-    `formats` holds the checkpoint formats of this version.
+    `formats` holds the checkpoint formats that this version supports.
     """
     return "" if one.format in formats else f"Its format, {one.format}, cannot be read by this version."

@@ -1,4 +1,4 @@
-"""Evaluators behind inference servers: their addresses, and requests to them.
+"""Evaluators behind inference servers: their addresses, and the requests sent to them.
 
 Start with `Server`.
 """

@@ -1,4 +1,4 @@
-"""An adaptive limit on simultaneous requests to a server, lowered after refusals and raised while it answers."""
+"""An adaptive limit on simultaneous requests to a server. Refusals lower it, and answers raise it again."""
 
 import asyncio
 import time
@@ -7,12 +7,12 @@ from types import TracebackType
 
 
 class ConcurrencyLimit:
-    """A limit of at most `most` simultaneous requests, which also delays requests for as long as the server asks.
+    """A limit of at most `most` simultaneous requests. It also holds back requests for as long as the server asks.
 
-    Requests are admitted in the order in which they are made. A refusal halves the limit. Each answer raises it by
-    a fraction, so that it grows by one after as many answers as there are simultaneous requests. This is the
-    additive increase and multiplicative decrease used against network congestion. A burst of refusals counts as
-    one. For use in a single event loop.
+    Requests are admitted in the order in which they are made. A refusal halves the limit; several refusals in a
+    short time count as one. Each answer raises the limit by a fraction, so that it grows by one after as many
+    answers as there are simultaneous requests. This is the additive increase and multiplicative decrease used
+    against network congestion. For use in a single event loop.
     """
 
     def __init__(self, most: int) -> None:
@@ -49,7 +49,7 @@ class ConcurrencyLimit:
         self._limit = min(float(self.most), self._limit + 1 / self._limit)
 
     def refused(self, seconds: float) -> None:
-        """Lower the limit after the server refused a request, and send no more for this many seconds."""
+        """Lower the limit after the server refused a request, and send no more requests for `seconds` seconds."""
         now = time.monotonic()
         if now >= self._not_before:
             self._limit = max(1.0, self._limit / 2)

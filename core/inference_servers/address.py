@@ -32,7 +32,7 @@ class ServerAddress:
     """The address of an evaluator behind a server.
 
     `url` is the base of the OpenAI-style routes, without a trailing slash. `model` is the model's name on the
-    server, and `options` are those that follow it in the address, in order.
+    server, and `options` holds the options in the order in which they follow that name.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class ServerAddress:
 
     @property
     def root(self) -> str:
-        """The base of the server's own routes, which is `url` without the version."""
+        """The base URL of the server's own routes: `url` without the API version."""
         return re.sub(r"/v\d+$", "", self.url)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class ServerAddress:
         return hash(str(self))
 
     def check_options(self, allowed: Collection[str]) -> None:
-        """Raise `UserError` if there is an option that is not allowed."""
+        """Raise `UserError` if the address has an option that is not in `allowed`."""
         for name in self.options:
             if name not in allowed:
                 names = ", ".join(sorted(allowed)) or "none"
@@ -61,14 +61,14 @@ class ServerAddress:
 
 
 def is_address(spec: object) -> bool:
-    """True if the text looks like the address of an evaluator behind a server, whether valid or not."""
+    """True if the text looks like the address of an evaluator behind a server, whether it is valid or not."""
     return str(spec).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
 def parse_address(spec: str) -> ServerAddress:
     """Parse the text of an address. Raises `UserError` if it is invalid.
 
-    The text may contain a password, so the error never repeats it.
+    The message never repeats an invalid URL that contains a password.
     """
     kind, _, rest = spec.partition(":")
     if kind not in _KINDS:
@@ -93,8 +93,8 @@ def parse_address(spec: str) -> ServerAddress:
 def checked_url(url: str, hint: str, key_variable: str) -> str:
     """Return the URL of a server without a trailing slash.
 
-    Raises `UserError`, with `hint`, if the URL is invalid or contains a password. The error does not repeat the
-    password; API keys belong in the environment variable `key_variable`.
+    Raises `UserError` with the given `hint` if the URL is invalid or contains a password. The message does not
+    repeat the password; API keys belong in the environment variable `key_variable`.
     """
     try:
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Requests to the server of an evaluator, made in parallel within limits and repeated if that helps.
+"""Requests to the server of an evaluator, made in parallel within limits and retried when that may help.
 
     with Server("http://localhost:8000/v1") as server:
         async def ask(trace): return await server.post("chat/completions", {...})
@@ -65,7 +65,7 @@ Answer = TypeVar("Answer")
 
 
 class ServerError(UserError):
-    """The error for a server that cannot be reached or gives an unexpected answer.
+    """The server cannot be reached, or gives an unexpected answer.
 
     `status` is the HTTP status of the answer, or None if there was no answer.
     """
@@ -76,9 +76,9 @@ class ServerError(UserError):
 
 
 async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
-    """Run several coroutines that ask the server at the same time, and return their results.
+    """Run several coroutines that query the server concurrently, and return their results.
 
-    If one of them raises, the others are cancelled.
+    If any of them raises, the others are cancelled.
     """
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
@@ -89,19 +89,19 @@ async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]
 
 
 class Server:
-    """A server with the routes of OpenAI's API below `url`. It can be used from several threads.
+    """A server with the routes of OpenAI's API below `url`. Several threads can use it at once.
 
-    Its requests run in a thread of their own. `get` and `post` are for coroutines that run there, which are passed
-    to `ordered` or `now`.
+    Requests run in a separate thread with an event loop. `get` and `post` may be awaited only in that loop, that is
+    in coroutines passed to `ordered` or `now`.
     """
 
     def __init__(
         self, url: str, *, at_once: int = AT_ONCE, seconds: float = SECONDS, attempts: int = _ATTEMPTS
     ) -> None:
-        """Set up a server that gets at most `at_once` requests at a time.
+        """Set up a server that receives at most `at_once` requests at a time, each with a timeout of `seconds`.
 
-        A request is given up when the server has answered it with an error `attempts` times, or sooner after
-        failures of other kinds. Raises `UserError` if the key in the environment is invalid.
+        A request fails after the server has answered it with an error `attempts` times, or sooner after other kinds
+        of failures. Raises `UserError` if the API key in the environment is invalid.
         """
         self.url = url.rstrip("/")
         self.at_once = at_once
@@ -124,10 +124,10 @@ class Server:
     ) -> Iterator[tuple[Item, Answer]]:
         """Yield each item with its answer, in order. `ask` makes the requests for one item.
 
-        Items are read ahead, up to a few times as many as there are simultaneous requests. An error that `ask`
-        raises for an item is raised after all answers before it. The same goes for a `UserError` that `items`
-        raises in place of an item. `check` is called while waiting, and an error that it raises ends the work. If
-        the work ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that
+        Items are read ahead, up to a few times the number of simultaneous requests. An error that `ask` raises for
+        an item is raised after all earlier answers have been yielded. The same goes for a `UserError` that
+        iterating over `items` raises. `check` is called while waiting, and an error that it raises ends the work.
+        If the work ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that
         the server can stop working on them.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
@@ -153,20 +153,20 @@ class Server:
                 future.cancel()
 
     def now(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """Run one coroutine that asks the server, and return its result."""
+        """Run one coroutine that queries the server, and return its result."""
         return _waited(None, self._begin(work), never_cancel)[1]
 
     async def get(self, path: str, attempts: int | None = None) -> Any:
-        """Return the JSON at a route, after at most `attempts` attempts. Raises `ServerError`.
+        """Return the JSON at a route, trying at most `attempts` times. Raises `ServerError` if that fails.
 
-        The route is below the server's `url` or, with a leading slash, one of the server's own routes.
+        `path` is relative to the server's `url` or, with a leading slash, to the server's root.
         """
         return await self._repeated("GET", path, None, attempts or self._attempts)
 
     async def post(self, path: str, body: object, attempts: int | None = None) -> Any:
-        """Send `body` as JSON and return the JSON of the answer. Raises `ServerError`.
+        """Send `body` as JSON and return the JSON of the answer. Raises `ServerError` if that fails.
 
-        `path` and `attempts` are as in `get`.
+        `path` and `attempts` have the same meaning as in `get`.
         """
         content = json.dumps(body, separators=(",", ":")).encode()
         return await self._repeated("POST", path, content, attempts or self._attempts)
@@ -210,7 +210,7 @@ class Server:
     async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
         """Send a request and return the answer.
 
-        The request is repeated for as long as the server is busy, and a limited number of times after other
+        The request is retried for as long as the server is busy, and a limited number of times after other
         failures.
         """
         limit, retries = self._limit, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
@@ -255,7 +255,7 @@ class Server:
     def _read(self, response: httpx2.Response, path: str, body: bytes | None) -> Any:
         """Return the JSON of an answer.
 
-        Raises `ServerError`, or `FailedAttemptError` if another attempt may help.
+        Raises `ServerError`, or `FailedAttemptError` if a retry may help.
         """
         status = response.status_code
         where = f"{self.url}: the server"
@@ -283,11 +283,11 @@ class Server:
         raise failed_attempt(response, refusal)
 
     def _said(self, body: bytes) -> str:
-        """Return a server's error message, shortened."""
+        """Return the error message in the body of an answer, shortened."""
         return self._quoted(error_text(body)) or "nothing."
 
     def _quoted(self, text: str) -> str:
-        """Return a server's text on one line, without our key, which some servers repeat."""
+        """Return text from the server on one line, shortened and without our API key, which some servers repeat."""
         text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
         if self._key:
             text = text.replace(self._key, "…")
@@ -301,7 +301,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: threading.Thread) -> None:
-    """Stop an event loop and cancel everything that runs in it."""
+    """Stop an event loop and cancel everything that is running in it."""
 
     async def end() -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -318,7 +318,10 @@ def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: t
 
 
 def _waited(item: Item, future: "Future[Answer]", check: Callable[[], None]) -> tuple[Item, Answer]:
-    """Wait for an item's answer and return both. If the caller leaves early, the future is cancelled."""
+    """Wait for the answer to an item, and return the item with its answer.
+
+    If the wait is interrupted, the future is cancelled.
+    """
     try:
         while not future.done():
             check()

@@ -11,8 +11,8 @@ These are the routes of vLLM 0.32, abbreviated:
                              "logprob_token_ids": [387, 648], "return_tokens_as_token_ids": true}
                             {"choices": [{"logprobs": {"top_logprobs": [{"token_id:387": -1.3, …}]}, …}], …}
 
-With `"encoding_format": "base64"` the classes are returned as little-endian float32. There is a row for each token
-or, if the server pools by steps, for each token that ends a step.
+With `"encoding_format": "base64"` the classes are returned as little-endian float32. There is one row per token or,
+if the server pools by steps, one row per token that ends a step.
 """
 
 import base64
@@ -31,10 +31,10 @@ _HINT = "Check that a vLLM server runs there, and which version."
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model as listed by a server.
+    """A model that a server lists.
 
-    `name` is its name there, and `root` the path it was loaded from. `context` is the length of the longest input
-    in tokens, or None if the server does not say.
+    `name` is its name on the server, and `root` the path from which the server loaded it. `context` is the maximum
+    input length in tokens, or None if the server does not say.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ServedModel:
 
 
 async def find_model(server: Server, name: str) -> ServedModel:
-    """Look up the model with this name. Raises `ServerError` if the server does not have it or lists no models."""
+    """Look up the model called `name`. Raises `ServerError` if the server does not have it or lists no models."""
     listed = (await server.get("models", attempts=1)).get
     try:
         models = [(str(one["id"]), one) for one in _list(listed("data"))]
@@ -84,7 +84,8 @@ async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int
 async def classify_tokens(
     server: Server, model: str, ids: Sequence[int], columns: int | None = None, *, activated: bool = False
 ) -> Floats32:
-    """Return the classes of tokens, shape (tokens, columns), as logits or, if `activated`, as activations.
+    """Return the class scores of each token, shape (tokens, columns): logits or, if `activated` is True,
+    activations.
 
     `columns` is the number of classes, if known. Raises `ServerError`, with status 404 if the server does not
     classify tokens.
@@ -111,9 +112,9 @@ async def classify_tokens(
 
 
 async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Sequence[int]) -> list[float]:
-    """Return the log-probability, over the whole vocabulary, that each of `tokens` follows `ids`.
+    """Return, for each of `tokens`, the log-probability over the whole vocabulary that it follows `ids`.
 
-    Raises `ServerError`, also if the server does not return the probabilities of requested tokens.
+    Raises `ServerError`, for example if the server does not return the probabilities of requested tokens.
     """
     body = {
         "model": model,
@@ -138,7 +139,7 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
 
 
 def _rows(value: Any, columns: int | None) -> Floats32:
-    """Read the numbers of an answer, as lists or in base64. Raises `ValueError` if they do not form a table."""
+    """Parse the numbers in an answer, which are lists or base64. Raises `ValueError` if they form no table."""
     if isinstance(value, str):
         numbers = np.frombuffer(base64.b64decode(value, validate=True), "<f4")
         return numbers.astype(np.float32).reshape(-1, columns or 1)

@@ -1,5 +1,5 @@
-"""Metrics of evaluators against gold, and of people among themselves.
+"""Metrics that compare evaluators with gold labels, and people with each other.
 
-A metric that is undefined is NaN and says why. Begin with `StepTable`, the columns that all metrics read, and with
-`METRICS`.
+An undefined metric is NaN and states the reason. Start with `StepTable`, which holds the columns that all metrics
+read, and `METRICS`.
 """

@@ -6,8 +6,8 @@ Krippendorff's Alpha-Reliability" (Krippendorff, 2011). The `krippendorff` libra
 are computed here because they reduce to a single matrix product.
 
 Kappa (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960) is the agreement above chance as a share of the
-greatest possible agreement above chance. One of the two raters may be the gold, in which case the share of
-agreement is an accuracy. Kappa and its resamples equal scikit-learn's results on the same units.
+greatest possible agreement above chance. The gold labels can take the place of one of the two raters; the share of
+agreement is then an accuracy. Kappa and its resamples equal scikit-learn's results on the same units.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ ALL_SAME = "all labels are the same, so chance would agree as well"
 
 
 class Scale(StrEnum):
-    """The distance between two ratings.
+    """The scale of ratings, which determines the distance between two ratings.
 
     On a nominal scale all unequal ratings are equally far apart. On an ordinal scale the distance depends on how
     many ratings lie between them.
@@ -43,10 +43,10 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of several people.
+    """The agreement among several people.
 
-    `alpha` is Krippendorff's. `agreeing` is the share of equal pairs among all pairs of ratings within units.
-    `n_units` counts the units with at least two ratings, and `n_pairs` the pairs within them.
+    `alpha` is Krippendorff's alpha. `agreeing` is the share of equal pairs among all pairs of ratings of the same
+    unit. `n_units` counts the units with at least two ratings, and `n_pairs` the pairs within them.
     """
 
     alpha: Value
@@ -61,14 +61,14 @@ def alpha(
     trace: Ints | None = None,
     weights: Weights | None = None,
 ) -> Agreement:
-    """Measure the agreement of several people.
+    """Measure the agreement among several people.
 
-    `ratings` has shape (annotators, units), with NaN where a rating is missing. Only the order of its numbers
+    `ratings` has the shape (annotators, units), with NaN for missing ratings. Only the order of the numbers
     matters.
 
-    If `trace`, the index of each unit's trace, shape (units,), and `weights`, the resamples of traces, are given,
-    both values get 95 % intervals, unless all units belong to one trace. Alpha is undefined, with the reason, if
-    fewer than two people rated, no unit has two ratings, or all ratings of such units are equal.
+    If `trace` (the index of each unit's trace, shape (units,)) and `weights` (the resamples of traces) are given,
+    both values get 95 % intervals, unless all units belong to one trace. Alpha is undefined, and states the reason,
+    if fewer than two people rated, no unit has two ratings, or all ratings of such units are equal.
     """
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
@@ -84,15 +84,13 @@ def alpha(
 
 
 def several(trace: Ints) -> bool:
-    """True if the units belong to more than one trace. Otherwise all resamples are alike."""
+    """True if the units belong to more than one trace. Otherwise all resamples would be identical."""
     return len(trace) > 0 and bool((trace != trace[0]).any())
 
 
 def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) -> Floats64:
-    """Return alpha on each resample, shape (draws,).
-
-    It is NaN for a resample without pairs or whose ratings are all equal.
-    """
+    """Return alpha on each resample, shape (draws,). It is NaN if a resample has no pairs or all its ratings are
+    equal."""
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
     draw = _nominal_draws if scale == Scale.NOMINAL else _ordinal_draws
@@ -101,7 +99,7 @@ def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) 
 
 
 def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Return the share of equal pairs in each resample, shape (draws,), NaN for a resample without pairs."""
+    """Return the share of equal pairs in each resample, shape (draws,). It is NaN if a resample has no pairs."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
         shares: Floats64 = drawn[:, 0] / drawn[:, 1]
@@ -111,7 +109,7 @@ def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64
 def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
     """Return how often one person agrees with the others.
 
-    This is the share of equal pairs among all pairs of this person's rating and somebody else's rating of the same
+    This is the share of equal pairs among all pairs of this person's rating and another person's rating of the same
     unit.
     """
     own, others = ratings[person], np.delete(ratings, person, axis=0)
@@ -132,7 +130,7 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
 class RaterPair:
     """Two people's ratings of the units that both of them rated.
 
-    All three arrays have shape (n,). Ratings are integers, and `trace` is the index of each unit's trace.
+    All three arrays have the shape (n,). Ratings are integers, and `trace` holds the index of each unit's trace.
     """
 
     first: Ints
@@ -141,7 +139,7 @@ class RaterPair:
 
     @classmethod
     def of(cls, first: Floats64, second: Floats64, trace: Ints) -> "RaterPair":
-        """Pair two people's ratings of all units, each of shape (units,) with NaN where a rating is missing."""
+        """Build a pair from two people's ratings of all units, shape (units,), with NaN for missing ratings."""
         both = ~(np.isnan(first) | np.isnan(second))
         return cls(first[both].astype(np.int64), second[both].astype(np.int64), trace[both])
 
@@ -164,8 +162,8 @@ class RaterPair:
 def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
     """Return Cohen's unweighted kappa, from -1 to 1.
 
-    If `weights`, the resamples of traces, are given, it has a 95 % interval, unless all units belong to one trace.
-    It is undefined if the two people share no unit, or if both give one and the same label throughout.
+    If `weights` (the resamples of traces) are given, the value has a 95 % interval, unless all units belong to one
+    trace. Kappa is undefined if the two people share no unit, or if both always give one and the same label.
     """
     if not len(pair):
         return Value.none(NOTHING_SHARED)
@@ -177,15 +175,13 @@ def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
 
 
 def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
-    """Return the share of units that both people rate alike."""
+    """Return the share of units that both people rate the same."""
     return share(pair.hit, pair.trace, weights, NOTHING_SHARED)
 
 
 def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
-    """Return kappa on each resample, shape (draws,).
-
-    It is NaN for a resample without units or with only one value.
-    """
+    """Return kappa on each resample, shape (draws,). It is NaN if a resample has no units or only one distinct
+    value."""
     kept, place = np.unique(pair.trace, return_inverse=True)
     drawn = weights[:, kept]
     sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
@@ -199,7 +195,7 @@ def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
-    """Count each unit's ratings by value, with values in ascending order. The result has shape (units, values)."""
+    """Count the ratings of each unit by value, in ascending order of values, shape (units, values)."""
     rated = ~np.isnan(ratings)
     values, codes = np.unique(ratings[rated], return_inverse=True)
     cells = np.nonzero(rated)[1] * len(values) + codes
@@ -217,7 +213,7 @@ def _problem(ratings: Floats64, shared: Floats64) -> str:
 
 
 def _pairs(counts: Floats64) -> tuple[Floats64, Floats64]:
-    """Count the equal pairs and all pairs of ratings of each unit. Both arrays have shape (units,)."""
+    """Count the equal pairs and all pairs of ratings within each unit. Both arrays have the shape (units,)."""
     total = counts.sum(axis=1)
     hits: Floats64 = (counts * (counts - 1)).sum(axis=1) / 2
     pairs: Floats64 = total * (total - 1) / 2
@@ -232,7 +228,7 @@ def _alpha(shared: Floats64, scale: Scale) -> float:
 def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """Compute nominal alpha on each resample.
 
-    The equal pairs suffice, since all unequal pairs are equally far apart.
+    Counting the equal pairs is enough, since all unequal pairs are equally far apart.
     """
     equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
     drawn = weighted_totals(_by_trace(np.column_stack([equal, shared]), trace, weights), weights)
@@ -246,7 +242,7 @@ def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """Compute ordinal alpha on each resample.
 
-    This takes the coincidences of every pair of values, because the distance between two values depends on the
+    This needs the coincidences of every pair of values, because the distance between two values depends on the
     resample.
     """
     couples = list(combinations(range(shared.shape[1]), 2))
@@ -265,7 +261,7 @@ def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 
 
 def _by_trace(columns: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Sum the columns over the units of each trace. The result has shape (traces, columns)."""
+    """Sum the columns over the units of each trace, giving an array of shape (traces, columns)."""
     units = np.arange(len(trace))
     owner = csr_array((np.ones(len(trace)), (trace, units)), shape=(weights.shape[1], len(trace)))
     summed: Floats64 = owner @ columns

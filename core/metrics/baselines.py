@@ -1,8 +1,8 @@
 """Trivial baselines: evaluators that do not read the steps.
 
 An evaluator that does not beat them has learnt no mathematics. On benchmarks whose labelled steps end at the first
-error, such as PRM800K, `baseline:last-step` is nearly perfect offline, because a trace that breaks off early gives
-its error away.
+error, such as PRM800K, `baseline:last-step` is nearly perfect offline: a trace that ends without an answer ends
+with an error.
 """
 
 import re
@@ -30,10 +30,10 @@ _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 class Baseline:
     """A rule that scores steps without reading them.
 
-    `validity(trace, last)` returns `s_val` for each step, shape (n,). `last`, shape (n,), is True for each step
-    that is the last one visible when it is judged. Online, that is every step. Only baselines with `by_mode` set
-    use it. `reads` describes in words the property that the rule looks at. If `of_substeps` is set, each sub-step
-    counts as a step.
+    `validity(trace, last)` returns `s_val` for each step, shape (n,). `last[i]` is True if step `i` is the last one
+    visible when it is judged; online, that is true of every step. Only baselines with `by_mode` set use `last`.
+    `reads` describes in words the property that the rule looks at. If `of_substeps` is True, every sub-step counts
+    as a step.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Baseline:
         return self.name
 
     def score(self, trace: Trace, mode: Mode) -> StepScores:
-        """Score each sub-step of a trace, online or offline."""
+        """Score each sub-step of a trace online or offline."""
         if self.of_substeps:
             trace = Trace(trace.id, trace.problem, tuple(Step((text,)) for text in trace.substeps))
         last = np.ones(len(trace.steps), np.bool_)
@@ -73,16 +73,13 @@ def _position(trace: Trace, last: Bools) -> Floats64:
 
 
 def _length(trace: Trace, last: Bools) -> Floats64:
-    """Give longer steps a lower validity.
-
-    The length is the number of characters, with sub-steps joined by newlines.
-    """
+    """Give longer steps a lower validity. Length is the number of characters, with sub-steps joined by newlines."""
     validity: Floats64 = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
     return validity
 
 
 def _last_step(trace: Trace, last: Bools) -> Floats64:
-    """Call a step wrong if it is the last one and states no answer."""
+    """Call a step wrong if it is the last visible one and states no answer."""
     answers = np.array([bool(_ANSWER.search(step.text)) for step in trace.steps])
     return np.where(last & ~answers, 0.0, 1.0)
 
@@ -111,9 +108,9 @@ ALL = BASELINES | OF_SUBSTEPS
 
 
 def baselines_of(*, has_substeps: bool) -> list[Baseline]:
-    """Return the baselines that give different scores on a dataset.
+    """Return the baselines that differ from each other on a dataset.
 
-    `has_substeps` says whether any of its steps has several sub-steps.
+    `has_substeps` is True if any step in the dataset has several sub-steps.
     """
     return list((ALL if has_substeps else BASELINES).values())
 

@@ -1,8 +1,8 @@
-"""Best-of-n: choosing among several solutions of a problem by score or by vote, and how often the choice is right.
+"""Best-of-n: choosing one of several solutions to a problem by score or by vote, and how often the choice is right.
 
-All arithmetic is on logarithms, so that the product over a long solution does not underflow. The accuracy with `k`
+All computations use logarithms, so that the product over a long solution does not underflow. The accuracy with `k`
 of `n` candidates is the mean over all subsets of size `k`, an unbiased estimate that uses every candidate. Ties
-count as a random choice unless asked otherwise, since taking the first also measures the order of the candidates.
+count as a random choice by default, since taking the first one would also measure the order of the candidates.
 """
 
 import math
@@ -35,9 +35,9 @@ _VANISHING = 1e-280
 class Aggregation(StrEnum):
     """How the validities of the steps combine into a solution's score.
 
-    It is the minimum (Wang et al. 2024, Math-Shepherd), the product, i.e. the probability that all steps are valid
-    (Lightman et al. 2023), the validity of the last step (Snell et al. 2024), or the geometric or arithmetic mean,
-    by which long solutions do not lose. Like validity itself, Lightman et al. count neutral steps as good.
+    The score is the minimum (Wang et al. 2024, Math-Shepherd), the product, i.e. the probability that all steps are
+    valid (Lightman et al. 2023), the validity of the last step (Snell et al. 2024), or the geometric or arithmetic
+    mean, which do not penalise long solutions. Like validity itself, Lightman et al. count neutral steps as good.
     """
 
     MIN = "min"
@@ -52,7 +52,7 @@ class Aggregation(StrEnum):
 
 
 class RankingMethod(StrEnum):
-    """How a solution is chosen among several.
+    """How one of several solutions is chosen.
 
     - best-of-n: the solution with the best score.
     - weighted-vote: the answer whose solutions have the largest total score (Li et al. 2023).
@@ -69,17 +69,17 @@ class RankingMethod(StrEnum):
 
 
 class Ties(StrEnum):
-    """How equal candidates count: as if one were drawn at random, or the first of them is chosen."""
+    """How tied candidates count: as if one of them were drawn at random, or as if the first one were chosen."""
 
     RANDOM = "random"
     FIRST = "first"
 
 
 def log_scores(scores: StepScores) -> dict[Aggregation, float]:
-    """Return the logarithm of a solution's score by each aggregation, -inf for a score of 0.
+    """Return the logarithm of a solution's score under each aggregation, -inf for a score of 0.
 
-    Sums are rounded once, so that solutions with the same validities in another order tie. Raises `ValueError` if
-    there are no steps.
+    Sums are rounded only once, so that solutions with the same validities in a different order tie. Raises
+    `ValueError` if there are no steps.
     """
     if not len(scores):
         raise ValueError("a solution without steps has no score")
@@ -99,13 +99,13 @@ def log_scores(scores: StepScores) -> dict[Aggregation, float]:
 
 
 def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
-    """Return the index of the chosen candidate, the first one in a tie.
+    """Return the index of the chosen candidate. In a tie, the first one is chosen.
 
     `logs` holds the candidates' log scores, shape (n,). `groups`, shape (n,), holds equal numbers for equal
     answers, and `NO_ANSWER` for candidates without an answer. The winning answer is represented by its best-scored
     candidate in a weighted vote, and by its first candidate in a majority vote. If answers tie, the one that comes
-    first wins. If no candidate has an answer, every candidate counts as an answer of its own. Raises `ValueError`
-    if there is no candidate.
+    first wins. If no candidate has an answer, every candidate counts as a separate answer. Raises `ValueError` if
+    there is no candidate.
     """
     scored = np.asarray(logs, np.float64)
     if not len(scored):
@@ -121,9 +121,9 @@ class Ballots:
     """The votes held in many subsets of a problem's candidates.
 
     `answers`, shape (m, k), holds the answer of each candidate in each subset, numbered from 0 across the whole
-    problem. `won`, shape (m, answers), is True for the answer with the most votes, or for several answers in a tie.
-    `stands`, shape (m, k), is True for the candidates that represent their answer: the best-scored one in a
-    weighted vote, all of them in a majority vote.
+    problem. `won`, shape (m, answers), marks the answer with the most votes, or several in a tie. `stands`, shape
+    (m, k), marks the candidates that represent their answer: the best-scored one in a weighted vote, all of them in
+    a majority vote.
     """
 
     answers: Ints
@@ -132,9 +132,10 @@ class Ballots:
 
     @classmethod
     def of(cls, method: RankingMethod, logs: Floats64, groups: Ints, subsets: Ints) -> "Ballots":
-        """Hold a vote in each subset.
+        """Hold a vote in each subset of the candidates.
 
-        `logs` and `groups` are as for `choose`, shape (n,). `subsets`, shape (m, k), holds indices of candidates.
+        `logs` and `groups` describe the candidates as in `choose`, shape (n,). `subsets`, shape (m, k), holds
+        indices of candidates.
         """
         weighted = method == RankingMethod.WEIGHTED_VOTE
         scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
@@ -157,7 +158,8 @@ class Ballots:
         return cls(answers, won, scored == best[rows[:, None], answers])
 
     def first(self) -> Ints:
-        """Return the place of each subset's choice, the first one in a tie, shape (m,)."""
+        """Return the position of the chosen candidate within each subset, shape (m,). In a tie, the first one is
+        chosen."""
         rows = np.arange(len(self.answers))
         elected = self.won[rows[:, None], self.answers]
         leading = self.answers[rows, elected.argmax(axis=1)]
@@ -165,7 +167,10 @@ class Ballots:
         return places
 
     def right(self, correct: Bools, ties: Ties = Ties.RANDOM) -> Floats64:
-        """Return the probability that each subset's choice is correct, shape (m,); `correct` has shape (m, k)."""
+        """Return the probability that the chosen candidate of each subset is correct, shape (m,).
+
+        `correct`, shape (m, k), marks the correct candidates in each subset.
+        """
         rows = np.arange(len(self.answers))
         if ties == Ties.FIRST:
             return correct[rows, self.first()].astype(np.float64)
@@ -180,17 +185,17 @@ class Ballots:
 
 
 def sizes_up_to(most: int, every: int = EVERY_SIZE) -> list[int]:
-    """Return all numbers up to `every`, then powers of two, up to and including `most`."""
+    """Return the subset sizes to measure: 1 to `every`, then powers of two, up to `most`, which is included."""
     powers = {1 << power for power in range(most.bit_length())}
     return sorted(powers | set(range(1, min(every, most) + 1)) | {most}) if most > 0 else []
 
 
 def best_of(correct: Bools, logs: Floats64, sizes: Sequence[int], ties: Ties = Ties.RANDOM) -> Floats64:
-    """Return the share of subsets of each size whose best-scored candidate is correct, shape (sizes,).
+    """Return, for each size, the share of subsets whose best-scored candidate is correct, shape (sizes,).
 
     With candidates in ascending order of score, the `i`-th is the best in C(i - 1, k - 1) of the C(n, k) subsets
-    (Hilton and Gao 2022, "Measuring Goodhart's law"). If a size exceeds the number of candidates, all of them are
-    used.
+    (Hilton and Gao 2022, "Measuring Goodhart's law"). If a size exceeds the number of candidates, all candidates
+    are used.
     """
     count = len(logs)
     # The first of equal candidates comes last, where it is the best.
@@ -207,7 +212,7 @@ def best_of(correct: Bools, logs: Floats64, sizes: Sequence[int], ties: Ties = T
 def pass_at(correct: Bools, size: int) -> float:
     """Return the share of subsets of `size` candidates that contain a correct one.
 
-    This is 1 - C(n - c, k) / C(n, k) (Chen et al. 2021), and no way of choosing can do better.
+    This is 1 - C(n - c, k) / C(n, k) (Chen et al. 2021), an upper bound for every ranking method.
     """
     count, size = len(correct), min(size, len(correct))
     return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
@@ -220,10 +225,10 @@ def voted(
     sizes: Sequence[int],
     ties: Ties = Ties.RANDOM,
 ) -> Floats64:
-    """Return the share of subsets of each size in which each vote chooses a correct candidate.
+    """Return, for each vote and size, the share of subsets in which the vote chooses a correct candidate.
 
-    A vote is a method with log scores, shape (n,), and the result has shape (votes, sizes). It covers all subsets,
-    or `MOST_SUBSETS` of them drawn with a fixed seed, which is unbiased too.
+    A vote is a ranking method and the candidates' log scores, shape (n,); the result has the shape (votes, sizes).
+    It covers all subsets, or `MOST_SUBSETS` of them drawn with a fixed seed, which is also unbiased.
     """
     count, answers = len(groups), _numbered(groups)
     right = np.bincount(answers, correct) / np.bincount(answers)
@@ -252,7 +257,8 @@ def voted(
 
 
 def _weights(method: RankingMethod, logs: Floats64, groups: Ints) -> Floats64:
-    """Return each candidate's weight in a vote among all of them, 0 without an answer."""
+    """Return the weight of each candidate in a vote among all candidates. It is 0 for a candidate without an
+    answer."""
     voting = groups != NO_ANSWER
     if method == RankingMethod.MAJORITY:
         return np.array(voting, np.float64)
@@ -270,7 +276,7 @@ def _best_weights(count: int, sizes: tuple[int, ...]) -> Floats64:
 
 @lru_cache(maxsize=256)
 def _members(count: int, size: int) -> Floats64:
-    """Return `_subsets` as rows of 0 and 1, shape (m, count)."""
+    """Return the subsets of `_subsets` as rows of 0 and 1, shape (m, count)."""
     subsets = _subsets(count, size)
     members = np.zeros((len(subsets), count))
     members[np.arange(len(subsets))[:, None], subsets] = 1.0
@@ -279,7 +285,10 @@ def _members(count: int, size: int) -> Floats64:
 
 @lru_cache(maxsize=256)
 def _subsets(count: int, size: int) -> Ints:
-    """Return subsets of `size` numbers below `count`, each in ascending order. The result has shape (m, size)."""
+    """Return subsets of `size` indices below `count`, each in ascending order, shape (m, size).
+
+    These are all subsets, or `MOST_SUBSETS` random ones if there are more.
+    """
     if comb(count, size) <= MOST_SUBSETS:
         return np.array(list(combinations(range(count), size)), np.int64)
     order = np.random.default_rng([count, size]).random((MOST_SUBSETS, count)).argsort(axis=1)
@@ -287,7 +296,7 @@ def _subsets(count: int, size: int) -> Ints:
 
 
 def _numbered(groups: Ints) -> Ints:
-    """Number the groups from 0. Each candidate without an answer gets a number of its own."""
+    """Number the groups from 0. Every candidate without an answer gets a separate number."""
     alone = groups == NO_ANSWER
     distinct = groups.astype(np.int64)
     distinct[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))

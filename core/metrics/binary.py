@@ -1,10 +1,10 @@
-"""Two-class metrics with their bootstrap draws, McNemar's test of two evaluators, and calibration.
+"""Two-class metrics and their bootstrap draws, McNemar's test of two evaluators, and calibration.
 
-Calibration asks whether scores behave like probabilities: are eight in ten steps with a validity of 0.8 valid?
+Calibration means that scores behave like probabilities: eight in ten steps with a validity of 0.8 are valid.
 
-F1 comes from counts per trace, so that all resamples take one matrix product. AUC takes one sort, then a sparse
-product and a cumulative sum over all resamples. On any resample, both equal what scikit-learn returns when each
-item is repeated as often as it was drawn. scikit-learn would also do for the values themselves, but it spends
+F1 is computed from counts per trace, so that all resamples take one matrix product. AUC takes one sort, then a
+sparse product and a cumulative sum over all resamples. On any resample, both equal what scikit-learn returns when
+each item is repeated as often as it was drawn. scikit-learn could also compute the values themselves, but it spends
 milliseconds on validating its arguments, and an evaluation has hundreds of figures.
 """
 
@@ -24,9 +24,9 @@ BINS = 10
 
 
 def macro_f1(items: Items) -> Value:
-    """Return the mean F1 of both classes, pooled over all items.
+    """Return the mean of the F1 of both classes, pooled over all items.
 
-    A class that is never predicted has an F1 of 0. The result is undefined if the gold has only one class.
+    A class that is never predicted has an F1 of 0. The result is undefined if all gold labels are of one class.
     """
     if items.problem:
         return Value.none(items.problem)
@@ -34,9 +34,9 @@ def macro_f1(items: Items) -> Value:
 
 
 def f1(gold: Bools, predicted: Bools) -> float:
-    """Return the F1 of a class: twice the hits over the sum of actual and predicted items.
+    """Return the F1 of the positive class: twice the hits over the number of actual plus predicted positives.
 
-    The class has to occur in the gold or in the predictions.
+    At least one item must be positive in `gold` or `predicted`.
     """
     return float(2 * (gold & predicted).sum() / (gold.sum() + predicted.sum()))
 
@@ -44,8 +44,8 @@ def f1(gold: Bools, predicted: Bools) -> float:
 def auc(items: Items) -> Value:
     """Return the area under the ROC curve of the scores for the positive class. A tie counts one half.
 
-    This is the Mann-Whitney count: the number of negatives below a positive is its rank minus its rank among the
-    positives.
+    It is computed from the Mann-Whitney count: the number of negatives below a positive is its rank minus its rank
+    among the positives.
     """
     if items.ranking_problem:
         return Value.none(items.ranking_problem)
@@ -59,21 +59,21 @@ def auc(items: Items) -> Value:
 
 
 def precision(items: Items) -> Value:
-    """Return the share of positive predictions that are right. It is undefined if nothing is predicted positive."""
+    """Return the share of positive predictions that are right. Undefined if nothing is predicted positive."""
     if not items.predicted.any():
         return Value.none("nothing is predicted so")
     return Value(float(items.gold[items.predicted].mean()))
 
 
 def recall(items: Items) -> Value:
-    """Return the share of positives that are predicted positive. It is undefined if there are no positives."""
+    """Return the share of positives that are predicted positive. Undefined if there are no positives."""
     if not items.gold.any():
         return Value.none("the gold has no such item")
     return Value(float(items.predicted[items.gold].mean()))
 
 
 def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the macro-F1 of each resample, shape (draws,). It is NaN for a resample with only one class."""
+    """Return the macro-F1 of each resample, shape (draws,). It is NaN if a resample has only one class."""
     cells = [items.gold & items.predicted, items.gold & ~items.predicted,
              ~items.gold & items.predicted, ~items.gold & ~items.predicted]  # fmt: skip
     tp, fn, fp, tn = weighted_sums(cells, items.trace, weights)
@@ -84,11 +84,11 @@ def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
 
 
 def auc_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the AUC of each resample, shape (draws,).
+    """Return the AUC of each resample, shape (draws,). It is NaN if the resample has only one class or there are no
+    scores.
 
-    It is NaN if the resample has only one class or there are no scores.
-
-    This is the Mann-Whitney count: a positive beats every negative below it, and half of the negatives equal to it.
+    It is computed from the Mann-Whitney count: a positive beats every negative below it, and half of the negatives
+    equal to it.
     """
     if items.ranking_problem:
         return np.full(len(weights), np.nan)
@@ -101,8 +101,8 @@ def auc_draws(items: Items, weights: Weights) -> Floats64:
 class McNemar:
     """The result of McNemar's test of two evaluators.
 
-    `first_only` and `second_only` count the items that only one of the two predicts correctly. `p` is the p-value
-    of the exact two-sided test.
+    `first_only` and `second_only` count the items that only the first or only the second evaluator predicts
+    correctly. `p` is the p-value of the exact two-sided test.
     """
 
     first_only: int
@@ -111,10 +111,10 @@ class McNemar:
 
 
 def mcnemar(first: Items, second: Items) -> McNemar:
-    """Run McNemar's exact test on the predictions of two evaluators.
+    """Run McNemar's exact test on the predictions of two evaluators for the same items.
 
     The p-value is undefined if there is no item on which exactly one of them is right. Raises `ValueError` if the
-    two sets of items differ.
+    items differ.
     """
     if len(first) != len(second) or not np.array_equal(first.gold, second.gold):
         raise ValueError("the items are not the same")
@@ -132,9 +132,9 @@ class _Ladder:
     """The items in ascending order of score, grouped into rungs within which the order does not matter.
 
     All positives on a rung are above the same negatives. A negative is on the lowest rung whose positives are not
-    below it. `positive` and `negative` are sparse counts of items by rung and trace, shape (rungs, traces). `tied`
-    lists the rungs on which some negatives equal the positives, and `ties` counts these negatives by trace.
-    Negatives above every positive are on a last rung without positives.
+    below it; negatives above every positive are on an additional last rung. `positive` and `negative` are sparse
+    counts of items by rung and trace, shape (rungs, traces). `tied` lists the rungs on which some negatives equal
+    the positives, and `ties` counts these negatives by trace.
     """
 
     positive: Any
@@ -184,7 +184,7 @@ def _counts(rows: AnyInts, traces: AnyInts, shape: tuple[int, int]) -> Any:
 
 
 def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
-    """Compute the AUC of one chunk of the resamples.
+    """Compute the AUC for one chunk of the resamples.
 
     Sums of counts are exact in single precision below 16 million. Products of sums are computed in double
     precision.
@@ -203,8 +203,8 @@ def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
 class Reliability:
     """A reliability diagram with bins of equal width from 0 to 1.
 
-    Each array has shape (bins,). `count` is the number of items in the bin, `score` their mean score, and `share`
-    the share of positives among them. The last two are NaN for an empty bin.
+    Each array has the shape (bins,). `count` is the number of items in the bin, `score` their mean score, and
+    `share` the share of positives among them. `score` and `share` are NaN for an empty bin.
     """
 
     count: Ints
@@ -213,7 +213,7 @@ class Reliability:
 
 
 def reliability(items: Items, bins: int = BINS) -> Reliability:
-    """Return the reliability diagram of scores that are probabilities of the positive class."""
+    """Return the reliability diagram of the scores, taken as probabilities of the positive class."""
     if items.problem == NO_ITEMS or np.isnan(items.scores).any():
         empty = np.full(bins, np.nan)
         return Reliability(np.zeros(bins, np.int64), empty, empty)
@@ -228,7 +228,8 @@ def reliability(items: Items, bins: int = BINS) -> Reliability:
 def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
     """Return the expected calibration error (Naeini et al., 2015).
 
-    It is the mean distance between score and share over the bins, weighted by their counts.
+    It is the mean over the bins, weighted by their counts, of the distance between mean score and share of
+    positives.
     """
     if not len(items):
         return Value.none(NO_ITEMS)
@@ -241,7 +242,7 @@ def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
 
 
 def brier(items: Items) -> Value:
-    """Return the mean squared distance between score and gold, from 0 to 1."""
+    """Return the Brier score: the mean squared distance between score and gold, from 0 to 1."""
     if not len(items):
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():

@@ -1,6 +1,7 @@
 """The value of a metric with its interval, and the bootstrap over traces.
 
-Resamples are stored as counts per trace, from which sums and shares are computed.
+A resample is stored as the number of times that each trace is drawn. Sums and shares are computed from these
+counts.
 """
 
 import math
@@ -26,10 +27,10 @@ Weights = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Value:
-    """The value of a metric with its 95 % interval.
+    """The value of a metric and its 95 % interval.
 
-    `number` is NaN only if there is a `reason`. If `number` is defined, `reason` says what it leaves out. `low` and
-    `high` bound the interval, and are NaN if there is none.
+    An undefined `number` is NaN, and `reason` says why. If `number` is defined, `reason` says what it leaves out,
+    if anything. `low` and `high` are the bounds of the interval, or NaN if there is none.
     """
 
     number: float
@@ -46,11 +47,11 @@ class Value:
         return not math.isnan(self.number)
 
     def within(self, low: float, high: float) -> "Value":
-        """Return the same value with this interval."""
+        """Return a copy with the interval from `low` to `high`."""
         return Value(self.number, self.reason, low, high)
 
     def as_json(self) -> dict[str, float | str | None]:
-        """Return `value`, `low` and `high` as fractions, with null for NaN, and the reason if there is one."""
+        """Return `value`, `low` and `high` as fractions, with null for NaN, and `reason` if there is one."""
         shown = {"value": self.number, "low": self.low, "high": self.high}
         numbers: dict[str, float | str | None] = {k: None if math.isnan(v) else v for k, v in shown.items()}
         return numbers | ({"reason": self.reason} if self.reason else {})
@@ -59,7 +60,7 @@ class Value:
 def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
     """Return how often each trace is drawn in each resample, shape (draws, traces).
 
-    Every evaluator gets the same resamples, so that differences between evaluators are paired.
+    All evaluators get the same resamples, so that differences between them are paired.
     """
     rng = np.random.default_rng(seed)
     if not traces:
@@ -86,7 +87,7 @@ def _room(draws: int, traces: int) -> Weights:
 
 
 def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Floats64:
-    """Count the hits in each resample, shape (hits, draws). Each array in `hits` has shape (items,)."""
+    """Count hits in each resample, shape (hits, draws). Each array in `hits` has the shape (items,)."""
     per_trace = np.stack([np.bincount(trace[hit], minlength=weights.shape[1]) for hit in hits]).astype(np.float32)
     return weighted_totals(per_trace.T, weights).T.astype(np.float64)
 
@@ -94,14 +95,15 @@ def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Fl
 def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
     """Sum numbers per trace, shape (traces, columns), over the traces of each resample.
 
-    The sums have shape (draws, columns). They are computed and returned in the type of the numbers.
+    The sums have the shape (draws, columns). They are computed and returned in the data type of `per_trace`.
     """
     drawn = [chunk.astype(per_trace.dtype) @ per_trace for chunk in chunks(weights, weights.shape[1])]
     return np.concatenate(drawn)
 
 
 def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
-    """Yield the resamples in chunks, so that `numbers` values per resample fit into a bounded amount of memory."""
+    """Yield the resamples in chunks small enough that `numbers` values per resample need only a limited amount of
+    memory."""
     size = max(1, _CHUNK // max(1, numbers))
     for start in range(0, len(weights), size):
         yield weights[start : start + size]
@@ -111,10 +113,10 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
 
 
 def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> Value:
-    """Return the share of hits among items.
+    """Return the share of hits among the items.
 
-    It has an interval if `weights` are given and the items belong to several traces. `lacking` is the reason to
-    give if there are no items.
+    It has an interval if `weights` (the resamples) are given and the items belong to several traces. If there are
+    no items, it is undefined, with `lacking` as the reason.
     """
     if not len(hit):
         return Value.none(lacking)
@@ -131,7 +133,7 @@ def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> 
 
 
 def interval(value: Value, draws: Floats64) -> Value:
-    """Return `value` with the 2.5th and 97.5th percentiles of its resamples.
+    """Return `value` with the interval from the 2.5th to the 97.5th percentile of its values on the resamples.
 
     There is no interval if most resamples are undefined.
     """
@@ -142,9 +144,9 @@ def interval(value: Value, draws: Floats64) -> Value:
 
 
 def difference(first: Value, second: Value, first_draws: Floats64, second_draws: Floats64) -> Value:
-    """Return the first value minus the second, with the interval of the paired resamples.
+    """Return the first value minus the second, with an interval from the paired resamples.
 
-    Both sets of draws have to come from the same resamples.
+    Both arrays of draws must come from the same resamples.
     """
     for value in (first, second):
         if not value.exists:

@@ -1,4 +1,4 @@
-"""Every figure that a table of results can show for an evaluator, with its resamples."""
+"""All figures that a table of results can show for an evaluator, and their values on the resamples."""
 
 from collections.abc import Collection
 
@@ -33,7 +33,7 @@ def protocol(
 ) -> dict[str, Measurement]:
     """Measure the figures of ReasonEval's protocol for one kind of error.
 
-    These are `sol_f1`, `sol_auc`, `step_f1` and `step_auc`, or those of them named in `only`.
+    These are `sol_f1`, `sol_auc`, `step_f1` and `step_auc`, or only the ones named in `only`.
     """
     figures: dict[str, Measurement] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
@@ -52,10 +52,9 @@ def protocol(
 def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
     """Measure the three-class figures.
 
-    These are `accuracy`, `macro_f1` and `macro_auc`, and each class against the rest: `neg_auc`, `neu_auc` and
-    `pos_auc`. An evaluator without three classes gets only `neg_auc`, computed from its validity. An evaluator that
-    gives verdicts instead of scores gets no figures. If the gold has a single label, it says only whether steps are
-    valid, and there are no figures either.
+    These are `accuracy`, `macro_f1` and `macro_auc`, and the AUC of each class against the rest: `neg_auc`,
+    `neu_auc` and `pos_auc`. An evaluator without three classes gets only `neg_auc`, computed from its validity.
+    There are no figures if the evaluator gives verdicts instead of scores, or if all gold labels are the same.
     """
     steps = ternary.classify(subject.table)
     figures: dict[str, Measurement] = {}
@@ -77,7 +76,8 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Measure `prmscore` over all classes, and also by category and class if the table's groups are PRMBench's."""
+    """Measure `prmscore` over all steps and, if the table's groups are PRMBench's classes, for each category and
+    class."""
     groups = set(subject.table.groups)
     chosen: dict[str, tuple[str, ...]] = {"prmscore": ()}
     for category, classes in CATEGORIES.items():
@@ -92,7 +92,7 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
-    """Measure first-error accuracy, the part of MR-Score that concerns steps."""
+    """Measure the first-error accuracy, the part of MR-Score that concerns steps."""
     return without_interval(accuracy_on_wrong(subject.first_errors), weights)
 
 
@@ -125,10 +125,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def others(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Measure every metric in `METRICS`, by name.
-
-    The result is empty for an evaluator that says nothing about steps.
-    """
+    """Measure all metrics in `METRICS`, by name. The result is empty if the evaluator does not judge steps."""
     return {one.name: one.measure(subject, weights) for one in METRICS} if subject.outputs.has_steps else {}
 
 

@@ -1,4 +1,5 @@
-"""First-error metrics: is the first step that an evaluator calls wrong the gold's first wrong step?
+"""First-error metrics: whether the first step that an evaluator calls wrong is the first wrong step by the gold
+labels.
 
 ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or none. F1 is the
 harmonic mean of the accuracies on solutions with and without an error.
@@ -23,13 +24,13 @@ from stepsight.core.scores import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FirstErrors:
-    """The first errors of the traces that count.
+    """The first errors, by the gold labels and by the evaluator, of the traces that can be compared.
 
-    The arrays have shape (n,). `gold` and `predicted` are 0-based steps, or `SILENT` for none. `trace` is the index
-    in the table. `called_wrong` is True if the evaluator faults the solution, whether or not it names a step.
+    The arrays have the shape (n,). `gold` and `predicted` are 0-based steps, or `SILENT` for none. `trace` is the
+    index in the table. `called_wrong` is True if the evaluator faults the solution, whether or not it names a step.
 
-    `no_gold` and `no_verdict` count the table's other traces: those with too little gold, and those of whose steps
-    the evaluator judged too few.
+    `no_gold` and `no_verdict` count the traces that are left out: those with too few gold labels, and those in
+    which the evaluator judged too few steps.
     """
 
     gold: AnyInts
@@ -49,7 +50,7 @@ class FirstErrors:
 
     @property
     def left_out(self) -> str:
-        """A sentence saying how many traces do not count, and why, or "" if all count."""
+        """A sentence that says how many traces are left out and why, or "" if none are."""
         total = len(self.trace) + self.no_gold + self.no_verdict
         reasons = {
             "their gold says too little": self.no_gold,
@@ -60,11 +61,12 @@ class FirstErrors:
 
 
 def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Outputs.THREE_WAY) -> FirstErrors:
-    """Find the first step of each trace whose validity is below `threshold`.
+    """Find the first step of each trace whose validity is below `threshold`, and compare it with the gold labels.
 
-    A trace counts if its gold names an error or calls every step valid, and if the evaluator's verdict is known:
-    the evaluator scored every step up to the first one it blames, or up to the gold's error, whichever comes first.
-    If the evaluator's `outputs` are verdicts in words, its verdict on the whole solution decides `called_wrong`.
+    A trace counts if the gold labels show an error or call every step valid, and if the evaluator's verdict is
+    known: the evaluator scored every step up to the first one it blames, or up to the gold error, whichever comes
+    first. If the evaluator's `outputs` are verdicts in words, its verdict on the whole solution decides
+    `called_wrong`.
     """
     gold = table.first_errors()
     predicted = table.first(table.validity < np.float32(threshold))
@@ -91,13 +93,14 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
 def knows_first_error(
     gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any], outputs: Outputs = Outputs.THREE_WAY
 ) -> Bools:
-    """True for each trace whose verdicts suffice to compare the evaluator's first error with the gold's.
+    """Return True for each trace in which enough steps are judged to compare the evaluator's first error with the
+    gold one.
 
-    `gold` is the first step that the gold calls wrong, `predicted` the first that the evaluator blames, and
-    `unscored` the first that the evaluator leaves unscored. These and the result have shape (n,), and steps are
-    0-based, with `SILENT` for none. Nothing after the earlier of `gold` and `predicted` changes the outcome. An
-    evaluator whose `outputs` are checks has looked at every step, and finds no fault with the steps that it passes
-    over.
+    `gold` is the first step that the gold labels call wrong, `predicted` the first that the evaluator blames, and
+    `unscored` the first that the evaluator leaves unscored. They and the result have the shape (n,); steps are
+    0-based, with `SILENT` for none. Steps after the earlier of `gold` and `predicted` cannot change the outcome. If
+    the `outputs` are checks, the evaluator has looked at every step, and steps without a verdict count as
+    faultless.
     """
     if outputs == Outputs.CHECKS:
         return np.ones(len(gold), np.bool_)
@@ -109,10 +112,10 @@ def knows_first_error(
 class Outcome(StrEnum):
     """How an evaluator did on the first error of a trace.
 
-    - right: it found the first error, or found none where there is none.
+    - right: it found the first error, or rightly found none.
     - missed: it found none although there is an error.
     - false-alarm: it found an error although there is none.
-    - wrong-step: it blamed another step.
+    - wrong-step: it blamed a step other than the first error.
     """
 
     RIGHT = "right"
@@ -134,7 +137,7 @@ def count_outcomes(errors: FirstErrors) -> dict[Outcome, int]:
 
 
 def accuracy_on_wrong(errors: FirstErrors) -> Value:
-    """Return the first-error accuracy: the share of traces with an error whose first error is found."""
+    """Return the first-error accuracy: among traces with an error, the share whose first error is found."""
     if not errors.wrong.any():
         return Value.none("no trace has an error")
     return Value(float(errors.hit[errors.wrong].mean()), errors.left_out)
@@ -148,7 +151,8 @@ def accuracy_on_right(errors: FirstErrors) -> Value:
 
 
 def process_bench_f1(errors: FirstErrors) -> Value:
-    """Return the harmonic mean of the accuracies on wrong and right solutions, or 0 if either is 0."""
+    """Return ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either is
+    0."""
     parts = [accuracy_on_wrong(errors), accuracy_on_right(errors)]
     lacking = next((part for part in parts if not part.exists), None)
     if lacking is not None:
@@ -157,7 +161,7 @@ def process_bench_f1(errors: FirstErrors) -> Value:
 
 
 def process_bench_f1_draws(errors: FirstErrors, weights: Weights) -> Floats64:
-    """Return ProcessBench's F1 on each resample. It is NaN for a resample with only one kind of trace."""
+    """Return ProcessBench's F1 on each resample. It is NaN if a resample has only one kind of trace."""
     rates = []
     for kind in (errors.wrong, ~errors.wrong):
         hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)
@@ -172,7 +176,7 @@ def _harmonic(a: Floats64, b: Floats64) -> Floats64:
 
 
 def matthews(errors: FirstErrors) -> Value:
-    """Return Matthews' correlation of the gold and predicted verdicts on solutions, from -1 to 1.
+    """Return Matthews' correlation between the gold and the predicted verdicts on solutions, from -1 to 1.
 
     This is the first part of MR-Score.
     """

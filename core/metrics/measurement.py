@@ -1,4 +1,4 @@
-"""A figure measured for an evaluator, with its interval and resamples, and the declaration of a metric."""
+"""The measured figure of an evaluator, with interval and resamples, and the declaration of a metric."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Sample = TypeVar("Sample")
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """A figure with its 95 % interval, and its values on the resamples, shape (draws,)."""
+    """A figure with its 95 % interval, and the figure's values on the resamples, shape (draws,)."""
 
     value: Value
     draws: Draws
@@ -29,7 +29,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Subject:
-    """An evaluator to measure: its step table in one mode, the kind of its outputs, and its thresholds."""
+    """What is measured: an evaluator's step table in one mode, the kind of its outputs, and its thresholds."""
 
     table: StepTable
     outputs: Outputs
@@ -54,8 +54,8 @@ class Topic(StrEnum):
 class Metric:
     """A metric of evaluators that judge steps.
 
-    `name` is used in JSON and CSV, and `title` is shown to people. `measure` computes the metric with the given
-    resamples. `core.metrics.figures.METRICS` lists all metrics.
+    `name` is used in JSON and CSV, and `title` is shown to people. `measure` computes the metric and its values on
+    the given resamples. `core.metrics.figures.METRICS` lists all metrics.
     """
 
     name: str
@@ -65,14 +65,14 @@ class Metric:
 
 
 def without_interval(value: Value, weights: Weights) -> Measurement:
-    """Return a measurement without resamples: every draw is NaN."""
+    """Return a measurement without an interval, with NaN for every resample."""
     return Measurement(value, np.full(len(weights), np.nan))
 
 
 def measured(
     value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights
 ) -> Measurement:
-    """Return a measurement with its interval. Resamples are drawn only if the value is defined."""
+    """Return the measurement of a figure with its interval. `draw` is called only if the value is defined."""
     if not value.exists:
         return without_interval(value, weights)
     draws = draw(sample, weights)
@@ -80,7 +80,8 @@ def measured(
 
 
 def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
-    """Return each figure as a fraction or null, with `intervals` and `reasons` by the name of the figure."""
+    """Return the figures by name as fractions or null, and under `intervals` and `reasons` their intervals and
+    reasons."""
     values = {name: figure.value.as_json() for name, figure in measured.items()}
     shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
     shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}

@@ -1,7 +1,8 @@
-"""How well the falls of later steps tell needed steps from others: an AUC with its interval over problems.
+"""How well falls in validity tell needed steps from others: the AUC, with an interval over problems.
 
-The fall is the largest that a later step suffers without the step (`core.left_out.Dependence.largest_falls`). The
-measure is our own. Its gold is a benchmark's: a step is needed or not.
+The fall of a step is the largest that a later step suffers when the step is left out
+(`core.left_out.Dependence.largest_falls`). The measure is our own. A benchmark's gold labels say which steps are
+needed.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,8 @@ from stepsight.core.metrics.table import Items
 
 @dataclass(frozen=True)
 class LabelledFall:
-    """The `fall` without a step of a solution to `problem`. `needed` is its gold."""
+    """The `fall` caused by leaving out a step of a solution to `problem`. `needed` is True if the gold calls the
+    step needed."""
 
     problem: str
     fall: float
@@ -25,7 +27,8 @@ class LabelledFall:
 
 @dataclass(frozen=True)
 class NeededSteps:
-    """The AUC of the falls for needed steps against others, and the numbers of both and of their problems."""
+    """The AUC of the falls of needed steps against those of other steps, and how many of both there are in how many
+    problems."""
 
     auc: Value
     needed: int
@@ -38,7 +41,7 @@ class NeededSteps:
 
 
 def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
-    """Measure labelled falls; a tie counts one half.
+    """Measure how well labelled falls tell needed steps from others. A tie counts one half.
 
     The 95 % interval is over resamples of problems, since the steps of one problem are alike. The AUC is undefined
     if all steps are needed or none is.

@@ -1,7 +1,7 @@
-"""The rules by which evaluators' authors score a whole solution when they choose among several.
+"""The rules by which the authors of evaluators score whole solutions when choosing among several.
 
-An evaluator is recognised by its name, in the spelling of the model hub, of StrictPRMBench's score files, or of the
-catalogue: case, owner, and hyphens or underscores make no difference.
+An evaluator is recognised by its name as spelled on the model hub, in StrictPRMBench's score files, or in the
+catalogue. Case, owner, and the choice of hyphens or underscores make no difference.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from stepsight.core.metrics.best_of_n import Aggregation
 
 @dataclass(frozen=True)
 class OfficialRule:
-    """The rule of the evaluators whose names begin with one of `names`, and the `source` that states it."""
+    """The rule for evaluators whose names begin with one of `names`, and the `source` in which the authors state
+    it."""
 
     names: tuple[str, ...]
     by: Aggregation
@@ -49,6 +50,6 @@ OFFICIAL_RULES = (
 
 
 def official_rule(evaluator: str) -> OfficialRule | None:
-    """Return the rule of the evaluator's authors; None if they state none."""
+    """Return the rule of the evaluator's authors, or None if they state none."""
     name = evaluator.rpartition("/")[2].lower().replace("_", "-")
     return next((rule for rule in OFFICIAL_RULES if name.startswith(rule.names)), None)

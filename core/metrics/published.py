@@ -1,7 +1,7 @@
-"""Published figures: the paper's tables, stored in assets/reference with a file per table and a line per row.
+"""Published figures: the paper's tables, stored in assets/reference with one file per table and one line per row.
 
-`names.json` maps each table's rows to benchmarks, and alternative names to evaluators. An evaluator that it does
-not name is never taken for a published one, however similar its name.
+`names.json` maps each table's rows to benchmarks, and alternative names to evaluators. An evaluator that this file
+does not name is never taken for a published one, however similar its name is.
 """
 
 import json
@@ -24,7 +24,7 @@ _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of a printed table. `metric` is the column's name in an evaluation, or "" if it has none."""
+    """A column of a printed table. `metric` is the name of its metric in an evaluation, or "" if it has none."""
 
     name: str
     unit: str
@@ -35,9 +35,9 @@ class PublishedColumn:
 class PublishedRow:
     """A printed row, with a number for each column.
 
-    Numbers are in the unit of their column, or in `unit` if the row has its own. `section` is the heading above the
-    row, or whatever distinguishes it from other rows with the same name. `dataset`, `evaluator` and `mode` are ""
-    unless the row shows one evaluator on a benchmark.
+    Numbers are in the unit of their column, or in `unit` if the row has a unit of its own. `section` is the heading
+    above the row, or whatever distinguishes the row from others of the same name. `dataset`, `evaluator` and `mode`
+    are "" unless the row shows one evaluator on a benchmark.
     """
 
     name: str
@@ -51,7 +51,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A printed table. `label` is its label in the paper's source."""
+    """A printed table. `label` is its LaTeX label in the paper."""
 
     label: str
     caption: str
@@ -63,8 +63,8 @@ class PublishedTable:
 class PublishedBenchmark:
     """The benchmark behind a published figure.
 
-    It consists of the traces that the importer of this `kind` reads, or of one `group` of them. `errors` is the
-    kind of error that evaluators look for.
+    It consists of the traces read by the importer of this `kind`, or of one `group` of them. `errors` is the kind
+    of error that evaluators look for, and `traces` the number of traces.
     """
 
     kind: str
@@ -89,16 +89,16 @@ class Published:
     values: Mapping[str, float] = field(compare=False)
 
     def names(self, evaluator: str) -> bool:
-        """True if an evaluator with this name is the published one, whatever data type its weights have."""
+        """True if an evaluator called `evaluator` is the published one, whatever the data type of its weights."""
         plain = _TYPE.sub("", evaluator)
         return plain == self.evaluator or plain in self.aliases
 
     def difference(self, metric: str, number: float) -> float:
-        """Return a recomputed figure minus the printed one, rounded to the printed digits."""
+        """Return `number`, a recomputed figure, minus the printed figure, rounded to the printed digits."""
         return round(round(number, 3) - self.values[metric], 3) + 0.0
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures as fractions, and where they are printed."""
+        """Return the figures as fractions, together with the place where they are printed."""
         where = {"source": "published", "table": self.table, "dataset": self.dataset}
         what = {"mode": self.mode.value, "errors": self.benchmark.errors.value, "n_traces": self.benchmark.traces}
         return where | {"evaluator": self.evaluator} | what | dict(self.values)
@@ -106,7 +106,7 @@ class Published:
 
 @cache
 def reference_tables() -> tuple[PublishedTable, ...]:
-    """Return every table of the paper, in the order of their file names."""
+    """Return all tables of the paper, in the order of their file names."""
     folder = asset("reference")
     paths = sorted(path for path in folder.glob("*.json") if path.name not in _OTHERS)
     return tuple(_table(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
@@ -116,7 +116,7 @@ def reference_tables() -> tuple[PublishedTable, ...]:
 def published(kind: str, group: str = "") -> tuple[Published, ...]:
     """Return the published figures on the benchmark with this importer kind and group, in the paper's order.
 
-    A row that is printed in several tables appears once.
+    A row that is printed in several tables appears only once.
     """
     rows: dict[tuple[str, Mode], Published] = {}
     for row in _rows():

@@ -1,4 +1,4 @@
-"""Ratings: several people's labels for the steps of many traces, stored as codes."""
+"""The labels that several people gave to the steps of many traces, stored as codes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ NO_ERROR = -1
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Several people's labels for the steps of many traces.
+    """The labels that several people gave to the steps of many traces.
 
     `codes`, shape (people, steps), holds indices into `RATING_NAMES`, or `UNLABELLED`. `trace` and `position`,
-    shape (steps,), give the trace of each step and its 0-based place in it. The steps of a trace are adjacent and
-    in order, and each of the `traces` traces has at least one.
+    shape (steps,), give the trace of each step and the step's 0-based position in it. The steps of a trace are
+    adjacent and in order, and each of the `traces` traces has at least one.
     """
 
     people: tuple[str, ...]
@@ -41,15 +41,15 @@ class Ratings:
 
     @cached_property
     def validity(self) -> Floats64:
-        """0 for neg, 1 for neu and pos, and NaN where `labels` is NaN."""
+        """The validity of each label: 0 for neg, 1 for neu and pos, and NaN where `labels` is NaN."""
         return valid_of(self.labels)
 
     @cached_property
     def first_errors(self) -> Floats64:
         """The first step of each trace that each person calls neg, shape (people, traces), 0-based or `NO_ERROR`.
 
-        It is NaN if it cannot be determined: if a step before the first neg is unsure or unlabelled, or if no step
-        is neg and any is unsure or unlabelled.
+        It is NaN if it cannot be determined, because a step before the first neg is unsure or unlabelled, or
+        because no step is neg and at least one is unsure or unlabelled.
         """
         if not self.traces:
             return np.empty((len(self.people), 0))
@@ -60,12 +60,12 @@ class Ratings:
 
     @cached_property
     def counts(self) -> Ints:
-        """The number of people who gave each step each rating in `RATING_NAMES`, shape (steps, 4)."""
+        """How many people gave each step each rating in `RATING_NAMES`, shape (steps, 4)."""
         return np.stack([(self.codes == code).sum(axis=0) for code in range(len(RATING_NAMES))], axis=1)
 
     @cached_property
     def answers(self) -> Bools:
-        """True where a person rated at least one step of a trace, shape (people, traces)."""
+        """True if a person rated at least one step of a trace, shape (people, traces)."""
         answers = np.zeros((len(self.people), self.traces), np.bool_)
         for person, codes in enumerate(self.codes):
             answers[person, self.trace[codes != UNLABELLED]] = True
@@ -73,7 +73,8 @@ class Ratings:
 
     @cached_property
     def majority(self) -> Floats64:
-        """The label that more people gave a step than any other, or NaN if no label leads, shape (steps,)."""
+        """The label that more people gave a step than any other label, or NaN in a tie or without labels, shape
+        (steps,)."""
         votes = self.counts[:, : len(LABEL_NAMES)]
         if not len(votes):
             return np.empty(0)
@@ -91,5 +92,5 @@ class Ratings:
 
 
 def valid_of(labels: Floats64) -> Floats64:
-    """Return 0 for neg, 1 for neu and pos, and NaN where there is no label."""
+    """Return the validity of labels: 0 for neg, 1 for neu and pos, and NaN where there is no label."""
     return np.where(np.isnan(labels), np.nan, labels != Label.NEG).astype(np.float64)

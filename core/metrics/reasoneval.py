@@ -1,16 +1,16 @@
-"""ReasonEval's protocol: solutions and steps as items, for invalid and for redundant errors.
+"""ReasonEval's protocol: the solutions and steps on which invalid and redundant errors are measured.
 
 Sources are Xia et al., "Evaluating Mathematical Reasoning Beyond Accuracy", and the paper, §4.1. The official
 script compares with `>` and the paper with `>=`. The two differ only on exact ties, and this module follows the
 paper.
 
-Invalid errors: a step's score is the least validity of its sub-steps, and a solution's the least of its steps. Gold
-is 1 before the first error and 0 at it; later steps are left out at step level. Redundant errors: the score is
-`-s_red`, and a score of `-0.15` or below means redundant. Gold is 0 for the label neu, and every labelled step
-counts. An evaluator that gives only validity is scored on redundancy by its validity.
+Invalid errors: a step's score is the least validity of its sub-steps, and a solution's score the least of its
+steps. The gold is 1 before the first error and 0 at the error; later steps are left out at step level. Redundant
+errors: the score is `-s_red`, and a score of `-0.15` or below means redundant. The gold is 0 for the label neu, and
+every labelled step counts. An evaluator that gives only validity is scored on redundancy by its validity.
 
-A verdict in words blames one step. Earlier steps then count as valid and later ones as unread, and an unread step
-counts as a wrong prediction whatever the gold.
+A verdict in words blames one step. Earlier steps then count as valid and later steps as unread, and an unread step
+counts as a wrong prediction whatever its gold label.
 
 `prm_items` adds PRMScore, PRMBench's metric of step labels.
 """
@@ -56,9 +56,9 @@ def items(
     outputs: Outputs = Outputs.THREE_WAY,
     thresholds: Thresholds | None = None,
 ) -> Items:
-    """Return the items of one level, where positive means free of error.
+    """Return the items of one level. Positive means free of this kind of error.
 
-    There are none if the evaluator gives nothing at that level.
+    The result is empty if the evaluator gives no output at that level.
     """
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
@@ -75,7 +75,7 @@ def items(
 
 @dataclass(frozen=True)
 class _Rule:
-    """A rule that predicts no error for scores of at least `cut`, or above `cut` if `strict` is set."""
+    """A decision rule: scores of at least `cut`, or above `cut` if `strict` is True, mean no error."""
 
     cut: float
     strict: bool = False
@@ -101,7 +101,7 @@ def _step_scores(table: StepTable, errors: Errors, outputs: Outputs) -> Floats64
 
 
 def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """Return the gold of each step, and True for each step that counts."""
+    """Return two flags for each step: whether its gold is free of error, and whether the step counts."""
     if errors == Errors.REDUNDANT:
         return table.label != Label.NEU, table.label != SILENT
     first = table.first_errors()[table.trace]
@@ -131,9 +131,9 @@ def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Float
 
 
 def _solution_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """Return the gold of each solution, and True for each solution whose gold is known.
+    """Return two flags for each solution: whether its gold is free of error, and whether its gold is known.
 
-    A solution is free of error only if the gold says so about each of its steps.
+    A solution is free of error only if every step is labelled and none of them has the error.
     """
     if errors == Errors.INVALID:
         wrong, labelled = table.valid == 0, table.valid != SILENT
@@ -152,19 +152,19 @@ def prm_items(
     classes: tuple[str, ...] = (),
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> Items:
-    """Return steps as items, where positive means free of error, for the PRMScore.
+    """Return the steps as items for the PRMScore. Positive means free of error.
 
-    The PRMScore (Song et al., 2025) is the `macro_f1` of these items: half the F1 of correct steps plus half that
-    of wrong ones, pooled over steps.
+    The PRMScore (Song et al., 2025) is the `macro_f1` of these items: half the F1 of correct steps plus half the F1
+    of wrong steps, pooled over steps.
 
-    Every step counts, including those after the first error. In the classes of simplicity the error is redundancy,
-    i.e. the label neu. It shows as `s_red`, or as validity if the evaluator gives nothing else, as in the official
-    script. Two figures differ from the official script's. A category is pooled over its steps here, while the
-    script averages the scores of its classes. `multi_solutions`, whose steps are all right, is undefined here,
-    while the script takes the F1 of the positive class alone.
+    Every step counts, including those after the first error. In PRMBench's classes of simplicity the error is
+    redundancy, i.e. the label neu. It is scored by `s_red`, or by validity if the evaluator gives nothing else, as
+    in the official script. Two figures differ from that script. It averages the scores of a category's classes,
+    which are pooled over steps here. For `multi_solutions`, whose steps are all right, it takes the F1 of the
+    positive class alone, while the figure is undefined here.
 
-    `classes` names the groups of the table to include, all of them if empty. `outputs` is the kind of the
-    evaluator's outputs; an evaluator without redundancy is measured by its validity in every class.
+    `classes` names the groups of the table to include; if it is empty, all are. `outputs` is the kind of the
+    evaluator's outputs.
     """
     cut = thresholds or Thresholds()
     group = np.array(table.groups, dtype=object)[table.trace]
@@ -182,7 +182,7 @@ def prm_items(
 
 
 def kinds_of_error(table: StepTable) -> list[Errors]:
-    """Return the kinds of error in the gold.
+    """Return the kinds of error that occur in the gold labels.
 
     Redundant errors are included if a step is neu. Invalid errors are included if a step is wrong, or if no step is
     neu.

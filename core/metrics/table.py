@@ -1,7 +1,7 @@
 """The step table, from which every metric is computed, and the items of two-class metrics.
 
-A step table holds the gold and scores of many traces as columns, with a row per step. An item is a step or a
-solution.
+A step table holds the gold labels and scores of many traces as columns, with one row per step. An item is a step or
+a solution.
 """
 
 from collections.abc import Iterable
@@ -29,14 +29,14 @@ NO_SCORES = "the evaluator gives no scores to rank by"
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """The gold and scores of the `n` steps of `len(ids)` traces, as columns.
+    """The gold labels and scores of the `n` steps of `len(ids)` traces, as columns.
 
-    Columns of shape (n,): `trace` is the index of the step's trace in `ids`, and `position` the 0-based place in
-    it; `label` is 0, 1, 2 or `SILENT`; `valid` is 0, 1 or `SILENT`; `redundancy` is the greatest `s_red` of the
-    step's sub-steps. `probs`, shape (n, 3), holds the probabilities of the least valid sub-step. `redundancy` and
-    `probs` are NaN if the evaluator gave none. Scores have the precision in which they are stored, and figures are
-    computed from them in double precision. Columns of shape (traces,): `solution` is the evaluator's own score of
-    the whole solution, or NaN; `groups` is the benchmark's class of the trace, or "".
+    Columns of shape (n,): `trace` is the index of the step's trace in `ids`, and `position` the step's 0-based
+    position in that trace; `label` is 0, 1, 2 or `SILENT`; `valid` is 0, 1 or `SILENT`; `redundancy` is the
+    greatest `s_red` of the step's sub-steps. `probs`, shape (n, 3), holds the probabilities of the least valid
+    sub-step. `redundancy` and `probs` are NaN if the evaluator gave none. Scores have the precision in which they
+    are stored, and figures are computed from them in double precision. Columns of shape (traces,): `solution` is
+    the evaluator's own score of the whole solution, or NaN; `groups` is the trace's class in the benchmark, or "".
     """
 
     ids: tuple[str, ...]
@@ -67,11 +67,11 @@ class StepTable:
         return self.probs[:, Label.NEU] + self.probs[:, Label.POS]
 
     def first_errors(self) -> Ints:
-        """Return the gold's first error in each trace, 0-based, or `SILENT` if there is none."""
+        """Return the first wrong step of each trace by the gold labels, 0-based, or `SILENT` if there is none."""
         return self.first(self.valid == 0)
 
     def first(self, hit: Bools) -> Ints:
-        """Return the first step of each trace that is a hit, 0-based, or `SILENT` if none is."""
+        """Return the first step of each trace for which `hit` is True, 0-based, or `SILENT` if there is none."""
         first = np.full(self.traces, SILENT, np.int64)
         rows = np.flatnonzero(hit)[::-1]
         first[self.trace[rows]] = self.position[rows]
@@ -79,7 +79,7 @@ class StepTable:
 
     @property
     def present(self) -> Bools:
-        """True for each trace that has at least one step in the table."""
+        """True for each trace that has at least one step in the table, shape (traces,)."""
         return np.bincount(self.trace, minlength=self.traces) > 0
 
     def where(self, chosen: Bools) -> "StepTable":
@@ -92,7 +92,7 @@ class StepTable:
 
 @dataclass
 class TableBuilder:
-    """A builder that collects traces into a `StepTable`, keeping only their numbers."""
+    """A builder that collects traces into a `StepTable`. It keeps their numbers but not their texts."""
 
     ids: list[str] = field(default_factory=list)
     solutions: list[float] = field(default_factory=list)
@@ -101,10 +101,10 @@ class TableBuilder:
     _gold_parts: list[NDArray[np.int8]] = field(default_factory=list)
 
     def add(self, trace: Trace, scores: StepScores | None, solution: float | None = None, group: str = "") -> None:
-        """Add a judged trace.
+        """Add a trace and its scores.
 
-        `scores` has a row per sub-step, or is None if the steps have no scores. Raises `ValueError` if the rows do
-        not match the sub-steps.
+        `scores` has one row per sub-step, or is None if the steps have no scores. Raises `ValueError` if the rows
+        do not match the sub-steps.
         """
         self.ids.append(trace.id)
         self.groups.append(group)
@@ -131,7 +131,7 @@ class TableBuilder:
 
 
 def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
-    """Build the table of traces with their scores."""
+    """Build the step table of traces and their scores."""
     builder = TableBuilder()
     for trace, scores in judged:
         builder.add(trace, scores)
@@ -139,7 +139,7 @@ def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
 
 
 class Third(StrEnum):
-    """The third of a solution's labelled steps that a step is in.
+    """The third of a solution's labelled steps that contains a step.
 
     It is `floor(3 i / n)` for step `i` of `n`, counted from 0. The paper does not define its positional buckets.
     The rule is inferred from its appendix B on PRM800K, whose labels stop at the first error: there the early
@@ -153,9 +153,9 @@ class Third(StrEnum):
 
 
 def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepTable]:
-    """Group the labelled steps by third, or only the `chosen` ones among them.
+    """Group the labelled steps by third. If `chosen` is given, only the labelled steps it marks are kept.
 
-    Three labelled steps are one in each third, and a single labelled step is early.
+    With three labelled steps there is one in each third. A single labelled step is early.
     """
     known = (table.label != SILENT) | (table.valid != SILENT)
     rows = table.trace[known]
@@ -168,14 +168,14 @@ def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepT
 
 
 def thirds(position: AnyInts, count: AnyInts) -> AnyInts:
-    """Return the index of the `Third` for steps at 0-based positions among `count`, shape (n,)."""
+    """Return the index of the `Third` for each 0-based `position` among `count` steps, shape (n,)."""
     return 3 * position // np.maximum(count, 1)
 
 
 def retroactive(online: StepTable, offline: StepTable) -> Floats64:
     """Return the offline minus the online validity of each step, shape (n,).
 
-    Raises `ValueError` if the two tables are not of the same steps.
+    Raises `ValueError` if the two tables do not have the same steps.
     """
     if online.ids != offline.ids or len(online) != len(offline):
         raise ValueError("the tables are of different traces")
@@ -183,7 +183,7 @@ def retroactive(online: StepTable, offline: StepTable) -> Floats64:
 
 
 def by_change(table: StepTable, change: Floats64, least: float = 0.1) -> dict[str, StepTable]:
-    """Group the steps by whether their validity fell by at least `least`, rose by at least that, or did neither."""
+    """Group the steps into those whose validity fell by at least `least`, rose by at least `least`, or stayed."""
     kinds = {"fell": change <= -least, "rose": change >= least}
     stayed = ~(kinds["fell"] | kinds["rose"])
     return {name: table.where(hit) for name, hit in (kinds | {"stayed": stayed}).items()}
@@ -194,7 +194,7 @@ def _gold(label: int | None, valid: bool | None) -> tuple[int, int]:
 
 
 def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
-    """Return the columns redundancy, neg, neu and pos, with NaN for missing scores."""
+    """Return the redundancy, neg, neu and pos of each step as columns, with NaN for missing scores."""
     if scores is None:
         return np.full((len(trace.steps), 4), np.nan, np.float32)
     if len(scores) != len(trace.substeps):
@@ -212,11 +212,11 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The `n` steps or solutions that a two-class metric is computed from.
+    """The `n` steps or solutions from which a two-class metric is computed.
 
-    Each array has shape (n,). `scores` are higher for the positive class, and NaN if the evaluator gives none.
-    `trace` is the index of the item's trace. A prediction that cannot be read is stored as the opposite of the
-    gold, as in ReasonEval's protocol.
+    Each array has the shape (n,). `scores` are higher for the positive class, or NaN if the evaluator gives none.
+    `trace` is the index of the item's trace. A prediction that cannot be read is stored as the opposite of the gold
+    label, as in ReasonEval's protocol.
     """
 
     scores: Floats64
@@ -229,7 +229,7 @@ class Items:
 
     @property
     def problem(self) -> str:
-        """The reason why metrics of the predictions are undefined, or ""."""
+        """The reason why metrics of the predictions are undefined, or "" if they are defined."""
         if not len(self):
             return NO_ITEMS
         return ONE_CLASS if self.gold.all() or not self.gold.any() else ""
@@ -240,5 +240,5 @@ class Items:
         return self.problem or (NO_SCORES if np.isnan(self.scores).any() else "")
 
     def where(self, chosen: Bools) -> "Items":
-        """Return the chosen items."""
+        """Return only the items for which `chosen` is True."""
         return Items(self.scores[chosen], self.gold[chosen], self.predicted[chosen], self.trace[chosen])

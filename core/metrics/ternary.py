@@ -1,4 +1,4 @@
-"""Three-class metrics over steps labelled neg, neu or pos, and their bootstrap draws."""
+"""Three-class metrics over steps labelled neg, neu or pos, and the bootstrap draws of these metrics."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,9 @@ _CLASSES = [int(label) for label in Label]
 
 @dataclass(frozen=True, eq=False)
 class Classified:
-    """`n` labelled steps with their predicted labels.
+    """The `n` labelled steps and their predicted labels.
 
-    `probs` has shape (n, 3); `gold`, `predicted` and `trace` have shape (n,).
+    `probs` has the shape (n, 3); `gold`, `predicted` and `trace` have the shape (n,).
     """
 
     probs: Floats32
@@ -29,17 +29,18 @@ class Classified:
         return len(self.gold)
 
     def against_rest(self, label: Label) -> Items:
-        """Return the items of one class against the other two."""
+        """Return the items of a two-class metric in which `label` is positive and the other two labels are
+        negative."""
         return Items(
             self.probs[:, label].astype(np.float64), self.gold == label, self.predicted == label, self.trace
         )
 
 
 def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> Classified:
-    """Classify every labelled step that has scores by argmax.
+    """Predict the most probable label for every labelled step that has scores.
 
-    If `label` is given, a step gets this label when its probability is at least `tau`, and the likelier of the
-    other two otherwise.
+    If `label` is given, it is predicted when its probability is at least `tau`, and otherwise the more probable of
+    the other two.
     """
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
     probs = table.probs[kept]
@@ -57,7 +58,8 @@ def accuracy(steps: Classified) -> Value:
 
 
 def macro_f1(steps: Classified) -> Value:
-    """Return the mean F1 of the classes that occur in the gold. A class that is never predicted has an F1 of 0."""
+    """Return the mean F1 of the classes that occur in the gold labels. A class that is never predicted has an F1 of
+    0."""
     if not len(steps):
         return Value.none(NO_ITEMS)
     present = np.unique(steps.gold)
@@ -65,7 +67,7 @@ def macro_f1(steps: Classified) -> Value:
 
 
 def macro_auc(steps: Classified) -> Value:
-    """Return the mean one-against-rest AUC of the classes that occur in the gold.
+    """Return the mean one-against-rest AUC of the classes that occur in the gold labels.
 
     This is the figure that the paper shows by step position. If a class does not occur, `reason` says so. The
     result is undefined if only one class occurs.
@@ -79,10 +81,7 @@ def macro_auc(steps: Classified) -> Value:
 
 
 def confusion(steps: Classified) -> Ints:
-    """Return the confusion matrix, shape (3, 3).
-
-    Rows are gold and columns are predicted labels, both in the order of the labels.
-    """
+    """Return the confusion matrix, shape (3, 3). Rows are gold labels and columns predicted labels."""
     counts = np.zeros((3, 3), np.int64)
     np.add.at(counts, (steps.gold, steps.predicted), 1)
     return counts
@@ -98,7 +97,7 @@ def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the macro-F1 of each resample, averaged over the classes that occur in its gold."""
+    """Return the macro-F1 of each resample over the classes that occur in that resample, shape (draws,)."""
     scores = []
     for label in _CLASSES:
         gold, predicted = steps.gold == label, steps.predicted == label
@@ -113,9 +112,10 @@ def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_auc_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the macro-AUC of each resample, averaged over the classes that occur in the whole gold.
+    """Return the macro-AUC of each resample, averaged over the classes that occur in all gold labels, shape
+    (draws,).
 
-    It is NaN for a resample that lacks one of these classes.
+    It is NaN if a resample lacks one of these classes.
     """
     sides = [steps.against_rest(label) for label in Label]
     draws = [auc_draws(items, weights) for items in sides if not items.problem]

@@ -1,4 +1,4 @@
 """A checkpoint in memory: backbone, head, tokenizer and placement.
 
-Begin with `ModelEvaluator`. Use `open_checkpoint` to open its folder.
+Start with `ModelEvaluator`, or with `open_checkpoint` for its folder.
 """

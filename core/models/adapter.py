@@ -1,4 +1,5 @@
-"""Reading LoRA adapters in PEFT's own layout, and merging them into their base's weights in memory with PEFT.
+"""Reading of LoRA adapters in PEFT's layout, and merging them in memory into the weights of their base model with
+PEFT.
 
 adapter_config.json, abbreviated:
 
@@ -7,12 +8,12 @@ adapter_config.json, abbreviated:
      "modules_to_save": null, "rank_pattern": {}, "alpha_pattern": {}, "fan_in_fan_out": false, …}
 
 adapter_model.safetensors holds tensors such as `base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight`,
-shape (r, inputs), and `….lora_B.weight`, shape (outputs, r). A module that was trained whole is stored under a name
+shape (r, inputs), and `….lora_B.weight`, shape (outputs, r). A module that was fully trained is stored under a name
 such as `base_model.model.score.weight`. The merged weight is `W + lora_alpha / r · B A`, or with the square root of
 r if `use_rslora` is true. It is computed in float32, whatever the type of W.
 
-PEFT gets a config built here, which lists modules by their exact names. Given the config of an untrusted adapter,
-PEFT would treat names as regular expressions and load pickles.
+PEFT receives a config built here, which lists modules by their exact names. Given the config of an untrusted
+adapter, PEFT would treat names as regular expressions and load pickles.
 """
 
 import re
@@ -52,7 +53,7 @@ class Adapter:
     """The contents of an adapter's folder.
 
     `config` is its adapter_config.json. `pairs` holds the matrices A and B of each changed module, and `whole` the
-    tensors that were trained as a whole. Both are keyed by names in the base.
+    tensors that were fully trained. Both are keyed by the names in the base model.
     """
 
     folder: Path
@@ -85,21 +86,21 @@ class Adapter:
 
     @property
     def rows(self) -> Mapping[str, int]:
-        """The number of rows of each tensor that was trained as a whole, such as the classes of a score head."""
+        """The number of rows of each fully trained tensor, such as the number of classes of a score head."""
         return {name: len(tensor) for name, tensor in self.whole.items() if tensor.ndim}
 
     @property
     def size(self) -> int:
-        """An upper bound on the number of bytes that `written` yields."""
+        """An upper bound on the size in bytes of the tensors that `written` yields."""
         pairs = (self._matrices(module) for module in self.pairs if not _is_in_layer(module))
         changed = (first.shape[1] * len(second) for first, second, _ in pairs)
         return 4 * sum(changed) + sum(tensor.nbytes for tensor in self.whole.values())
 
     def check(self, base: Mapping[str, Path]) -> None:
-        """Check that the adapter fits its base without reading any weights.
+        """Check that the adapter fits its base model, without reading any weights.
 
-        `base` maps the names of the base's tensors to files. Raises `UserError` if a weight that the adapter
-        changes is missing or has another shape.
+        `base` maps the names of the base model's tensors to files. Raises `UserError` if a weight that the adapter
+        changes is missing or has a different shape.
         """
         names = _with_our_names(base)
         for module in self.pairs:
@@ -118,9 +119,10 @@ class Adapter:
                 )
 
     def written(self, base: Mapping[str, Path]) -> Iterator[tuple[str, Tensor]]:
-        """Yield the changed weights outside the layers, i.e. heads and embeddings, which are read from files.
+        """Yield the changed weights outside the layers, i.e. heads and embeddings. They are read from files when
+        loading.
 
-        `base` maps the names of the base's tensors to files.
+        `base` maps the names of the base model's tensors to files.
         """
         names = _with_our_names(base)
         for module in self.pairs:
@@ -138,10 +140,10 @@ class Adapter:
             yield names[found][0] if found else name, tensor
 
     def merge_into(self, model: nn.Module, layers: int) -> None:
-        """Merge the adapter into a network that has been cut to its first `layers` layers.
+        """Merge the adapter into a network that has only its first `layers` layers.
 
-        Each weight keeps its type and its device. Raises `UserError` if the network lacks a weight that the adapter
-        changes, or if Accelerate keeps such a weight out of memory.
+        Every weight keeps its type and its device. Raises `UserError` if the network lacks a weight that the
+        adapter changes, or if Accelerate keeps such a weight out of memory.
         """
         modules, names = dict(model.named_modules()), {}
         for module in self.pairs:
@@ -160,10 +162,8 @@ class Adapter:
         self._merge(model, names)
 
     def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
-        """Merge modules of the adapter into a network.
-
-        `names` maps modules of the adapter to modules of the network.
-        """
+        """Merge the modules in `names`, which maps modules of the adapter to modules of the network, into the
+        network."""
         peft = load_peft()
         alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
         for module, name in names.items():
@@ -190,7 +190,7 @@ class Adapter:
             weight.requires_grad_(True)
 
     def update(self, digest: Any) -> None:
-        """Add the weights that are merged in memory to a hash."""
+        """Update a hash with the weights that are merged in memory."""
         for module in sorted(filter(_is_in_layer, self.pairs)):
             first, second, scale = self._matrices(module)
             digest.update(f"{module} {scale} {tuple(first.shape)} {tuple(second.shape)}".encode())
@@ -198,7 +198,10 @@ class Adapter:
                 digest.update(matrix.float().contiguous().numpy().data)
 
     def _matrices(self, module: str) -> tuple[Tensor, Tensor, float]:
-        """Return A, B and the factor of their product. Raises `UserError` if they do not fit each other."""
+        """Return the matrices A and B of a module, and the factor of their product.
+
+        Raises `UserError` if the matrices do not fit each other.
+        """
         sides = _OF_EMBEDDING if self._is_embedding(module) else _SIDES
         first, second = (self.pairs[module].get(side) for side in sides)
         if first is None or second is None or first.ndim != 2 or second.ndim != 2 or len(first) != second.shape[1]:
@@ -222,9 +225,9 @@ class Adapter:
         return _OF_EMBEDDING[0] in self.pairs[module]
 
     def _of(self, module: str, others: str, key: str) -> float:
-        """Return a number from the config for a module.
+        """Return the number under `key` in the config, unless the mapping under `others` has one for this module.
 
-        The config may give a different number for modules with a given name, or whose name ends with it.
+        The names in that mapping match modules with this name or whose name ends with it.
         """
         named = self.config.get(others) or {}
         value = next(
@@ -245,9 +248,9 @@ class Adapter:
 
     @staticmethod
     def _candidates(name: str, base: Mapping[str, object]) -> str | None:
-        """Return the base's name for a part of the adapter, or None.
+        """Return the name in the base model for a name in the adapter, or None.
 
-        The names in a network saved without its head lack their first component.
+        A network saved without its head has names without their first component.
         """
         return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
 
@@ -268,7 +271,7 @@ def load_peft() -> Any:
 
 
 def keep_unmerged(folder: Path, adapters: Sequence[Path], link: Callable[[Path, Path], None]) -> None:
-    """Link adapters into an assembled folder, where `unmerged` finds them in the same order."""
+    """Link the files of adapters into an assembled folder, in the order in which `unmerged` will find them."""
     for number, adapter in enumerate(adapters, start=1):
         target = folder / f"{_UNMERGED}{number:02d}"
         target.mkdir()
@@ -282,12 +285,12 @@ def unmerged_folders(folder: Path) -> list[Path]:
 
 
 def unmerged(folder: Path) -> list[Adapter]:
-    """Open the adapters that have to be merged into the layers of a folder's network when it is loaded."""
+    """Open the adapters that must be merged into the layers when the network in `folder` is loaded."""
     return [Adapter.open(one) for one in unmerged_folders(folder)]
 
 
 def our_name(name: str) -> str:
-    """Return Transformers' name for one of LLaDA's own names. Any other name is unchanged."""
+    """Return the name in Transformers for one of LLaDA's own names. Any other name is returned unchanged."""
     closed = f"{name}."
     for pattern, ours in llada.NAMES.items():
         if (found := re.sub(pattern, ours, closed)) != closed:
@@ -302,7 +305,7 @@ def _linear(weight: Tensor) -> nn.Linear:
 
 
 def _with_our_names(base: Mapping[str, Path]) -> dict[str, tuple[str, Path]]:
-    """Map the names in Transformers' network to the stored name and the file of each tensor of a base."""
+    """Map the names of a base model's tensors in Transformers to their stored names and files."""
     return {our_name(name): (name, path) for name, path in base.items()}
 
 

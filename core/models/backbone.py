@@ -1,4 +1,4 @@
-"""Loading the backbone of a checkpoint, the network that computes hidden states."""
+"""Loading of a checkpoint's backbone, the network that computes hidden states."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def backbone_of(
     checkpoint: Checkpoint, place: Placement, layers: int | None = None, *, all_states: bool = False
 ) -> "PreTrainedModel":
-    """Load the backbone of a checkpoint, with the mask that its stepsight.json names.
+    """Load the backbone of a checkpoint, with the attention mask named in its stepsight.json.
 
-    It is a `Decoder` if possible, and otherwise the network that Transformers loads. Layers above the first
-    `layers` are left out. With `all_states` set, it can return the states of every layer. Raises `UserError` as
-    `core.models.pretrained.load_backbone` does.
+    It is a `Decoder` if possible, and otherwise the network that Transformers loads. If `layers` is given, only the
+    first `layers` layers are loaded. If `all_states` is True, the backbone can return the states of every layer.
+    Raises `UserError` if `core.models.pretrained.load_backbone` does.
     """
     decoder = None if layers is not None or all_states else decoder_of(checkpoint, place)
     if decoder is not None:
@@ -35,10 +35,10 @@ def backbone_of(
 
 
 def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
-    """Load the backbone as a `Decoder`, with its weights mapped from the files.
+    """Load the backbone as a `Decoder`, with memory-mapped weights.
 
-    Returns None if the network or the device needs Transformers. It also returns None if the folder has a fault, so
-    that Transformers reports it.
+    Returns None if the network or the device needs Transformers, or if the folder has a fault, so that Transformers
+    reports the fault.
     """
     if not place.on_processor or unmerged_folders(checkpoint.folder):
         return None
@@ -47,16 +47,16 @@ def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:
-    """Return the device for a model's inputs.
+    """Return the device on which a model expects its inputs.
 
-    It is the device of the first weights in memory, or `otherwise` if there are none.
+    It is the device of the first weights in memory, or `otherwise` if none are in memory.
     """
     devices = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
     return next(devices, otherwise or torch.device("cpu"))
 
 
 def context_of(backbone: "PreTrainedModel") -> int | None:
-    """Return the length of the longest input in tokens, or None if the config sets no limit."""
+    """Return the maximum input length in tokens, or None if the config sets no limit."""
     limit = getattr(backbone.config, "max_position_embeddings", None)
     if not isinstance(limit, int):
         return None
@@ -68,10 +68,10 @@ def context_of(backbone: "PreTrainedModel") -> int | None:
 
 @torch.inference_mode()
 def looks_ahead(backbone: "PreTrainedModel") -> bool:
-    """True if the last token changes any hidden state before it.
+    """True if changing the last token changes any earlier hidden state.
 
-    This is tried out, since configs do not always say so. Raises `UserError` if the result depends on padding: some
-    encoders respect `is_causal` only in a batch without padding.
+    This is tested, since configs do not always say so. Raises `UserError` if the result depends on padding, because
+    some encoders respect `is_causal` only in a batch without padding.
     """
     training = backbone.training
     backbone.train(False)

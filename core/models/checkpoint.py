@@ -26,11 +26,10 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An evaluator's folder.
+    """The folder of an evaluator.
 
-    `config` holds its config.json. `card` holds its stepsight.json, and is empty if there is none. `source` is the
-    original folder if `folder` was assembled from it and others. Every error is a `UserError` that names the
-    folder.
+    `config` holds its config.json, and `card` its stepsight.json, or nothing if there is none. `source` is the
+    original folder if `folder` was assembled from several. Every error is a `UserError` that names the folder.
     """
 
     folder: Path
@@ -61,14 +60,14 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, for looking up tokens only, since encoders modify theirs.
+        """The tokenizer, for looking up tokens only; encoders load a copy of their own and modify it.
 
-        Reading it takes half a second.
+        Loading it takes half a second.
         """
         return load_tokenizer(self.folder)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
-        """Return the tensor with this name. Raises `UserError` if it is missing or has another shape."""
+        """Return the tensor called `name`. Raises `UserError` if it is missing or has a different shape."""
         tensor = read_tensor(self.files, [name])
         if tensor is None:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
@@ -76,7 +75,8 @@ class Checkpoint:
         return tensor
 
     def rows(self, name: str, rows: Sequence[int], shape: Sequence[int]) -> Tensor:
-        """Read only some rows of a tensor that has this shape. Raises `UserError` as `tensor` does."""
+        """Return only the given rows of a tensor. Raises `UserError` if the tensor is missing or has a different
+        shape."""
         if name not in self.files:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
         with safe_open(self.files[name], framework="pt") as file:
@@ -92,7 +92,8 @@ class Checkpoint:
             return tuple(file.get_slice(name).get_shape())
 
     def special_token(self, role: str) -> str | None:
-        """Return the token that the tokenizer's files give for a role such as `bos_token`, or None."""
+        """Return the token that the tokenizer's files name for a role such as `bos_token`, or None if they name
+        none."""
         for file in ("tokenizer_config.json", "special_tokens_map.json"):
             if not (self.folder / file).is_file():
                 continue
@@ -103,10 +104,8 @@ class Checkpoint:
         return None
 
     def size(self, key: str) -> int:
-        """Return an integer from the config.
-
-        Raises `UserError` if the key is missing or its value is not an integer.
-        """
+        """Return an integer from the config. Raises `UserError` if the key is missing or its value is not an
+        integer."""
         size = self.config.get(key)
         if isinstance(size, bool) or not isinstance(size, int):
             raise UserError(f"{self.folder}/config.json: the key {key!r} is missing or not a whole number.")
@@ -121,7 +120,7 @@ class Checkpoint:
 
 
 def repository(folder: Path) -> str:
-    """Return the `OWNER/NAME` of a model in a hub's cache, or else the name of the folder.
+    """Return the `OWNER/NAME` of a model in a hub's cache. For any other folder, return its name.
 
     A hub's cache stores a model in a folder such as `models--OWNER--NAME/snapshots/HASH`.
     """
