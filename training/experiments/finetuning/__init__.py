@@ -1,4 +1,4 @@
-"""Fine-tuning causal language models on subsets of a pool, and grading their answers.
+"""Fine-tuning causal language models on subsets of a pool, and grading their answers. Start with `fine_tune`.
 
-Begin with `fine_tune`. A `Study` compares the subsets.
+A `Study` compares several subsets.
 """

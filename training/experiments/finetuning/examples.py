@@ -1,4 +1,4 @@
-"""The examples of a fine-tuning run: the rows of a subset, as token ids with their labels.
+"""The examples of a fine-tuning run: the rows of a subset as token ids with labels. A row of a subset file:
 
 {"query": "How many positive divisors does 196 have?", "response": "196 = 2^2 * 7^2, so 3 * 3 = 9.", "source": "…"}
 """
@@ -28,7 +28,7 @@ class SubsetFile:
     """A subset of a pool, read from a file.
 
     `rows` are pairs of a query and a response, and `sha256` is the hash of the file. `scorer` is the name of the
-    evaluator that chose the rows, "" if unknown.
+    evaluator that chose the rows, or "" if unknown.
     """
 
     name: str
@@ -37,14 +37,15 @@ class SubsetFile:
     scorer: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return a description of the subset without its rows."""
+        """Return the name, size, hash and scorer of the subset as JSON values."""
         return {"name": self.name, "rows": len(self.rows), "sha256": self.sha256, "scorer": self.scorer}
 
 
 def read_subset(path: Path) -> SubsetFile:
     """Read a subset from a file.
 
-    Raises `UserError` naming the line if a row lacks a query or a response, and if there are no rows.
+    Raises a `UserError` naming the line if a row lacks a query or a response. Also raises `UserError` if there are
+    no rows.
     """
     rows = []
     with open_input(path) as file:
@@ -67,7 +68,7 @@ def _filled(row: dict[str, Any], key: str) -> str:
 
 
 def _scorer(path: Path) -> str:
-    """Return the name of the evaluator in the manifest beside a subset, or "" if there is none."""
+    """Return the evaluator named in the manifest next to a subset's file, or "" if there is no manifest."""
     manifest = path.parent / MANIFEST
     if path.stem not in SUBSETS or not manifest.is_file():
         return ""
@@ -78,14 +79,14 @@ def _scorer(path: Path) -> str:
 
 @dataclass(frozen=True)
 class TextExample:
-    """A prompt, its response and the end token as token `ids`, with a label for each in `labels`."""
+    """The token `ids` of a prompt, its response and the end token, with a label for each token in `labels`."""
 
     ids: tuple[int, ...]
     labels: tuple[int, ...]
 
 
 def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str, query: str) -> list[int]:
-    """Return the tokens that precede an answer, with the tokenizer's start token if it has one.
+    """Return the token ids that precede an answer, beginning with the tokenizer's start token if it has one.
 
     They are the same in training and in generation.
     """
@@ -101,10 +102,10 @@ def build_examples(
     everything: bool,
     longest: int,
 ) -> tuple[list[TextExample], int]:
-    """Encode rows of a query and a response, and return the examples with the number of rows left out.
+    """Encode pairs of a query and a response, and return the examples and the number of rows left out.
 
     Rows of more than `longest` tokens are left out. With `everything`, the prompt is learnt too. Prompt and
-    response are encoded separately, so that an answer begins where a prompt ends, as in generation.
+    response are encoded separately, so that the response begins with a new token, as in generation.
     """
     examples, left_out = [], 0
     for query, response in rows:

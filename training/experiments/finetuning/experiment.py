@@ -1,13 +1,14 @@
-"""Running a study in its folder: the subsets, the initial model, and the remaining runs, several at once.
+"""Running a study in its folder: choosing the subsets, making the initial model, and doing the remaining runs.
 
-    FOLDER/study.json              the study to which the folder belongs
+    FOLDER/study.json              the record that identifies the study
     FOLDER/start                   the model from scratch, if the study has one
     FOLDER/EVALUATOR/subsets       the subsets that the evaluator chose, as `stepsight filter` writes them
     FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, the log, and answers and result in math500
     FOLDER/report.html, tables     the output of `stepsight report filtering FOLDER`
     FOLDER/logs                    the output of each run's process
 
-For each run `stepsight filter-study` starts a process, which may also be started by hand:
+If several runs are done at a time, `stepsight filter-study` starts a process for each. A run can also be started by
+hand:
 
     python -m stepsight.training.experiments.finetuning.experiment STUDY.yaml FOLDER RUN
 """
@@ -59,7 +60,7 @@ _MODULE = "stepsight.training.experiments.finetuning.experiment"
 
 @dataclass(frozen=True)
 class Experiment:
-    """A study read from the file `path`, with the folder for its results."""
+    """A study, the file `path` that it was read from, and the folder for its results."""
 
     study: Study
     path: Path
@@ -68,8 +69,8 @@ class Experiment:
     def run(self, jobs: int) -> None:
         """Do the remaining runs, `jobs` at a time. A failed run does not stop the others.
 
-        Raises `UserError` if the folder belongs to another study, if a file or package is missing and, at the end,
-        if any run failed.
+        Raises `UserError` if the folder belongs to another study or if a file or package is missing. If any run
+        failed, raises `UserError` at the end.
         """
         check_installed()
         Grader()
@@ -105,7 +106,7 @@ class Experiment:
         )
 
     def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
-        """Write the subsets that an evaluator chooses."""
+        """Write the subsets that an evaluator chooses, unless they exist already."""
         wanted = self._filtering(pool, problems, evaluator)
         is_new = not (wanted.output / MANIFEST).is_file()
         if is_new:
@@ -135,7 +136,7 @@ class Experiment:
         return Pool.open(wanted.pool, benchmarks=wanted.benchmarks, draw=wanted.draw)
 
     def _prepare(self, pool: list[Path], problems: Path) -> None:
-        """Write the model from scratch that all runs start from, if the study has one."""
+        """Write the model from scratch from which all runs start, if the study has one."""
         start = self.study.start
         if start is None or (self.folder / START / "config.json").is_file():
             return
@@ -162,7 +163,7 @@ def _texts(pool: Pool) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class StudyWorker:
-    """A worker that does runs of the study in the file `path` and writes their results to `folder`."""
+    """A worker that does runs of a study and writes their results to `folder`. `path` is the study's file."""
 
     study: Study
     path: Path
@@ -172,9 +173,9 @@ class StudyWorker:
     processes: ProcessGroup
 
     def do(self, run: StudyRun) -> Result:
-        """Do a run, or resume it, and return its result. The result of a finished run is only read.
+        """Do a run, or resume it, and return its result. For a finished run, just read the result.
 
-        Raises `UserError` if the run cannot be done or another process is doing it.
+        Raises `UserError` if the run fails or another process is doing it.
         """
         result = result_path(self.folder, run)
         with RunFolder(self.folder / run.name).lock():
@@ -199,7 +200,7 @@ class StudyWorker:
         return Math500Settings(self.study.engine, self.study.tokens, self.study.batch, place=place)
 
     def _launch(self, run: StudyRun) -> None:
-        """Fine-tune in several processes, which are terminated when this process ends."""
+        """Fine-tune in several processes, which are terminated if this process ends."""
         module = ["-m", _MODULE, str(self.path), str(self.folder), run.name, "--train-only"]
         if self.processes.start([*launcher(self.study.processes), *module]).wait():
             raise UserError("its training failed.", "Its messages are above.")
@@ -235,7 +236,7 @@ def recipe_of(study: Study, run: StudyRun, folder: Path, root: Path) -> Recipe:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do a run and return 0, or 2 if it cannot be done.
+    """Do a run and return 0, or return 2 if it fails.
 
     On SIGTERM, the processes of the run are terminated first.
     """

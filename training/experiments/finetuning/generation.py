@@ -1,4 +1,4 @@
-"""Greedy answers of a causal language model, by vLLM if it is installed, and by Transformers otherwise.
+"""Generating greedy answers with a causal language model, by vLLM if it is installed and by Transformers otherwise.
 
 Answers are generated in batches of problems of similar length. Each batch is written to FOLDER/answers.jsonl at
 once:
@@ -28,9 +28,9 @@ ANSWERS = "answers.jsonl"
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """The text that a model generated.
+    """An answer that a model generated.
 
-    `tokens` counts its tokens without the end token. `ended` is True if the model reached the end token.
+    `tokens` is its number of tokens without the end token. `ended` is True if the model reached the end token.
     """
 
     text: str
@@ -43,20 +43,20 @@ Answers = dict[int, GeneratedAnswer]
 
 
 class Engine(Protocol):
-    """A model that continues prompts. `context` is its longest input in tokens, including the answer."""
+    """A model that can continue prompts. `context` is the most tokens of prompt and answer together."""
 
     name: str
     context: int
 
     def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
-        """Generate a greedy answer of at most `longest` tokens to each prompt, given as token ids."""
+        """Generate a greedy answer of at most `longest` tokens to each prompt. Prompts are token ids."""
 
 
 def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, place: Placement) -> Engine:
-    """Load the model in a folder, ready to generate.
+    """Load the model in a folder for generation.
 
-    `auto` stands for vLLM if vLLM and a GPU are available, and for Transformers otherwise. Raises `UserError` if
-    vLLM is requested and not installed.
+    The engine `auto` means vLLM if vLLM and a GPU are available, and Transformers otherwise. Raises `UserError` if
+    vLLM is requested but not installed.
     """
     if engine_name(name) == "vllm":
         return VllmEngine(folder, place)
@@ -64,9 +64,9 @@ def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, pla
 
 
 def engine_name(name: str) -> str:
-    """Return the engine that a name stands for on this machine.
+    """Return `vllm` or `transformers`, whichever `name` means on this machine.
 
-    Raises `UserError` if vLLM is requested and not installed.
+    Raises `UserError` if vLLM is requested but not installed.
     """
     installed = find_spec("vllm") is not None
     if name == "vllm" and not installed:
@@ -109,7 +109,7 @@ class TransformersEngine:
 
 
 class VllmEngine:
-    """A model run by vLLM, on all GPUs that are visible to it."""
+    """A model run by vLLM on all visible GPUs."""
 
     name = "vllm"
 
@@ -140,9 +140,9 @@ class VllmEngine:
 
 
 def batches_of(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """Return the indices of prompts in batches of `size`.
+    """Divide prompts into batches of `size`, given their lengths, and return the indices in each batch.
 
-    The longest prompts come first, so that the greatest need of memory shows at once.
+    The longest prompts come first, so that a lack of memory shows at once.
     """
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     return [order[start : start + size] for start in range(0, len(order), size)]
@@ -156,13 +156,12 @@ def answer_all(
     size: int,
     announce: Callable[[int, int], None],
 ) -> list[GeneratedAnswer]:
-    """Return an answer to each prompt, generating those that are missing.
+    """Return an answer to each prompt. Answers that `folder` lacks are generated.
 
-    Answers already in `folder` are kept if their whole batch is there, so that a resumed run has the same batches
-    as an uninterrupted one. The model is opened only if something is missing. An answer may have fewer than
-    `longest` tokens if prompt and answer would exceed the model's context. Raises `UserError` if a prompt alone is
-    too long, or if the file cannot be written. `announce` is called with the number of prompts answered and the
-    number of all prompts.
+    An existing answer is kept if its whole batch is there, so that a resumed run has the same batches as an
+    uninterrupted one. The model is opened only if an answer is missing. Answers have at most `longest` tokens, or
+    fewer if the model's context requires it. `announce` is called with the number of prompts answered so far and
+    the number of all prompts. Raises `UserError` if a prompt exceeds the context, or if the file cannot be written.
     """
     batches = batches_of([len(prompt) for prompt in prompts], size)
     with RowFile(folder / ANSWERS) as file:
@@ -196,8 +195,7 @@ def _check(prompts: Sequence[Sequence[int]], engine: Engine) -> None:
 
 
 def _read(file: RowFile, count: int) -> Answers:
-    """Return the answers in a file, in file order, up to the first invalid row. `count` is the number of
-    problems."""
+    """Return the answers in a file up to the first invalid row, by problem and in file order."""
     answers: Answers = {}
     for row in file:
         try:
@@ -211,7 +209,7 @@ def _read(file: RowFile, count: int) -> Answers:
 
 
 def _whole_batches(answers: Answers, batches: Sequence[Sequence[int]]) -> int:
-    """Return the number of batches, counted from the first, whose answers are complete."""
+    """Return how many batches, from the first on, have all their answers."""
     order, start = list(answers), 0
     for number, batch in enumerate(batches):
         if order[start : start + len(batch)] != [*batch]:

@@ -1,4 +1,4 @@
-"""Measuring a causal language model on MATH-500, with greedy answers graded by math-verify.
+"""Measuring a causal language model on MATH-500: it answers greedily, and math-verify grades the answers.
 
     stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
 
@@ -8,7 +8,7 @@ A file of problems has one JSON object per line:
 
 The output folder has these files:
 
-    FOLDER/run.json        the values on which the result depends
+    FOLDER/run.json        the settings that determine the result
     FOLDER/answers.jsonl   the model's answers, written as they come
     FOLDER/math500.json    the result
 """
@@ -48,7 +48,7 @@ _DEFAULT = Path("math500") / "test.jsonl"
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem with its answer, which is LaTeX without `$`."""
+    """A problem and its right answer, in LaTeX without `$`."""
 
     text: str
     answer: str
@@ -56,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Problems:
-    """The problems of a file. `sha256` is the hash of the file."""
+    """The problems in a file. `sha256` is the hash of the file."""
 
     name: str
     items: tuple[Problem, ...]
@@ -66,9 +66,9 @@ class Problems:
         return len(self.items)
 
     def as_json(self) -> dict[str, Any]:
-        """Return a description of the problems without their texts.
+        """Return the name, size and hash of the problems as JSON values.
 
-        `constant` gives the most frequent answer, and how often it is right.
+        `constant` holds the most frequent answer and the number of problems it solves.
         """
         answer, count = Counter(problem.answer for problem in self.items).most_common(1)[0]
         constant = {"answer": answer, "right": count}
@@ -76,7 +76,7 @@ class Problems:
 
 
 def read_problems(path: Path) -> Problems:
-    """Read problems from a file. Raises `UserError` naming the line if a problem or its answer is missing."""
+    """Read problems from a file. Raises a `UserError` naming the line if a problem or its answer is missing."""
     items = []
     with open_input(path) as file:
         for number, row in read_rows(file, str(path)):
@@ -90,10 +90,9 @@ def read_problems(path: Path) -> Problems:
 
 
 def problems_path(file: Path | None, root: Path = Path()) -> Path:
-    """Return the path of `file` in `root` or in the data folder, or of MATH-500 in the data folder if `file` is
-    None.
+    """Return the path of `file`, which is in `root` or in the data folder.
 
-    Raises `UserError` if it does not exist.
+    If `file` is None, return the path of MATH-500 in the data folder. Raises `UserError` if there is no such file.
     """
     try:
         return data_files(str(file or _DEFAULT), root)[0][1]
@@ -106,10 +105,11 @@ def problems_path(file: Path | None, root: Path = Path()) -> Path:
 
 @dataclass(frozen=True)
 class Math500Settings:
-    """The settings with which a model answers.
+    """The settings for answering problems.
 
-    An answer has at most `tokens` tokens, and `batch` problems are answered at once. `prompt` precedes an answer;
-    it defaults to the prompt with which the model was fine-tuned, or else to the general prompt.
+    An answer has at most `tokens` tokens, and `batch` problems are answered at once. `prompt` contains the problem
+    and precedes the answer. It defaults to the prompt with which the model was fine-tuned, or else to the general
+    one.
     """
 
     engine: str = "auto"
@@ -134,10 +134,10 @@ def measure(
     grader: Grader,
     watch: Watch = unwatched,
 ) -> Result:
-    """Have a model answer all problems, grade its answers, and return the result. Finished parts are not repeated.
+    """Let a model answer all problems, grade the answers and return the result. A measurement can be resumed.
 
-    The results are written to the folder `output`. Raises `UserError` if the model is not a causal language model,
-    if a problem is too long for it, if `output` holds another run, or if another process is working on it.
+    Everything is written to the folder `output`. Raises `UserError` if the model is not a causal language model, if
+    a problem is too long for it, if `output` holds another run, or if another process is working on it.
     """
     model = model_folder(spec)
     card = read_card(model)
@@ -165,9 +165,9 @@ def measure(
 
 
 def output_names(specs: Sequence[str]) -> list[str]:
-    """Return the names of the models' result folders inside the common output folder.
+    """Return the name of each model's result folder within the common output folder.
 
-    Raises `UserError` if two would be the same.
+    Raises `UserError` if two names are equal.
     """
     names = [model_name(model_folder(spec)) for spec in specs]
     for name in names:

@@ -1,5 +1,4 @@
-"""Causal language models: a folder in Hugging Face layout, a model from a hub, or a small model made from
-scratch."""
+"""Loading causal language models from a folder or a hub, and making small ones from scratch."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from stepsight.training.train.init import PAD, llama_config, train_tokenizer
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Hide Transformers' progress bars in a `with` block."""
+    """Hide Transformers' progress bars within a `with` block."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
@@ -44,11 +43,11 @@ _END = "<end>"
 
 
 def model_folder(spec: str, root: Path = Path()) -> Path:
-    """Return the folder of a language model.
+    """Return the folder of a causal language model.
 
-    It may be a folder in `root`, a folder relative to the current one, or a model on a hub, which is downloaded if
-    it is not on this machine yet. Only its config.json is read. Raises `UserError` if there is no such folder or if
-    it is not a causal language model.
+    `spec` may be a folder in `root`, a folder relative to the current one, or a model on a hub, which is downloaded
+    if needed. Only the model's config.json is read. Raises `UserError` if the folder does not exist or does not
+    hold a causal language model.
     """
     folder = next((path for path in (root / spec, Path(spec)) if path.is_dir()), None)
     if folder is None and not is_hub_id(spec):
@@ -72,9 +71,9 @@ def _check_causal(folder: Path) -> None:
 
 
 def load_model(folder: Path, place: Placement) -> PreTrainedModel:
-    """Load the weights in a folder, in the type and on the device of `place`.
+    """Load the model in a folder, with the type and on the device given by `place`.
 
-    Raises `UserError` naming the first tensor that is missing or has the wrong shape.
+    Raises a `UserError` naming the first tensor that is missing or has the wrong shape.
     """
     config = read_config(folder, read_config_file(folder))
     try:
@@ -84,7 +83,7 @@ def load_model(folder: Path, place: Placement) -> PreTrainedModel:
 
 
 def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the tokenizer in a folder. If it has no pad token, it pads with its end token.
+    """Load the tokenizer in a folder. If it has no pad token, its end token is used for padding.
 
     Raises `UserError` if there is no tokenizer or if it has no end token.
     """
@@ -104,20 +103,20 @@ def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def context_of(model: PreTrainedModel) -> int:
-    """Return the longest input of a model in tokens, including the answer."""
+    """Return the maximum length of prompt and answer together, in tokens."""
     limit = getattr(model.config, "max_position_embeddings", None)
     return limit if isinstance(limit, int) else 2**31
 
 
 def model_fingerprint(folder: Path, prompt: str) -> str:
-    """Return the SHA-256 of the weights, the tokenizer and the prompt."""
+    """Return the SHA-256 of a model's weights, its tokenizer and the prompt."""
     return fingerprint(folder, {"prompt": prompt}, "causal")
 
 
 def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
-    """Write a Llama with random weights, and a byte-level tokenizer learnt from the texts.
+    """Write a Llama with random weights and a byte-level tokenizer trained on `texts` to a folder.
 
-    The weights are drawn with `seed`. The tokenizer has `vocabulary` tokens plus an end token.
+    The weights are drawn from `seed`. The tokenizer has `vocabulary` tokens plus an end token.
     """
     learnt = train_tokenizer(texts, vocabulary)
     learnt.add_special_tokens([_END])

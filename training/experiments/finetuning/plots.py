@@ -1,4 +1,4 @@
-"""The figures of models fine-tuned on subsets, with a point for each run and a line at their mean."""
+"""Plots of models fine-tuned on subsets, with a point for each run and a dash at the mean of each subset."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class _Point:
 
 
 def subset_plots(results: Iterable[Result]) -> list[Plot]:
-    """Plot pass@1 and answer length of the runs on a pool's subsets, with one colour per evaluator."""
+    """Plot pass@1 and answer length of the runs on each subset, with one colour per evaluator."""
     return _plots(
         [
             _Point(one.scorer, one.subset, one.accuracy, one.length, "" if one.seed is None else f"seed {one.seed}")
@@ -32,7 +32,7 @@ def subset_plots(results: Iterable[Result]) -> list[Plot]:
 
 
 def printed_plots(printed: Iterable[Printed]) -> list[Plot]:
-    """Plot the same figures for the paper's means."""
+    """Plot pass@1 and answer length as printed in the paper, which are means over seeds."""
     return _plots([_Point(row.scorer, row.subset, row.accuracy, row.length) for row in printed])
 
 
@@ -53,7 +53,7 @@ def _plots(runs: Sequence[_Point]) -> list[Plot]:
 
 
 def _draw(figure: go.Figure, runs: Sequence[_Point], values: Sequence[float]) -> None:
-    """Draw each evaluator's points side by side, with a dash at the mean of each subset that has several points."""
+    """Draw a column of points for each evaluator and subset, with a dash at the mean if there are several."""
     scorers = list(dict.fromkeys(run.scorer for run in runs))
     for place, scorer in enumerate(scorers):
         shift = 0.16 * (place - (len(scorers) - 1) / 2)

@@ -1,4 +1,4 @@
-"""The recipe of a fine-tuning run: a YAML file that is checked before any work is done."""
+"""The recipe of a fine-tuning run: a YAML file that is validated before any work is done."""
 
 from dataclasses import field
 from pathlib import Path
@@ -31,12 +31,13 @@ Prompt = Annotated[str, AfterValidator(_check_prompt)]
 
 @dataclass(frozen=True, config=STRICT)
 class Recipe(Optimisation):
-    """The recipe of a fine-tuning run of a causal language model.
+    """A recipe for fine-tuning a causal language model.
 
-    `init` is the folder or hub id of the model. `data` is a subset, in JSON Lines with `query` and `response`. Both
-    may be left to the command line. `prompt` precedes a response and contains `{query}` once. With `loss:
-    response`, the response and the end token are learnt; with `loss: all`, the prompt is learnt too. Rows of more
-    than `max_length` tokens are left out and counted, never cut. `plan` does not affect what is learnt.
+    `init` is the model's folder or hub id, and `data` is a JSON Lines file of a subset, with `query` and
+    `response`. Either can be given on the command line instead. `prompt` precedes a response and contains `{query}`
+    once. With `loss: response`, the response and the end token are learnt; with `loss: all`, the prompt is learnt
+    too. Rows of more than `max_length` tokens are left out and counted, never cut. `plan` does not affect what is
+    learnt.
     """
 
     init: str | None = None
@@ -56,5 +57,5 @@ class Recipe(Optimisation):
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """Read the recipe in a YAML file. Raises `UserError` naming the file and key if it is invalid."""
+    """Read the recipe in a YAML file. Raises a `UserError` naming the file and the key if it is invalid."""
     return validate_yaml(Recipe, path)

@@ -1,5 +1,4 @@
-"""The report on fine-tuning with subsets of a pool: the paper's table and figures, the runs, and conclusions in
-words."""
+"""The report on fine-tuning with subsets of a pool, from the paper's table, from new runs, or from both."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -14,9 +13,9 @@ from stepsight.training.report.report import Report
 
 
 def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Report:
-    """Return the report on the results in folders, on the paper's printed table, or on both.
+    """Return a report on the results in folders, on the paper's printed table, or on both.
 
-    Raises `UserError` if a folder has no results, or if a model or the paper's table occurs twice.
+    Raises `UserError` if a folder has no results, or if a model or the paper's table is given twice.
     """
     printed = [path for path in paths if is_paper(path)]
     if len(printed) > 1:

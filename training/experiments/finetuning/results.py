@@ -1,4 +1,4 @@
-"""The results of models on problems with answers, read from a JSON file per model or from the rows of the paper."""
+"""Results of language models on problems with known answers, measured here or printed in the paper."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ PAPER = "tab:filter_ablation"
 
 @validated(frozen=True, config=STRICT)
 class Result(Record):
-    """The result of one model: whether it solved each problem, in order, and the number of tokens in each answer.
+    """The result of one model: for each problem, whether its answer is right and how many tokens the answer has.
 
-    `subset`, `rows` and `seed` are those of its fine-tuning; without fine-tuning they are "", 0 and None. `scorer`
-    is the evaluator that chose the subset. `cut` counts the answers that did not reach their end, and `given_up`
-    those that the grader could not finish.
+    `subset`, `rows` and `seed` describe the model's fine-tuning; without fine-tuning they are "", 0 and None.
+    `scorer` is the evaluator that chose the subset. `cut` counts the answers that did not reach their end, and
+    `given_up` the answers that the grader could not finish.
     """
 
     model: str
@@ -48,16 +48,16 @@ class Result(Record):
 
     @property
     def accuracy(self) -> float:
-        """Pass@1: the share of problems for which the single greedy answer is right."""
+        """Pass@1: the share of problems that the model's greedy answer solves."""
         return sum(self.correct) / len(self.correct)
 
     @property
     def length(self) -> float:
-        """The mean number of tokens of an answer."""
+        """The mean number of tokens per answer."""
         return sum(self.tokens) / len(self.tokens)
 
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % interval of the accuracy over problems like these (Wilson 1927)."""
+        """Return the 95 % Wilson interval of the accuracy, over problems like these (Wilson 1927)."""
         low, high = binomtest(sum(self.correct), len(self.correct)).proportion_ci(method="wilson")
         return float(low), float(high)
 
@@ -78,8 +78,7 @@ class Printed:
 
 
 def read_result(path: Path) -> Result:
-    """Read the result that `stepsight math500` wrote for a model. Raises `UserError` if the file is anything
-    else."""
+    """Read a result file written by `stepsight math500`. Raises `UserError` for any other file."""
     values = read_json(path)
     if values.pop("format", None) != FORMAT:
         raise UserError(f"{path}: not what stepsight math500 writes.", "Remove it.")
@@ -95,7 +94,7 @@ def read_result(path: Path) -> Result:
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
-    """Read the results in folders, at any depth.
+    """Read all results in the given folders and their subfolders.
 
     Raises `UserError` if there are none, if a model occurs twice, or if the results are for different problems.
     """
@@ -118,14 +117,14 @@ def read_results(folders: Sequence[Path]) -> list[Result]:
 
 
 def is_paper(path: Path) -> bool:
-    """True if a file is the paper's table."""
+    """True if a file holds the paper's table."""
     return path.is_file() and read_json(path).get("label") == PAPER
 
 
 def read_printed(path: Path) -> list[Printed]:
     """Read the rows of the paper's table.
 
-    Each random subset gets the name of the evaluator whose subsets have the same size.
+    A random subset is assigned to the evaluator whose subsets have the same size.
     """
     try:
         rows = list(_printed(validate(_PrintedTable, read_json(path))))

@@ -1,9 +1,9 @@
-"""A fine-tuning run, from a recipe and a subset to a language model's folder.
+"""A fine-tuning run: from a recipe and a subset to the folder of a language model.
 
     stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
     torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
 
-The folder has these files beside the model's own:
+In addition to the model's own files, the folder has:
 
     FOLDER/run.json        the inputs of the run, which identify it
     FOLDER/checkpoints     the checkpoints from which it resumes
@@ -51,7 +51,7 @@ _PACKAGES = ("trl", "datasets", "math_verify")
 
 @dataclass(frozen=True)
 class FineTuning:
-    """A fine-tuning job: a recipe with its inputs, the model in `folder` and a subset."""
+    """A fine-tuning job: a recipe, the folder of the model to start from, and a subset to learn from."""
 
     recipe: Recipe
     folder: Path
@@ -59,7 +59,7 @@ class FineTuning:
 
     @classmethod
     def of(cls, recipe: Recipe, root: Path = Path()) -> "FineTuning":
-        """Resolve the recipe's paths in `root` and return the job.
+        """Return the job that a recipe describes. Paths in the recipe are resolved in `root`.
 
         Raises `UserError` if `init` or `data` is not given, if the model is not a causal language model, or if a
         row of the subset lacks a query or a response.
@@ -72,7 +72,7 @@ class FineTuning:
         return cls(recipe, model_folder(recipe.init, root), read_subset(data))
 
     def values(self) -> dict[str, Any]:
-        """Return the values on which the result depends. They contain nothing about the machine."""
+        """Return the settings that determine the result. They reveal nothing about the machine."""
         used = {key: value for key, value in asdict(self.recipe).items() if key not in ("init", "notes", "plan")}
         model = {"name": model_name(self.folder), "fingerprint": model_fingerprint(self.folder, self.recipe.prompt)}
         # The data is identified by its content rather than its path.
@@ -80,11 +80,11 @@ class FineTuning:
 
 
 def fine_tune(job: FineTuning, output: Path, draw: bool = True) -> Path:
-    """Fine-tune the model, write its folder to `output`, and return the folder.
+    """Fine-tune the model, write it to the folder `output`, and return this folder.
 
-    Besides the model's own files, the folder gets `sft.json`, `log_history.json` and, unless `draw` is false, the
-    training curves, `training.html` and `training.png`. A killed run resumes from the last complete checkpoint, and
-    a finished run is left alone.
+    The folder also gets `sft.json`, `log_history.json` and, unless `draw` is false, the training curves,
+    `training.html` and `training.png`. A killed run resumes from the last complete checkpoint, and a finished run
+    is not repeated.
 
     Raises `UserError` if TRL is not installed, if `output` holds another run or is in use by another process, if no
     row is short enough, or if memory or disk space runs out.
@@ -121,7 +121,7 @@ def _fine_tune(job: FineTuning, folder: RunFolder, values: dict[str, Any], draw:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """Read the description that a fine-tuning run wrote. It is empty if the folder is not that of such a run."""
+    """Return what a fine-tuning run wrote about itself, or an empty dictionary if the folder has no such file."""
     return read_json(folder / CARD) if (folder / CARD).is_file() else {}
 
 
@@ -133,9 +133,9 @@ def check_installed() -> None:
 
 
 def model_name(folder: Path) -> str:
-    """Return the name of a model's folder, or of the model if it is in a hub's cache.
+    """Return the name of a model's folder or, in a hub's cache, the name of the model.
 
-    A cached model is in `models--OWNER--NAME/snapshots/HASH`.
+    In a cache, the folder is `models--OWNER--NAME/snapshots/HASH`.
     """
     folder = folder.resolve()
     kept = folder.parent.parent.name
@@ -174,7 +174,7 @@ def _versions() -> dict[str, str]:
 def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dict[str, Any], draw: bool) -> None:
     """Write the model, the log and the training curves.
 
-    Every process must call this, because all take part in collecting the weights.
+    Every process must call this, because all of them take part in gathering the weights.
     """
     weights = trainer.whole_weights()
     if not trainer.args.should_save:
@@ -203,7 +203,7 @@ def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dic
 
 
 def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
-    """Return the weights without the language-modelling head, if it is tied to the embedding."""
+    """Return the weights, without the language-modelling head if it is tied to the embedding."""
     if not getattr(model.config, "tie_word_embeddings", False):
         return weights
     return {name: weight for name, weight in weights.items() if name != "lm_head.weight"}
@@ -212,10 +212,11 @@ def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Ten
 def estimate_fine_tuning(
     recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None
 ) -> Estimate:
-    """Estimate the run of a recipe in the folder `root`, on the devices that it names or on others.
+    """Estimate the run of a recipe whose folder is `root`.
 
-    Raises `UserError` if `gpu` is invalid, or if neither the recipe nor its files tell the amount of data or the
-    size of the model.
+    `gpu` is a text for `Gpu.read`, and `devices` is the number of devices; both default to the recipe's. Raises
+    `UserError` if `gpu` is invalid, or if neither the recipe nor its files give the amount of data or the size of
+    the model.
     """
     config = _as_training(recipe)
     expected = recipe.plan
@@ -225,7 +226,7 @@ def estimate_fine_tuning(
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:
-    """Return the configuration of a training run of the same size, from which the needs can be estimated."""
+    """Return a training configuration with the same needs, so that they can be estimated."""
     if recipe.init is None:
         raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
     return TrainConfig(
@@ -244,7 +245,7 @@ def _as_training(recipe: Recipe) -> TrainConfig:
 
 
 def _with_head(network: Network) -> Network:
-    """Return the network with a language-modelling head, as large as its embedding, instead of the score head."""
+    """Return the size of a network whose score head is replaced by a language-modelling head."""
     more = network.embedding - 3 * network.hidden
     return replace(network, parameters=network.parameters + more)
 

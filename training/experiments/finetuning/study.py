@@ -1,7 +1,7 @@
-"""The whole experiment of data filtering, as a YAML file.
+"""A study of data filtering, described in a YAML file.
 
-The file names a pool, the evaluators that choose subsets of it, the model to train on each subset with each seed,
-and the problems that the trained models answer.
+The file names a pool, the evaluators that choose subsets of it, the model to fine-tune on each subset with each
+seed, and the problems for the fine-tuned models to answer.
 """
 
 import dataclasses
@@ -36,12 +36,12 @@ _UNSAFE = re.compile(r"[^\w.+-]+")
 
 
 def slug(name: str) -> str:
-    """Return a name in a form that can be the name of a folder."""
+    """Turn a name into text that is safe as a folder name."""
     return _UNSAFE.sub("-", name).strip("-.") or "evaluator"
 
 
 def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that evaluators have distinct names, since results carry the name of the evaluator's folder."""
+    """Check that the evaluators have distinct names, since results are named after the evaluator's folder."""
     distinct(tuple(slug(spec) for spec in evaluators))
     specs: dict[str, str] = {}
     for spec in evaluators:
@@ -57,10 +57,10 @@ def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, config=STRICT)
 class ScratchModel(Record):
-    """A model made from scratch.
+    """A small model to be made from scratch.
 
-    It has the dimensions of the backbone, a tokenizer of `vocabulary` tokens learnt from the pool, and weights
-    drawn with `seed`.
+    It has the dimensions of `backbone`, a tokenizer of `vocabulary` tokens trained on the pool, and weights drawn
+    from `seed`.
     """
 
     backbone: Backbone
@@ -70,7 +70,7 @@ class ScratchModel(Record):
 
 @dataclasses.dataclass(frozen=True)
 class StudyRun:
-    """A run of a study: a model trained with a seed on the `subset` that an evaluator chose."""
+    """A run of a study: the model is fine-tuned on the `subset` chosen by `evaluator`, with one seed."""
 
     evaluator: str
     subset: str
@@ -86,17 +86,17 @@ class StudyRun:
 class Study(Record):
     """A study of data filtering.
 
-    `pool` lists files, resolved in the study's folder, then in the data folder. `where` holds conditions that their
-    rows must meet, and a `sample` of those rows is drawn with `filter_seed`
-    (`training.experiments.filtering.drawing`). `skip_bad` leaves out rows that are not solutions or are too long
-    for an evaluator. `leave_out_problems` leaves out rows whose query is one of the problems. `match` is the size
-    of the subsets, by default that of val+red. They are chosen with `filter_seed`.
+    `pool` lists files, resolved in the study's folder, then in the data folder. `where` holds conditions that rows
+    must meet, and a `sample` of those rows is drawn with `filter_seed` (`training.experiments.filtering.drawing`).
+    `skip_bad` leaves out rows that do not hold a solution or are too long for an evaluator. `leave_out_problems`
+    leaves out rows whose query is one of the problems. `match` is the size of the subsets (default: the size of
+    val+red). They are chosen with `filter_seed`.
 
-    Every run starts from the same model: the one that the recipe names, or `start`. `recipe` is a file beside the
-    study, and `settings` are keys that override the recipe's. Every model answers `problems`, or MATH-500, with at
-    most `tokens` tokens per answer and `batch` problems at once. `dtype` is the type in which models answer.
+    Every run starts from the same model: the one that the recipe names, or `start`. `recipe` is a file next to the
+    study, and `settings` overrides keys of the recipe. Every model answers `problems` (default: MATH-500), `batch`
+    at a time and with at most `tokens` tokens per answer. `dtype` is the type in which models answer.
 
-    A run uses `processes` processes with `threads` threads each. Models are removed after they have been measured,
+    A run uses `processes` processes with `threads` threads each. Models are deleted once they have been measured,
     unless `keep_models` is set.
     """
 
@@ -125,20 +125,20 @@ class Study(Record):
     notes: str = field(default="", compare=False)
 
     def runs(self) -> Iterator[StudyRun]:
-        """Yield every run, grouped by seed, so that the first results can be compared."""
+        """Yield all runs. All subsets of one seed come before the next seed, so that they can soon be compared."""
         for evaluator in self.evaluators:
             for seed in self.seeds:
                 yield from (StudyRun(evaluator, subset, seed) for subset in self.subsets)
 
     def run_named(self, name: str) -> StudyRun:
-        """Return the run with this name. Raises `UserError` if there is none."""
+        """Return the run called `name`. Raises `UserError` if there is none."""
         for run in self.runs():
             if run.name == name:
                 return run
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's study.json.")
 
     def recipe_for(self, root: Path) -> Recipe:
-        """Return the recipe of every run, apart from its seed. `root` is the folder of the study."""
+        """Return the recipe that all runs share, apart from the seed. `root` is the folder of the study."""
         values = read_yaml(root / self.recipe) if self.recipe else {}
         if not isinstance(values, dict):
             raise UserError(f"{self.recipe}: {type(values).__name__} found, expected keys with values.")
@@ -152,13 +152,13 @@ class Study(Record):
 
     @property
     def problems_file(self) -> Path | None:
-        """The file of problems, or None for MATH-500."""
+        """The file of problems, or None to use MATH-500."""
         return Path(self.problems) if self.problems else None
 
     def values(self, root: Path) -> dict[str, Any]:
-        """Return the values on which the results depend, as they look after being written to JSON and read back.
+        """Return the settings that determine the results, as JSON values.
 
-        They are the study's own keys and those of its recipe, such as `recipe.epochs`, without the contents of
+        These are the study's own keys and the keys of its recipe, such as `recipe.epochs`, but not the contents of
         other files that the study names. `root` is the folder of the study.
         """
         own = dataclasses.asdict(self)
@@ -169,7 +169,7 @@ class Study(Record):
 
 
 def read_study(path: Path) -> Study:
-    """Read and check a study in a YAML file. Raises `UserError` naming the file and key if it is invalid."""
+    """Read and check the study in a YAML file. Raises a `UserError` naming file and key if it is invalid."""
     study = validate_yaml(Study, path)
     try:
         study.recipe_for(path.parent)
@@ -179,5 +179,5 @@ def read_study(path: Path) -> Study:
 
 
 def study_folder(folder: Path) -> RunFolder:
-    """Return the folder of a study's results, with the record that identifies the study."""
+    """Return the `RunFolder` for a study's results. Its record identifies the study."""
     return RunFolder(folder, RECORD, free=(*_FREE, *_OF_RECIPE))

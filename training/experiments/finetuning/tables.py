@@ -1,4 +1,4 @@
-"""The tables of fine-tuned models: one of the models, and one of the subsets of a pool, as in the paper."""
+"""Tables of fine-tuned models: one row per model, one per run, or one per subset as in the paper."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,10 @@ _AGAINST = Column("difference", "Δ Random", CellKind.POINTS)
 
 @dataclass(frozen=True)
 class _Group:
-    """The runs on a subset that an evaluator chose, and those on the random subset of the same size, if there are
-    any."""
+    """The runs on one subset that an evaluator chose.
+
+    `random` holds the runs on the random subset of the same size, if there are any.
+    """
 
     scorer: str
     subset: str
@@ -36,16 +38,16 @@ class _Group:
 
     @property
     def means(self) -> tuple[Value, int]:
-        """The mean accuracy, and the mean number of tokens of an answer."""
+        """The mean accuracy of the runs, and their mean number of tokens per answer."""
         accuracy, length = np.mean([(one.accuracy, one.length) for one in self.runs], axis=0)
         return Value(float(accuracy)), round(float(length))
 
     @cached_property
     def gain(self) -> Value:
-        """The mean accuracy minus that of the random subset.
+        """The mean accuracy minus the mean accuracy on the random subset.
 
-        Its interval comes from a bootstrap over the problems, with the same resamples for all runs, and over the
-        seeds of each side.
+        The interval comes from a bootstrap over the problems, with the same resamples for all runs, and over the
+        seeds on each side.
         """
         if self.subset == RANDOM or not self.random:
             return Value.none("it is what the others are compared with, or there is nothing to compare with")
@@ -67,8 +69,8 @@ class _Group:
 def _groups(results: Iterable[Result]) -> list[_Group]:
     """Group the runs by evaluator and subset.
 
-    Evaluators are ordered by name. Subsets are in the paper's order, followed by others by name, and runs are in
-    ascending order of seed.
+    Evaluators are in order of name. The paper's subsets come first, in the paper's order, then all others by name.
+    Runs are in order of seed.
     """
     order = {name: place for place, name in enumerate(SUBSETS)}
     runs: dict[tuple[str, str], list[Result]] = {}
@@ -82,7 +84,7 @@ def _groups(results: Iterable[Result]) -> list[_Group]:
 
 
 def model_table(results: Sequence[Result]) -> Table:
-    """Return a table with a row for each model and, if there are several, a row of their means."""
+    """Return a table with a row for each model and, if there are several, a row with their means."""
     columns = (Column("model", "Model", _TEXT), Column("subset", "Subset", _TEXT), _SEED, *_PASS, _CUT)
     rows: list[tuple[Cell, ...]] = [(one.model, _title(one), *_reached(one)) for one in results]
     if len(results) > 1:
@@ -97,7 +99,7 @@ def _title(one: Result) -> str:
 
 
 def _reached(one: Result) -> tuple[Cell, ...]:
-    """Return the seed, the accuracy, the mean tokens of an answer, and the number of cut answers."""
+    """Return the seed, the accuracy, the mean tokens per answer, and the number of answers that were cut off."""
     seed = "–" if one.seed is None else str(one.seed)
     return seed, Value(one.accuracy).within(*one.interval()), round(one.length), one.cut
 
@@ -109,7 +111,7 @@ def _problems(results: Sequence[Result]) -> str:
 
 
 def _constant(results: Sequence[Result]) -> Iterator[str]:
-    """Yield a note on the accuracy of always giving the most frequent answer, which needs no model."""
+    """Yield a note on how often the most frequent answer is right, which gives a baseline without a model."""
     constant = (results[0].problems or {}).get("constant")
     if constant:
         share = show(Value(constant["right"] / len(results[0].correct)), CellKind.PERCENT)
@@ -126,9 +128,9 @@ def _notes(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def subset_table(results: Sequence[Result]) -> Table:
-    """Return the paper's table of subsets, with random subsets at the end.
+    """Return a table of the subsets, as in the paper, with random subsets at the end.
 
-    The figures are means over the seeds, with the difference from the random subset of the same size.
+    The figures are means over the seeds, and differences from the random subset of the same size.
     """
     groups = sorted(_groups(results), key=lambda group: group.subset == RANDOM)
     rows = tuple(
@@ -152,12 +154,12 @@ def _size(runs: Sequence[Result]) -> int | None:
 
 
 def _rules(groups: Sequence[str]) -> tuple[int, ...]:
-    """Return the indices of the rows at which a new group begins."""
+    """Return the indices of the rows with which a new group begins."""
     return tuple(place for place in range(1, len(groups)) if groups[place] != groups[place - 1])
 
 
 def printed_table(printed: Sequence[Printed]) -> Table:
-    """Return the paper's table, with the differences from the random subsets computed from the printed figures."""
+    """Return the paper's table. Differences from the random subsets are computed from the printed figures."""
     base = {row.scorer: row.accuracy for row in printed if row.subset == RANDOM}
     rows: list[tuple[Cell, ...]] = []
     for row in sorted(printed, key=lambda row: row.subset == RANDOM):
@@ -180,7 +182,7 @@ def run_table(results: Sequence[Result]) -> Table:
 
 
 def sentences(results: Sequence[Result]) -> Iterator[str]:
-    """Put the table of subsets into words, with a sentence for each subset."""
+    """Yield a sentence on each subset, which says how much it differs from the random subset."""
     for group in _groups(results):
         if group.gain.exists:
             verdict = "clearly" if group.gain.low > 0 or group.gain.high < 0 else "not clearly"

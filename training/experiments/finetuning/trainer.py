@@ -1,4 +1,4 @@
-"""TRL's SFTTrainer, with complete checkpoints and StepSight's own errors."""
+"""TRL's SFTTrainer with resumable checkpoints and StepSight's error messages."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,10 +24,10 @@ _EMPTY = 2
 
 
 def arguments_of(recipe: Recipe, folder: Path) -> SFTConfig:
-    """Return the trainer's arguments for a recipe, with checkpoints in `folder`.
+    """Translate a recipe into an `SFTConfig`. Checkpoints go to `folder`.
 
-    Creating them joins processes that were launched together. Raises `UserError` if the rows of a step cannot be
-    divided among the processes, or if `fsdp` is set with a single process.
+    This also connects processes that were launched together. Raises `UserError` if the rows of an optimiser step
+    cannot be divided among the processes, or if `fsdp` is set but there is only one process.
     """
     arguments = SFTConfig(
         **arguments_for(recipe, folder),
@@ -57,8 +57,8 @@ def _share_out(arguments: SFTConfig, recipe: Recipe) -> None:
 class FineTuner(Resumable, SFTTrainer):
     """A trainer that fine-tunes `model` on `examples`.
 
-    Every epoch uses each example once, and the loss of a step is the mean over its learnt tokens, however many
-    parts and devices compute it. Raises `UserError` if memory or disk space runs out, or if the loss is not a
+    Every epoch uses each example once. The loss of an optimiser step is the mean over its learnt tokens, however
+    many parts and devices compute it. Raises `UserError` if memory or disk space runs out, or if the loss is not a
     number.
     """
 
@@ -99,9 +99,9 @@ class FineTuner(Resumable, SFTTrainer):
         self.keep_quiet()
 
     def get_train_dataloader(self) -> EpochLoader:
-        """Return a loader of this process's own parts.
+        """Return a loader of this process's share of the batches.
 
-        The base trainer's loader would repeat rows if the last step has too few for all processes.
+        The base trainer's loader would repeat rows if the last step has too few rows for all processes.
         """
         return EpochLoader(
             cast(Any, self.train_dataset),
@@ -120,7 +120,7 @@ class FineTuner(Resumable, SFTTrainer):
         return cast(PreTrainedModel, self.accelerator.unwrap_model(self.model))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """Do the base trainer's step, and raise `UserError` if the loss is not a number."""
+        """Like the base method, but raise `UserError` if the loss is not a number."""
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)  # type: ignore[no-untyped-call]
         if not torch.isfinite(loss):
             raise UserError(
@@ -131,7 +131,7 @@ class FineTuner(Resumable, SFTTrainer):
         return loss
 
     def _leave_empty_out(self, labels: Tensor) -> None:
-        """Correct TRL's statistics for the example that fills an empty part, so that they cover real rows only."""
+        """Remove the examples that only fill up a part from TRL's statistics."""
         empty = (labels == IGNORED).all().long().to(self.args.device)
         count = int(self.accelerator.gather(empty).sum())
         self._total_train_tokens -= _EMPTY * count

@@ -1,4 +1,4 @@
-"""The controlled grid of sizes, data, masks and seeds, trained in the same way and measured on the same traces.
+"""A controlled grid of training runs that vary in size, data, mask and seed, all measured on the same traces.
 
-Begin with `Design`, which is read from a YAML file, and `Grid`, which runs it.
+Start with `Design`, which is read from a YAML file, and `Grid`, which runs it.
 """

@@ -54,13 +54,13 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 @dataclass(frozen=True, config=STRICT)
 class HeldOutSet(Record):
-    """A test: traces on which every run is measured, in each of the `modes`.
+    """A test set: traces on which every run is measured, in each of the `modes`.
 
-    `note` says what a reader has to know about the traces. With `truncation: random`, each trace ends after a step
-    drawn uniformly, the same step for every run. With `truncation: continued`, each trace continues beyond its
-    labelled steps with the rest of the solution; a trace is left out if the file lacks the rest. If labels stop at
-    the first error, only `continued` removes the hint given by the ending: in a truncated trace, a step followed by
-    others is still never wrong.
+    `note` tells readers what to know about the traces. With `truncation: random`, each trace is cut after a step
+    drawn uniformly, which is the same for every run. With `truncation: continued`, each trace continues beyond its
+    labelled steps with the rest of the solution, and traces whose rest is unknown are left out. If labels stop at
+    the first error, only `continued` removes the hint given by the end of a trace: in a truncated trace, a step
+    followed by other steps is still never wrong.
     """
 
     name: Name
@@ -70,8 +70,7 @@ class HeldOutSet(Record):
     truncation: Truncation = "as-labelled"
 
     def traces(self, root: Path) -> list[Trace]:
-        """Return the traces that meet the source's conditions, in the source's order. Raises `UserError` if there
-        are none."""
+        """Return the traces of the test set, in the order of its source. Raises `UserError` if there are none."""
         traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
         if self.truncation == "random":
             return [beginning(trace, 0, place) for place, trace in enumerate(traces)]
@@ -85,7 +84,7 @@ class HeldOutSet(Record):
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """The settings that distinguish one run of a grid."""
+    """The settings in which the runs of a grid differ."""
 
     size: str
     data: str
@@ -94,7 +93,7 @@ class RunSettings:
 
     @property
     def name(self) -> str:
-        """The name of the run's files, such as `1B-1k-causal-13`."""
+        """The name of the run, such as `1B-1k-causal-13`."""
         return f"{self.size}-{self.data}-{self.mask}-{self.seed}"
 
 
@@ -132,23 +131,23 @@ class Design(Record):
         return self
 
     def runs(self) -> Iterator[RunSettings]:
-        """Yield every run. Runs that differ only in the mask are adjacent."""
+        """Yield all runs. Two runs that differ only in the mask are adjacent."""
         for size in self.sizes:
             for data in self.data:
                 for seed in self.seeds:
                     yield from (RunSettings(size, data, mask, seed) for mask in self.masks)
 
     def run_named(self, name: str) -> RunSettings:
-        """Return the run with this name. Raises `UserError` if there is none."""
+        """Return the run called `name`. Raises `UserError` if there is none."""
         for run in self.runs():
             if run.name == name:
                 return run
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's grid.json.")
 
     def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
-        """Return the configuration of a run. `tokenizer` is the folder of a shared tokenizer.
+        """Return the training configuration of a run. `tokenizer` is the folder of a shared tokenizer, if any.
 
-        If the tests are to be left out of the training data, they are added to the configuration's benchmarks.
+        If the test sets are to be left out of the training data, they are added to the configuration's benchmarks.
         """
         own = {"attention": run.mask, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
         config = validate(TrainConfig, self.base | self.sizes[run.size] | self.data[run.data] | own)
@@ -174,7 +173,7 @@ class Design(Record):
 
 
 def read_design(path: str | Path) -> Design:
-    """Read and check a design in a YAML file. Raises `UserError` naming the file and key if it is invalid."""
+    """Read and check the design in a YAML file. Raises a `UserError` naming file and key if it is invalid."""
     design = validate_yaml(Design, path)
     for run in design.runs():
         try:

@@ -72,7 +72,7 @@ _DESIGN, _TESTS, _LOGS = "grid.json", "tests", "logs"
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid: a design read from the file `path`, with the folder for its runs."""
+    """A grid of training runs: its design, the file `path` that the design was read from, and the runs' folder."""
 
     design: Design
     path: Path
@@ -105,7 +105,7 @@ class Grid:
         return results
 
     def collect(self) -> GridResults:
-        """Collect the results so far into one file and return them."""
+        """Write the results of all finished runs to one file, and return them."""
         done = [run for run in self.design.runs() if result_path(self.folder, run).is_file()]
         results = GridResults(
             name=self.design.name,
@@ -123,7 +123,7 @@ class Grid:
         RunFolder(self.folder, _DESIGN, free=values).begin({"sha256": self.design.sha256} | values)
 
     def _prepare(self, store: Store | None) -> None:
-        """Prepare what all runs share: the tokenizer, and the tests in the store."""
+        """Prepare what all runs share: the tokenizer, and the test sets in the store."""
         tokenizer = self.folder / TOKENIZER / "tokenizer.json"
         if self.design.learn_tokenizer and not tokenizer.is_file():
             *_, last = self.design.runs()
@@ -160,9 +160,9 @@ class Grid:
 
 
 def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: str | None = None) -> str:
-    """Return the estimates as text, with the total hours of all `runs` done one after another.
+    """Return the estimated needs of the runs as text, with the total hours if they are done one after another.
 
-    Raises `UserError` naming a run that does not fit.
+    Raises a `UserError` naming the run if a run does not fit.
     """
     estimates: dict[tuple[str, str], Estimate] = {}
     for run in runs:
@@ -204,7 +204,7 @@ def result_path(folder: Path, run: RunSettings) -> Path:
 
 
 def dataset_name(design: Design, held: HeldOutSet) -> str:
-    """Return the name of the dataset in the store that holds the traces of a test."""
+    """Return the name of the stored dataset that holds the traces of a test set."""
     return f"{design.name} {held.name}"
 
 
@@ -236,8 +236,7 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:
-    """Return the judgments in a mode. A causal evaluator's judgments are the same in every mode, so `before` is
-    reused."""
+    """Return the judgments of the traces in a mode. A causal evaluator reuses `before`, made in another mode."""
     if scorer.evaluator.attention == "causal" and before:
         return [replace(judgment, mode=mode) for judgment in before]
     return list(scorer.score(traces, mode))
@@ -248,7 +247,7 @@ def _scores(judgment: Judgment) -> StepScores | None:
 
 
 def _save(store: Store, evaluator: Evaluator, dataset: str, judgments: Sequence[Judgment]) -> None:
-    """Store the judgments of a test's traces. A duplicate trace is stored once."""
+    """Store the judgments of a test set's traces. A trace that occurs twice is stored once."""
     stored = {trace.id: trace for trace in iterate_traces(store, find_dataset(store, dataset).id)}
     by_id = {judgment.trace.id: judgment for judgment in judgments if judgment.trace.id in stored}
     of_stored = (replace(judgment, trace=stored[id]) for id, judgment in by_id.items())
@@ -261,7 +260,7 @@ def _about(evaluator: Evaluator) -> dict[str, object]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do one run and return 0, or 2 on an error that the user can correct."""
+    """Do one run and return 0, or return 2 if a `UserError` is raised."""
     parser = argparse.ArgumentParser()
     parser.add_argument("design", type=Path)
     parser.add_argument("folder", type=Path)

@@ -1,6 +1,6 @@
-"""Matched pairs of a grid's runs and their differences.
+"""The matched pairs of a grid's runs, and their differences.
 
-The two runs of a pair have the same size, data and seed; one is bidirectional and the other causal.
+A pair consists of a bidirectional and a causal run of the same size, data and seed.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ _NONE = "no pair has a value"
 
 @dataclass(frozen=True)
 class Contrast:
-    """The comparison of bidirectional with causal runs in one figure, over `pairs` pairs.
+    """The comparison of bidirectional and causal runs in one figure.
 
-    `wins` counts the pairs in which the bidirectional run is better, and `ties` the equal pairs. `mean` is the mean
-    of bidirectional minus causal, with the 95 % interval of a bootstrap over the pairs.
+    `wins` counts the pairs in which the bidirectional run is better, `ties` the equal pairs, and `pairs` all pairs.
+    `mean` is the mean of bidirectional minus causal, with a 95 % bootstrap interval over the pairs.
     """
 
     wins: int
@@ -53,7 +53,7 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
 
 
 def by_size_and_data(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield the amount of data, the size and the pairs of each combination, in order."""
+    """Yield the amount of data, the size and the pairs for each combination of data and size, in order."""
     groups = dict(iter(pairs.groupby(level=["data", "size"], sort=False)))
     for data in pairs.index.unique("data"):
         for size in pairs.index.unique("size"):
@@ -67,9 +67,9 @@ def gains(pairs: pd.DataFrame) -> pd.Series:
 
 
 def contrast(gains: ArrayLike) -> Contrast:
-    """Summarise gains, shape (pairs,), as wins, ties and a mean. Undefined gains are left out.
+    """Summarise the differences of the pairs as wins, ties and a mean. Undefined differences are left out.
 
-    A difference below one billionth is a tie, so that rounded figures which look equal count as equal.
+    A difference below one billionth is a tie, so that rounded figures that look equal count as equal.
     """
     kept = _numbers(gains)
     return Contrast(
@@ -81,7 +81,7 @@ def contrast(gains: ArrayLike) -> Contrast:
 
 
 def interval(values: Floats64) -> tuple[float, float]:
-    """Return the interval that holds the middle 95 % of the means of resamples, or NaN for a single value."""
+    """Return the 95 % bootstrap interval of the mean, or NaN if there is only one value."""
     if len(values) < 2:
         return float("nan"), float("nan")
     low, high = np.percentile(resampled_means(values), [2.5, 97.5])
@@ -89,8 +89,7 @@ def interval(values: Floats64) -> tuple[float, float]:
 
 
 def resampled_means(values: Floats64) -> Floats64:
-    """Return the means of resamples, shape (draws,). The resamples are the same for all arrays of the same
-    length."""
+    """Return the means of bootstrap resamples, shape (draws,). Arrays of equal length are resampled alike."""
     draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
     means: Floats64 = values[draws].mean(axis=1)
     return means

@@ -1,4 +1,4 @@
-"""The figures of a grid's report: scaling, matched pairs, thirds, classes and cells."""
+"""The figures of a grid's report."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _UNKNOWN = "The results hold no such figures of single runs."
 def scaling_plots(results: GridResults, key: Key, metric: str) -> list[Plot]:
     """Plot the mean of a figure against the size of the evaluator, and against the amount of data.
 
-    Each mean is over all other settings of the runs.
+    Each mean is taken over all other settings.
     """
     pairs = pair_values(results, key, metric)
     return [_scaling(pairs, metric, "size", "Size"), _scaling(pairs, metric, "data", "Training traces")]
@@ -41,7 +41,7 @@ def _scaling(pairs: pd.DataFrame, metric: str, level: str, title: str) -> Plot:
 def scatter_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
     """Plot every bidirectional run against its causal counterpart.
 
-    Above the dotted line, the bidirectional run is better.
+    The bidirectional run is better above the dotted line.
     """
     figure = make_figure(f"{METRICS[metric]}, causal", f"{METRICS[metric]}, bidirectional")
     pairs = pair_values(results, key, metric)
@@ -61,7 +61,7 @@ def scatter_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plo
 
 
 def third_plot(results: GridResults, key: Key) -> Plot:
-    """Plot bidirectional minus causal macro-AUC by third of the solution, with intervals over the pairs."""
+    """Plot bidirectional minus causal macro-AUC in each third of the solutions, with intervals over the pairs."""
     figure = make_figure("Third of the solution", "macro-AUC, percentage points")
     caption = "Difference of macro-AUC by third"
     thirds = [pair_values(results, key, MACRO_AUC, third.value) for third in Third]
@@ -74,10 +74,9 @@ def third_plot(results: GridResults, key: Key) -> Plot:
 
 
 def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
-    """Plot the gains in two forms of a grid side by side, for each test and mode.
+    """Plot the gain of the bidirectional mask in two grids side by side, for each test set and mode.
 
-    `names` are the names of the two forms, and `table` is the result of
-    `training.experiments.grid.tables.survival_table`.
+    `names` are the names of the two grids, and `table` is the result of `survival_table` in the module `tables`.
     """
     plots = []
     for metric in (MACRO_AUC, LATE_AUC):
@@ -105,7 +104,7 @@ def _scaled(value: Value) -> Value:
 
 
 def class_plots(results: GridResults, key: Key) -> list[Plot]:
-    """Plot the AUC and F1 of each class under both masks."""
+    """Plot the AUC and F1 of each class for both masks."""
     plots = []
     for name, title in (("auc", "AUC"), ("f1", "F1")):
         classes = [pair_values(results, key, name, label) for label in LABEL_NAMES]
@@ -119,7 +118,7 @@ def class_plots(results: GridResults, key: Key) -> list[Plot]:
 
 
 def cell_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
-    """Plot the mean and standard deviation over the seeds, for each size and amount of data."""
+    """Plot the mean and standard deviation of a figure over the seeds, for each size and amount of data."""
     figure = make_figure("Size and training traces", METRICS[metric])
     cells = list(by_size_and_data(pair_values(results, key, metric)))
     names = [f"{size} {data}" for data, size, _ in cells]

@@ -1,4 +1,4 @@
-"""The report on a grid, or on several forms of one: tables, figures and conclusions, as one page and as files."""
+"""The report on one grid, or on several versions of it, as one page and as files."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -31,10 +31,10 @@ from stepsight.training.report.tables import Cell, CellKind, show
 
 
 def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> Report:
-    """Return the report on one grid, or on several forms of one, with each later form compared to the first.
+    """Return a report on one grid, or on several versions of it, each later one compared with the first.
 
-    Raises `UserError` if two grids have the same name, if one has no matched pair, or if a later one has no test in
-    common with the first.
+    Raises `UserError` if two grids have the same name, if one has no matched pair, or if a later one has no test
+    set in common with the first.
     """
     names = [slug(results.name).lower() for results in grids]
     for results, name in zip(grids, names, strict=True):
@@ -93,8 +93,7 @@ def _points(value: Value) -> str:
 
 
 def _forms(first: GridResults, second: GridResults) -> Part:
-    """Return the part on two forms of a grid, which says how much of the first form's gain is left in the
-    second."""
+    """Return the part on two versions of a grid: how much of the first one's gain is left in the second."""
     table = survival_table(first, second)
     sentences = [_survives(row) for row in table.rows if row[2] in (METRICS[MACRO_AUC], METRICS[LATE_AUC])]
     contents: list[Content] = [*sentences, survival_plots(table, (first.name, second.name)), table]

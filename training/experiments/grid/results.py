@@ -1,5 +1,4 @@
-"""The results of a grid, read from a JSON file per run, from one file with all runs, or from the rows of the
-paper."""
+"""The results of a grid, read from a JSON file per run, from one file of all runs, or from the paper's table."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,11 +30,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a run on a test, as fractions, NaN if undefined.
+    """The figures of a run on a test set, as fractions. Undefined figures are NaN.
 
-    `whole` holds the figures on all steps, by metric. `thirds` holds, for each third of the solution, its
-    `macro_auc`, the number of `steps` and the number of each label. `classes` holds, for each label, the `auc`
-    against the rest and the `f1`. `thirds` and `classes` are empty if unknown.
+    `whole` holds the figures over all steps. `thirds` holds, for each third of the solutions, its `macro_auc`, the
+    number of `steps` and the number of each label. `classes` holds, for each label, the `auc` against the rest and
+    the `f1`. `thirds` and `classes` are empty if unknown.
     """
 
     whole: Mapping[str, float]
@@ -45,8 +44,10 @@ class Figures:
     steps: int = 0
 
     def of(self, part: str = "") -> Mapping[str, float]:
-        """Return the figures of a third or a class by its name, or those of all steps. They are empty if
-        unknown."""
+        """Return the figures of the third or class called `part`, or those of all steps if it is "".
+
+        The mapping is empty if the figures are unknown.
+        """
         return {**self.thirds, **self.classes}.get(part, {}) if part else self.whole
 
     def as_json(self) -> dict[str, Any]:
@@ -61,8 +62,7 @@ class Figures:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Figures":
-        """Return the figures from the values of `as_json`. Raises `KeyError` or `TypeError` for any other
-        values."""
+        """Restore figures from the values of `as_json`. Raises `KeyError` or `TypeError` for other values."""
         return cls(
             whole={name: _number(values[name]) for name in METRICS},
             thirds={name: _numbers(figures) for name, figures in values["thirds"].items()},
@@ -126,8 +126,7 @@ def _number(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The figures of a run, by test and mode. `about` holds facts on the run itself, such as its number of
-    parameters."""
+    """The figures of a run, by test set and mode. `about` describes the run, for example its parameter count."""
 
     settings: RunSettings
     figures: Mapping[Key, Figures]
@@ -159,7 +158,7 @@ class GridResults:
 
     @property
     def keys(self) -> list[Key]:
-        """The combinations of test and mode for which there are figures."""
+        """The combinations of test set and mode for which there are figures."""
         return list(dict.fromkeys(key for run in self.runs for key in run.figures))
 
     def as_json(self) -> dict[str, Any]:
@@ -175,7 +174,7 @@ class GridResults:
 def read_results(path: Path) -> GridResults:
     """Read the results in a grid's folder, in its `results.json`, or in the paper's table of runs.
 
-    Raises `UserError` if there are none.
+    Raises `UserError` if there are no results.
     """
     file = path / WHOLE if path.is_dir() else path
     if not file.is_file():
@@ -191,7 +190,7 @@ def read_results(path: Path) -> GridResults:
 
 
 def read_run(path: Path) -> RunResult:
-    """Read the result file of one run. Raises `UserError` if the file is anything else."""
+    """Read the result file of one run. Raises `UserError` for any other file."""
     try:
         return _run(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

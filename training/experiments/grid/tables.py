@@ -1,4 +1,4 @@
-"""The tables of a grid's report: its runs, means, pairs, thirds, classes and cells."""
+"""The tables of a grid's report."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def name_of(results: GridResults, key: Key, what: str) -> str:
 
 
 def run_table(results: GridResults, key: Key) -> Table:
-    """Return a table with a row for each run, in the order of the paper, and the baselines below."""
+    """Return a table with a row for each run, in the paper's order, followed by the baselines."""
     columns = (
         Column("size", "Size", _TEXT),
         Column("data", "Data", _TEXT),
@@ -61,8 +61,10 @@ def run_table(results: GridResults, key: Key) -> Table:
 
 
 def mean_table(results: GridResults, key: Key) -> Table:
-    """Return a table of the matched runs' means over the seeds, and their differences, for each size and amount of
-    data."""
+    """Return a table of means over the seeds for both masks, with their differences.
+
+    There is a row for each size and amount of data.
+    """
     columns = [Column("data", "Data", _TEXT), Column("size", "Size", _TEXT)]
     for name, title in METRICS.items():
         columns += [Column(f"{name}_{mask}", f"{title} {shown}") for mask, shown in MASKS.items()]
@@ -82,7 +84,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
-    """Return a table with the number of pairs that the bidirectional run wins, and the mean difference."""
+    """Return a table of how many pairs the bidirectional run wins, and of the mean difference."""
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),
@@ -98,7 +100,7 @@ def paired_table(results: GridResults, key: Key) -> Table:
 
 
 def third_table(results: GridResults, key: Key) -> Table | None:
-    """Return a table of macro-AUC by third of the solution, over all pairs, or None if it is unknown."""
+    """Return a table of macro-AUC by third of the solutions, over all pairs, or None if the thirds are unknown."""
     detailed = [run.figures[key].thirds for run in results.runs if key in run.figures and run.figures[key].thirds]
     if not detailed:
         return None
@@ -125,7 +127,7 @@ def third_table(results: GridResults, key: Key) -> Table | None:
 
 
 def class_table(results: GridResults, key: Key) -> Table | None:
-    """Return a table of the AUC and F1 of each class, over all pairs, or None if they are unknown."""
+    """Return a table of the AUC and F1 of each class, over all pairs, or None if the classes are unknown."""
     if pair_values(results, key, "auc", LABEL_NAMES[0]).empty:
         return None
     columns = [Column("class", "Class", _TEXT)]
@@ -141,8 +143,10 @@ def class_table(results: GridResults, key: Key) -> Table | None:
 
 
 def cell_table(results: GridResults, key: Key) -> Table:
-    """Return a table of the mean and standard deviation of macro-AUC over the seeds, for each size and amount of
-    data."""
+    """Return a table of the mean and standard deviation of macro-AUC over the seeds.
+
+    There is a row for each size and amount of data.
+    """
     columns = [Column("size", "Size", _TEXT), Column("data", "Data", _TEXT)]
     for mask, shown in MASKS.items():
         columns += [Column(mask, shown), Column(f"{mask}_deviation", "SD")]
@@ -189,7 +193,7 @@ def _gain(pairs: pd.DataFrame) -> Iterator[Value]:
 
 
 def _caveat() -> str:
-    """Return a note that the paper computed its own pairs from figures with more digits than are available here."""
+    """Return a note that the paper computed its pairs from unrounded figures, which are not available here."""
     (table,) = (table for table in reference_tables() if table.label == "tab:paired-stats")
     printed = ", ".join(
         f"{row.values[0]:.0f}/{row.values[1]:.0f} and {row.values[2]:+.2f} in {row.name}" for row in table.rows
