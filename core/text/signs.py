@@ -1,0 +1,81 @@
+"""Equivalent signs: the one table of the characters that stand for the same sign.
+
+A text is stored as it came. What reads, searches or compares texts uses this table, so that a typographic minus,
+a curly apostrophe or a full-width digit counts as the plain one. `plain` keeps every place in the text, and
+`comparable` is for finding and comparing.
+"""
+
+import unicodedata
+from collections.abc import Mapping
+
+DASHES = "‐‑‒–—―⁃−➖﹘﹣－"
+"""Hyphens, dashes and minus signs other than the ASCII one."""
+
+APOSTROPHES = "‘’‚‛′‵ʹ\u0374ʻʼˈ´\u1ffd＇｀"
+QUOTES = "“”„‟″‶«»〝〞＂"
+TIMES = "×✕✖⨉⨯·\u0387∙⋅•∗＊"
+OVER = "÷⁄∕➗／"
+COLONS = "∶꞉：﹕"
+STOPS = "。．｡！？"
+"""Ideographic and full-width signs that end a sentence, with or without a space behind them."""
+
+SPACES = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+INVISIBLE = (
+    "\xad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
+)
+"""Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks: nothing that a reader sees."""
+
+CURRENCY = "$€£¥₹¢₩₽₺₪₴₦₫฿₱₡₲₵₸₼₿＄￡￥￠￦"
+GROUPING = ",'’\xa0\u2009\u202f"
+"""Signs between the thousands of a number. A point is one only where the text writes its decimals with a comma."""
+
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+LOWERED = "₀₁₂₃₄₅₆₇₈₉"
+"""Superscript and subscript digits, in order. They stand for powers and indices, not for the digits themselves."""
+
+# The zeros of other scripts: Arabic-Indic, Persian, those of India, Thai, full width and mathematical letters.
+_ZEROS = "٠۰०০੦૦୦௦౦೦൦๐０𝟎𝟘𝟢𝟬𝟶"
+
+
+def _plain_signs() -> dict[str, str]:
+    # Full-width forms lie in the order of ASCII.
+    same = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+    same |= {chr(ord(zero) + digit): str(digit) for zero in _ZEROS for digit in range(10)}
+    groups = (
+        (DASHES, "-"),
+        (APOSTROPHES, "'"),
+        (QUOTES, '"'),
+        (TIMES, "*"),
+        (OVER, "/"),
+        (COLONS, ":"),
+        (SPACES, " "),
+    )
+    same |= {sign: plain for signs, plain in groups for sign in signs}
+    same |= dict(zip("。｡、，؛٫٬٪", "..,,;.,%", strict=True))
+    same |= dict(zip("＄￡￥￠￦", "$£¥¢₩", strict=True))
+    return same
+
+
+PLAIN: Mapping[int, str] = {ord(sign): plain for sign, plain in _plain_signs().items()}
+"""The plain sign of each other one, a character for a character, for `str.translate`."""
+
+_COMPARABLE: Mapping[int, str | None] = {**PLAIN, **dict.fromkeys(map(ord, INVISIBLE))}
+
+
+def plain(text: str) -> str:
+    """Return a text with plain signs, spaces and digits. Its length and the place of each character stay."""
+    return text if text.isascii() else text.translate(PLAIN)
+
+
+def comparable(text: str) -> str:
+    """Return a text as it is searched and compared: composed (NFC), in plain signs, with nothing invisible.
+
+    Case and white space of different widths between words stay.
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_COMPARABLE))
+
+
+def is_blank(text: str) -> bool:
+    """True if a text has nothing that a reader sees."""
+    return not comparable(text).strip()
