@@ -139,8 +139,8 @@ def serve(
     On a signal, `stopping` is called, and requests already received get up to `GRACE` seconds to finish. The
     process ends after `LONGEST` seconds in any case.
 
-    `proxies` are the addresses or networks of trusted proxies. Only their headers, which anybody could forge, are
-    believed about where a request comes from.
+    `proxies` are the addresses or networks of proxies that are trusted to state where a request comes from. Anybody
+    else could forge the headers that say so.
     """
     config = uvicorn.Config(
         application,

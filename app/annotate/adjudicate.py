@@ -129,7 +129,7 @@ def _disagreement(
 
 
 def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
-    """Return the template's variables for moving between traces: links to the neighbours of a trace, and its
+    """Return the template's variables for moving between traces: links to a trace's neighbours, and its
     position."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)

@@ -90,8 +90,8 @@ class Heatmap:
         return max(1, -(-len(self.places) // ROWS))
 
     def on_page(self, page: int) -> NDArray[np.int64]:
-        """Return the indices of the traces on a page, counted from 1. A number past the end returns the last
-        page."""
+        """Return the indices of the traces on page `page`, which counts from 1. Numbers past the last page return
+        that page."""
         start = (min(page, self.pages) - 1) * ROWS
         return self.places[start : start + ROWS]
 
@@ -270,11 +270,8 @@ def router(store: Store) -> APIRouter:
 
 
 def _check_closed(store: Store, address: AgreementAddress) -> None:
-    """Raise `ForbiddenError` if the query names a campaign that is still open.
-
-    Visitors may see only closed campaigns. Otherwise, an annotator could look at an open one unnoticed after
-    logging out.
-    """
+    """Raise `ForbiddenError` if the query names a campaign that is still open. Otherwise, an annotator could log
+    out and look at an open campaign unnoticed."""
     for number in (address.campaign, address.against):
         if number and get_campaign(store, number).closed is None:
             raise ForbiddenError(
@@ -311,8 +308,8 @@ def _page(
     pairs = measured.table("pairs")
 
     def link(trace: RatedTrace, disagreed: bool) -> str:
-        """Return the URL of a trace's adjudication page if it is disputed and the user adjudicates, or else of its
-        Browse page."""
+        """Return the URL that a trace's cells link to: its adjudication if annotators disagree and the user may
+        adjudicate, or else its page in Browse."""
         if disagreed and adjudicates:
             return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
         return f"/browse?trace={trace.trace_id}"

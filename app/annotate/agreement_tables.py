@@ -166,7 +166,7 @@ def _table(
     notes: tuple[str, ...] = (),
     rules: tuple[int, ...] = (),
 ) -> Table:
-    """Build a table from its column titles by key, and its rows.
+    """Build a table from its rows and `heads`, which maps the keys of the columns to their titles.
 
     The kind of each column is derived from its cells. A note is added for each reason why some of the `values` are
     missing.
@@ -319,8 +319,8 @@ def _later(
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
     """Yield the rows of `later_table` as triples of a name and two masks over labels.
 
-    The first mask selects labels that changed when that many later steps were visible, the second all labels that
-    could have.
+    The first mask selects the labels that changed when that many later steps were visible. The second selects all
+    labels that could have changed then.
     """
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
@@ -391,8 +391,12 @@ def _without(
     everybody: Value,
     draws: Floats64 | None,
 ) -> tuple[Value, Value]:
-    """Return the alpha of all annotators except `person`, and how much it differs from the alpha of `everybody`.
-    The interval of the difference pairs the two alphas draw by draw, on the same resampled traces."""
+    """Return the alpha of all annotators except `person`, and its difference from `everybody`, the alpha of all of
+    them.
+
+    Draw by draw, both alphas are computed on the same resampled traces, from which the interval of the difference
+    follows.
+    """
     others = np.delete(labels, person, axis=0)
     value = alpha(others, Scale.ORDINAL).alpha
     if not value.exists or draws is None:

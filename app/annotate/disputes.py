@@ -68,7 +68,7 @@ class DisputesAddress(PageQuery):
 
     @property
     def active(self) -> bool:
-        """True if the query has any filter or a page number."""
+        """True if any parameter differs from its default."""
         return self != DisputesAddress()
 
     def filter(self, unblinded_for: int | None) -> DisputeFilter:
@@ -229,8 +229,8 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
-    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals. The exposure is
-    recorded if the user may have to label the trace."""
+    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals. For users with the
+    right to read, the exposure is recorded."""
     if has_right(request, Right.READ):
         _note_gold(store, request, trace_id)
     elif not is_unblinded(store, user_of_request(request).id, trace_id):

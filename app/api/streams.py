@@ -71,7 +71,7 @@ class Stream:
                 )
 
     async def answers(self) -> AsyncGenerator[list[BaseModel]]:
-        """Yield the answers before they are formatted as lines, in groups that become ready at the same time."""
+        """Yield the answers as objects, in groups that become ready at the same time."""
         try:
             while self._parts or self._waiting or self._failed:
                 done = await self._next()

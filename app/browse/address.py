@@ -52,8 +52,8 @@ class ListQuery(NamedFilter):
 class _Place(PageQuery):
     """What the Browse page shows: a dataset's list or one trace.
 
-    `trace` is a database id, and `view` shows it, or all candidates of its problem. `page` counts from 1, and
-    `field` is the metadata field whose values are listed.
+    `trace` is a database id. `view` shows either the trace alone or all candidates of its problem. `page` counts
+    from 1, and `field` is the metadata field whose values are listed.
     """
 
     dataset: str = ""

@@ -1,4 +1,4 @@
-"""The candidates of one problem beside each other, with the one that each rule chooses."""
+"""The candidate solutions of one problem side by side, with the rules that choose each of them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,10 +22,11 @@ def candidates_html(
     trace: StoredTrace,
     choices: Sequence[EvaluatorChoice],
 ) -> tuple[Markup, list[int]]:
-    """Render the candidates of a trace's problem, and return the database ids of those that are shown as well.
+    """Render the candidates of a trace's problem, and return the HTML and the database ids of the candidates shown.
 
-    The scores are those of the address's first evaluator, if it gives scores of steps, else of the first that does.
-    Candidates that a rule chooses come first. Raises `UserError` if the metadata of two contradict each other.
+    They are shown with the scores of the address's first evaluator if it scores steps, or else of the default
+    evaluator among those that do. Candidates that a rule chooses come first. Raises `UserError` if the metadata of
+    two candidates contradict each other.
     """
     able = step_scorers(choices)
     wanted = [one for one in able if one.key == address.shown[0]]

@@ -89,12 +89,12 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
 
 
 def step_scorers(choices: Iterable[EvaluatorChoice]) -> list[EvaluatorChoice]:
-    """Return the evaluators that have judged the dataset and give each step a number."""
+    """Return the evaluators that have judged the dataset and give every step a score."""
     return [one for one in choices if one.judged and one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)]
 
 
 def stored_column(store: Store, choice: EvaluatorChoice, judgment: StoredJudgment, mode: Mode) -> TraceJudgments:
-    """Return a stored judgment with the evaluator's current thresholds, for a column of its own."""
+    """Convert a stored judgment to a column of verdicts, with the evaluator's current thresholds."""
     assert choice.id is not None
     thresholds = find_thresholds(store, choice.id)
     return TraceJudgments(choice.key, choice.outputs, thresholds, {mode: judgment}, stored=True)

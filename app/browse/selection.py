@@ -55,8 +55,8 @@ class Selection:
     ) -> tuple["Selection", list[UserError]]:
         """Return the selection for an address, and the errors found in the address.
 
-        There is an error for each unknown evaluator, and for filters and sort orders that the evaluator has no
-        verdicts or no redundancy for.
+        There is an error for each unknown evaluator, and for filtering or sorting by verdicts or a redundancy that
+        the evaluator does not give.
         """
         choices = list_choices(store, evaluators, dataset_id)
         offered: set[str] = set()
@@ -137,8 +137,10 @@ class Selection:
         return ListPlace(near, at + 1, len(ids))
 
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
-        """Map trace ids to the number and text of the first step with a search hit. Only rows without a hit in the
-        problem are searched, and traces without a hit are left out."""
+        """Map trace ids to the first step with a search hit: its number, counted from 1, and its text.
+
+        Only rows without a hit in the problem are searched, and traces without a hit are left out.
+        """
         wanted = self.address.text.strip()
         ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]
         if not ids:

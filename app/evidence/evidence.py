@@ -151,17 +151,20 @@ class Evidence:
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """Compare in words the revision of a sub-step's step with its gold label. Returns "" if the trace has no
-        gold labels."""
+        """Compare in words a step's revision with its gold label. `step` is the index of one of its sub-steps.
+
+        Returns "" if the trace has no gold labels.
+        """
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
     def left_out_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """Return a sentence for each sub-step that names the later sub-steps on which its verdict rests."""
+        """For each sub-step, return a sentence that names the later sub-steps on which its verdict rests."""
         return [self._left_out_sentence(left_out, step) for step in range(len(self))]
 
     def rest_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """Return a sentence for each sub-step on which sub-steps rest on it, and on which sub-steps it rests."""
+        """For each sub-step, return a sentence that names the sub-steps that rest on it and those on which it
+        rests."""
         dependence = Dependence(left_out, self.thresholds.validity)
         return [rest_sentence(self.names, dependence, step) for step in range(len(self))]
 

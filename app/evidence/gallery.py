@@ -55,13 +55,14 @@ class Gallery:
         return len(self.flips.of(flip_of(kind)))
 
     def here(self, address: EvidenceAddress) -> EvidenceAddress:
-        """Return the address of a page of the traces of one kind, by default the first kind that has traces."""
+        """Return the address of a gallery page with its defaults filled in. The kind defaults to the first that has
+        traces."""
         named = address.kind if address.kind in KINDS else ""
         kind = named or next((kind for kind in KINDS if self.count(kind)), KINDS[0])
         return EvidenceAddress(dataset=self.dataset.name, evaluator=self.offer.key, kind=kind, page=address.page)
 
     def shown(self, here: EvidenceAddress) -> list[int]:
-        """Return the database ids of the traces on the page `here`."""
+        """Return the database ids of the traces on the gallery page with the address `here`."""
         first = (here.page - 1) * _PER_PAGE
         ids: list[int] = self.flips.of(flip_of(here.kind))[first : first + _PER_PAGE].tolist()
         return ids
@@ -117,11 +118,10 @@ def gallery_html(
     baseline_check: Markup,
     lists: Sequence[dict[str, object]],
 ) -> Markup:
-    """Render a page of the traces of one kind, with links to the other kinds.
+    """Render a gallery page: the traces of the kind that `here` names, with links to the other kinds.
 
-    The kind defaults to the first kind that has traces. `user` is the viewer, None if nobody is logged in.
-    `problems` are messages shown above the page, and `baseline_check` is the line about evaluators that do not beat
-    the baselines.
+    `problems` are messages shown above the page, `baseline_check` is the line about evaluators that do not beat the
+    baselines, and `lists` are the links to the lists of steps.
     """
     ids, shown = gallery.flips.of(flip_of(here.kind)), gallery.shown(here)
     first = (here.page - 1) * _PER_PAGE

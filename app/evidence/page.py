@@ -107,7 +107,7 @@ def _listed(
     checks: BaselineChecks | None,
     problems: Sequence[str],
 ) -> Markup:
-    """Render the gallery, or a list of steps if the address names one or there is nothing else to show."""
+    """Render the gallery, or a list of steps if the address names one or if the dataset has no gallery."""
     steps = open_steps(store, evaluators, address)
     try:
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)

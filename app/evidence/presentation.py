@@ -16,8 +16,9 @@ _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, problems: Sequence[str]) -> Markup:
     """Render the presentation of a trace, starting at the place that the address names.
 
-    What is not yet revealed is in `template` elements, which browsers neither display nor search, nor read out,
-    until the page's script reveals it. The script requests leave-one-out scores from the URL `ask` unless it is "".
+    Parts that are not yet revealed are in `template` elements, which browsers neither display, search nor read out,
+    until the page's script reveals them. The script requests leave-one-out scores from the URL `ask` unless it is
+    "".
     """
     conclusions = _conclusions(evidence)
     places = (PROBLEM, *evidence.names, *conclusions)

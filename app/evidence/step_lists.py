@@ -1,6 +1,6 @@
-"""The steps of a dataset that carry their solution, and those that nothing needs: two lists on the Evidence page.
+"""Two lists on the Evidence page: the steps of a dataset that carry their solution, and those that nothing needs.
 
-They come from an evaluator's scores without each step, and are sorted and paged in the database.
+They are derived from an evaluator's scores without each step, and are sorted and paged in the database.
 """
 
 from collections.abc import Sequence
@@ -38,8 +38,10 @@ _GAPS = {"deleted": "left out", "placeholder": "replaced"}
 
 @dataclass(frozen=True, eq=False)
 class StepList:
-    """A page of one of the lists, for the `here` of its address. `datasets` and `offers` can be chosen instead, and
-    `rows` are the steps with their traces."""
+    """A page of one of the two lists of steps, and its address `here`.
+
+    `datasets` and `offers` are the datasets and evaluators to choose from. `rows` pairs each step with its trace.
+    """
 
     here: EvidenceAddress
     dataset: Dataset
@@ -54,8 +56,11 @@ class StepList:
 
 
 def open_steps(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> StepList | None:
-    """Open the list at an address, or return None if the dataset, or any if none is named, has no such scores. The
-    evaluator defaults to the first one that has them. Raises `NotFoundError` if there is no such dataset."""
+    """Open the list of steps that an address names. Returns None if the dataset has no scores without each step.
+
+    If the address names no dataset, the first one that has such scores is used; the same holds for the evaluator.
+    Raises `NotFoundError` if there is no such dataset.
+    """
     ids = left_out_evaluators(store)
     scored = [one for one in list_datasets(store) if one.id in ids]
     dataset = next((one for one in scored if address.dataset in ("", one.name)), None)
@@ -83,7 +88,7 @@ def open_steps(store: Store, evaluators: Evaluators, address: EvidenceAddress) -
 
 
 def list_links(store: Store, found: StepList) -> list[dict[str, object]]:
-    """Return the links to both lists, with the number of their steps."""
+    """Return the template's variables for the links to both lists, each with its number of steps."""
     assert found.offer.id is not None
     counts = {
         need: count_falls(store, found.dataset.id, found.offer.id, found.here.left_out, need) for need in Need
@@ -100,8 +105,11 @@ def list_links(store: Store, found: StepList) -> list[dict[str, object]]:
 
 
 def steps_html(store: Store, found: StepList, problems: Sequence[str], gallery: str) -> Markup:
-    """Render the list. `problems` are messages shown above it, and `gallery` is the address of the traces in which
-    later steps changed a verdict, or ""."""
+    """Render a list of steps.
+
+    `problems` are messages shown above the list. `gallery` is the URL of the dataset's gallery, or "" if it has
+    none.
+    """
     here, first = found.here, (found.here.page - 1) * _PER_PAGE
     kinds = list_links(store, found)
     (total,) = (kind["count"] for kind in kinds if kind["current"])
@@ -123,7 +131,7 @@ def steps_html(store: Store, found: StepList, problems: Sequence[str], gallery: 
 
 
 def _row(fall: StepFall, trace: StoredTrace, here: EvidenceAddress) -> dict[str, object]:
-    """Return what the template shows of a step."""
+    """Return the template's variables for a step in the list."""
     step = step_name(trace, fall.step)
     return {
         "name": f"{trace.id}, step {step}",

@@ -104,7 +104,7 @@ def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequenc
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
-    """Return the error in the address or "", the index of the selected sub-step, and that of the last one
+    """Return the error in the address or "", and the indices of the selected sub-step and of the last sub-step
     revealed."""
     last = len(evidence) - 1
     try:

@@ -42,8 +42,8 @@ class Links:
         return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
 
     def wrap(self, table: Table) -> CellWrap:
-        """Return a function that wraps cells of the table in links: evaluators, error outcomes and confusion-
-        matrix cells."""
+        """Return a function that puts links around evaluators, error outcomes and the cells of confusion
+        matrices."""
 
         def wrap(row: int, column: int, html: Markup) -> Markup:
             url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""

@@ -247,7 +247,7 @@ class PageState(BaseModel):
 
 
 def as_steps(steps: Iterable[str | Iterable[str]]) -> Steps:
-    """Convert steps in which each is a text, or a list of texts if it has sub-steps, to lists of sub-steps."""
+    """Convert each step to a tuple of sub-steps. A step without sub-steps may be given as a text."""
     return tuple((step,) if isinstance(step, str) else tuple(step) for step in steps)
 
 
@@ -257,7 +257,7 @@ def steps_of(trace: Trace) -> Steps:
 
 
 def plain_steps(steps: Steps) -> list[str | list[str]]:
-    """Convert lists of sub-steps to texts and lists of texts; the inverse of `as_steps`."""
+    """Convert tuples of sub-steps back to texts and lists of texts; the inverse of `as_steps`."""
     return [parts[0] if len(parts) == 1 else list(parts) for parts in steps]
 
 

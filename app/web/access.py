@@ -90,8 +90,10 @@ class Access:
                 await to_thread.run_sync(renew, self.store, requester.token)
 
     def identify(self, token: str | None) -> Requester:
-        """Return the sender of a request, given the token of a login, or None for a request without a token. Raises
-        `UserError` if the store fails."""
+        """Return the sender of a request. `token` is the token of their login, or None if the request has none.
+
+        Raises `UserError` if the store fails.
+        """
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)

@@ -88,8 +88,7 @@ def error_response(scope: Scope, error: UserError) -> Response:
 
 
 def error_json(error: UserError) -> Response:
-    """Return the response to an API request that raised `error`, as JSON whatever media types the client
-    accepts."""
+    """Return the response to a request that raised `error`, as JSON whatever media types the client accepts."""
     return _with_patience(error, failure_json(status_of(error), error.message, error.hint))
 
 

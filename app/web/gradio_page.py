@@ -151,8 +151,8 @@ def _gradio(page: str) -> Markup:
 
 
 def plain_style() -> APIRouter:
-    """Build routes that serve Gradio's style sheets as empty files. Those style sheets would affect every element
-    of a page, and no element of Gradio is visible."""
+    """Build routes that serve Gradio's style sheets as empty files. They would affect every element of the page,
+    although none of Gradio's own elements is visible."""
     routes = APIRouter(include_in_schema=False)
 
     async def nothing() -> Response:

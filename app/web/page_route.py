@@ -30,8 +30,11 @@ class PageContent:
 
     @classmethod
     def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
-        """Build the content of a page that reports `errors`, and `problems` with the query. The status is that of
-        the first error caused by the URL. A page that has nothing to show yet is a success."""
+        """Build the content of a page that reports `errors`, and `problems` with the query.
+
+        The status is 422 if there are `problems`, or else that of the first error caused by the URL. A page that
+        has nothing to show yet is a success.
+        """
         return cls(html, 422 if problems else page_status(errors))
 
 

@@ -140,8 +140,8 @@ def run(args: argparse.Namespace) -> None:
 def _table_names(
     names: Sequence[str], measured: Sequence[str], evaluators: Sequence[MeasuredEvaluator]
 ) -> list[str]:
-    """Return the names under which the tables show the evaluators given on the command line. The two names differ
-    for an evaluator loaded from a folder or with another type of weights."""
+    """Return the names under which the tables show the evaluators given on the command line. A name changes if the
+    evaluator is loaded from a folder or with another type of weights."""
     ran = [name for name in measured if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
     return [called.get(name, name) for name in names]
