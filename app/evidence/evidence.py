@@ -243,8 +243,11 @@ def _is_causal(row: StoredEvaluator | None) -> bool:
 
 
 def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:
-    """Derive the hindsight judgment of a causal evaluator from its offline or online judgment. Returns None if the
-    trace has no such judgment, or if the evaluator is not known to be causal."""
+    """Make a hindsight judgment in which no score ever changes, from an offline judgment or, if the evaluator is
+    causal, an online one. Returns None if there is no such judgment.
+
+    For an evaluator that is not causal, this is done only if `known` says that its leave-one-out scores are stored.
+    """
     causal = _is_causal(row)
     given = answer.by_mode.get(Mode.OFFLINE) or (answer.by_mode.get(Mode.ONLINE) if causal else None)
     if given is None or not (causal or known):

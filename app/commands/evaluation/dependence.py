@@ -1,4 +1,4 @@
-"""What the steps of a dataset's solutions rest on: every trace scored without each of its steps.
+"""Find out what the steps of a dataset's solutions rest on, by scoring every trace without each of its steps.
 
 stepsight dependence --dataset gallery --evaluator mini-causal
 stepsight dependence --dataset gallery --evaluator mini-bidir --gap placeholder --output left-out.jsonl

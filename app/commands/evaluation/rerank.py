@@ -1,4 +1,4 @@
-"""Candidate solutions of problems, chosen by evaluators' scores of their steps.
+"""Choose among candidate solutions of problems by the scores that evaluators give their steps.
 
 stepsight rerank candidates.jsonl --evaluator mini-bidir --by min --method best-of-n --output chosen.jsonl
 stepsight rerank candidates.jsonl --method weighted-vote --by product --output voted.jsonl --report report
