@@ -23,9 +23,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, Ties
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
-from stepsight.training.experiments.reranking.candidates import CandidateSet, read_candidates
+from stepsight.training.experiments.reranking.candidates import CandidateScores, CandidateSet, read_candidates
 from stepsight.training.experiments.reranking.pool_scores import (
-    CandidateScores,
     EvaluatorScores,
     is_kept,
     read_score_file,

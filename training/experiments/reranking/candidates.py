@@ -21,12 +21,16 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input, read_row
+from stepsight.core.scores import StepScores
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.strict_prmbench import SCORES, identify
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
 from stepsight.training.experiments.reranking.answers import answer_of
+
+CandidateScores = StepScores | None
+"""The scores of a candidate's steps; None if it is too long for the evaluator."""
 
 Row = dict[str, Any]
 Rows = Callable[[Sequence[int]], Iterator[Row]]

@@ -12,8 +12,7 @@ from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMeth
 from stepsight.core.metrics.official_rules import official_rule
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.answers import AnswerComparer
-from stepsight.training.experiments.reranking.candidates import CandidateSet
-from stepsight.training.experiments.reranking.pool_scores import CandidateScores
+from stepsight.training.experiments.reranking.candidates import CandidateScores, CandidateSet
 
 _DIGITS = 6
 # Fields of a row that are copied to the output if present.

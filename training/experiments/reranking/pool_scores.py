@@ -4,7 +4,7 @@ Every candidate needs a score. A score file identifies the candidates by their i
 the same order.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,13 +20,9 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import named_evaluators
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.published_scores import PublishedScores
 from stepsight.storage.judgments.score_files import Located, outputs_of, read_scores
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.experiments.reranking.candidates import CandidateSet, stored_candidates
-
-CandidateScores = StepScores | None
-"""The scores of a candidate's steps; None if it is too long for the evaluator."""
+from stepsight.training.experiments.reranking.candidates import CandidateScores, CandidateSet, stored_candidates
 
 HEAD = ("evaluator", "fingerprint", "mode", "candidates")
 """The keys of the first line of a file of kept scores."""
@@ -65,7 +61,8 @@ def read_score_file(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScor
             f"{path}: holds no scores of steps to choose by.", "Name a file of an evaluator that gives some."
         )
     matched = _match(rows, pool, path)
-    scores = [_located(where, row, trace, mode) for (where, row), trace in zip(matched, _traces(pool), strict=True)]
+    traces = pool.traces() if pool.has_texts else iter([None] * len(pool))
+    scores = [_by_step(row, trace, mode) for row, trace in zip(matched, traces, strict=True)]
     return EvaluatorScores(rows[0][1].evaluator or path.stem, mode, outputs, scores, len(rows) - len(matched))
 
 
@@ -186,31 +183,24 @@ def _check_all_scored(source: str, lacking: Sequence[int], pool: CandidateSet) -
     )
 
 
-def _traces(pool: CandidateSet) -> Iterator[Trace | None]:
-    return pool.traces() if pool.has_texts else iter([None] * len(pool))
-
-
-def _located(where: str, row: PublishedScores, trace: Trace | None, mode: Mode) -> StepScores:
-    try:
-        return _by_step(row, trace, mode)
-    except UserError as error:
-        raise error.at(where) from None
-
-
-def _by_step(row: PublishedScores, trace: Trace | None, mode: Mode) -> StepScores:
+def _by_step(located: Located, trace: Trace | None, mode: Mode) -> StepScores:
     """Return the scores of a row in the mode `mode`, one per step of its candidate.
 
     `trace` is the candidate's text, or None if it is unknown.
     """
-    if row.mode not in (None, mode, Mode.HINDSIGHT):
-        raise UserError(f"scores of mode {row.mode}.", f"Ask for them with --mode {row.mode}.")
-    if trace is None:
-        if row.rows is None:
-            raise UserError("a judgment needs the text of its candidate.", "Name the file of candidates too.")
-        return StepScores(row.rows)
-    scores = row.scores(trace)
-    if isinstance(scores, Hindsight):
-        scores = scores.online if mode == Mode.ONLINE else scores.offline
-    if not scores.probs.sum(axis=1, dtype=np.float32).all():
-        raise UserError("a step without a score.", "Every step of a candidate needs one.")
-    return scores.by_step(trace.owners)
+    where, row = located
+    try:
+        if row.mode not in (None, mode, Mode.HINDSIGHT):
+            raise UserError(f"scores of mode {row.mode}.", f"Ask for them with --mode {row.mode}.")
+        if trace is None:
+            if row.rows is None:
+                raise UserError("a judgment needs the text of its candidate.", "Name the file of candidates too.")
+            return StepScores(row.rows)
+        scores = row.scores(trace)
+        if isinstance(scores, Hindsight):
+            scores = scores.online if mode == Mode.ONLINE else scores.offline
+        if not scores.probs.sum(axis=1, dtype=np.float32).all():
+            raise UserError("a step without a score.", "Every step of a candidate needs one.")
+        return scores.by_step(trace.owners)
+    except UserError as error:
+        raise error.at(where) from None

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
-from stepsight.core.scores import StepScores
 from stepsight.storage.browse.siblings import read_siblings
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
 from stepsight.storage.traces.queries import StoredTrace
 from stepsight.training.experiments.reranking.answers import AnswerComparer
-from stepsight.training.experiments.reranking.candidates import candidates_of
+from stepsight.training.experiments.reranking.candidates import CandidateScores, candidates_of
 from stepsight.training.experiments.reranking.choices import RuleChoice, choices_of, rank
 
 _ID = "problem_id"
@@ -86,7 +85,7 @@ def _judgments(
     return mode, by_mode[mode]
 
 
-def _step_scores(judgment: StoredJudgment | None, mode: Mode) -> StepScores | None:
+def _step_scores(judgment: StoredJudgment | None, mode: Mode) -> CandidateScores:
     """Return the scores of steps; None if any of them has none."""
     if judgment is None:
         return None

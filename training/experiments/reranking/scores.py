@@ -19,8 +19,8 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.training.experiments.reranking.candidates import CandidateSet
-from stepsight.training.experiments.reranking.pool_scores import CandidateScores, parse_kept
+from stepsight.training.experiments.reranking.candidates import CandidateScores, CandidateSet
+from stepsight.training.experiments.reranking.pool_scores import parse_kept
 from stepsight.training.runs.folder import locked
 from stepsight.training.runs.row_file import RowFile
 
