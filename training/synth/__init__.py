@@ -1,4 +1,4 @@
-"""The synthetic corpus: worked solutions with planted errors and later evidence, labelled by construction.
+"""The synthetic corpus: worked solutions with planted errors, and later steps that expose them, labelled exactly.
 
-Begin with `generate`. A `Story` describes one kind of problem, written in YAML.
+Start with `generate`. A `Story` describes one kind of problem, written in YAML.
 """

@@ -1,6 +1,6 @@
-"""Chains: the calculations of a story carried out on its numbers, either correctly or with one planted error.
+"""Chains: a story's calculations carried out on the numbers of a problem, correctly or with one planted error.
 
-A step of the solution states one link of the chain, or two as a `LinkGroup`.
+A step of the solution states one link of the chain, or two links as a `LinkGroup`.
 """
 
 import random
@@ -31,11 +31,11 @@ _LARGEST_DENOMINATOR = 400
 
 @dataclass(frozen=True)
 class PlantedError:
-    """One error, planted at calculation `index`.
+    """An error planted in the calculation with index `index`.
 
     A slip replaces the result by `value`, and a misread replaces the quantity `key` by `value`. A wrong answer, in
-    the last step, gives the result of the calculation `key` as the answer. All other errors replace the calculation
-    by that of the `mistake`.
+    the last step, gives the result of the calculation `key` as the answer. Every other kind of error replaces the
+    formula of the calculation by the formula of `mistake`.
     """
 
     kind: ErrorKind
@@ -47,7 +47,7 @@ class PlantedError:
 
 @dataclass(frozen=True)
 class Link:
-    """One calculation as carried out: the formula, the values it was applied to, and the stated result.
+    """One calculation as carried out: its formula, the values put into it, and the result that is stated.
 
     `turned` holds the keys of the values that are multiples of π.
     """
@@ -60,7 +60,7 @@ class Link:
 
     @property
     def shown(self) -> Formula:
-        """The formula as written, with π wherever a value or the result is a multiple of π."""
+        """The formula as written, in which values and results that are multiples of π appear with π."""
         shown, turned = self.formula, self.formula.names & self.turned
         for name in turned:
             shown = shown.put(name, Formula.of(f"{name} * {PI}"))
@@ -69,7 +69,7 @@ class Link:
 
 @dataclass(frozen=True)
 class StoryChain:
-    """The links of a story, with every value by its key.
+    """The calculations of a story carried out one after another, and the value of every key.
 
     `answered` is the index of the link whose result is given as the answer.
     """
@@ -90,7 +90,10 @@ class StoryChain:
 def carry_out(
     calculations: Sequence[Calculation], quantities: Values, error: PlantedError | None = None
 ) -> StoryChain | None:
-    """Carry out the calculations and return the chain, or None if a result is undefined."""
+    """Carry out the calculations, with the planted error if there is one, and return the chain.
+
+    Returns None if a result is undefined, as in a division by zero.
+    """
     values = dict(quantities)
     if error and error.kind == ErrorKind.MISREAD:
         values[error.key] = error.value
@@ -112,7 +115,7 @@ def carry_out(
 
 @dataclass(frozen=True)
 class DrawnProblem:
-    """The numbers and names of one problem, a planted error, and the chains without and with the error."""
+    """The numbers and names of a problem, an error for it, and its chains without and with the error."""
 
     quantities: dict[str, Number]
     names: dict[str, str]
@@ -122,10 +125,11 @@ class DrawnProblem:
 
 
 def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
-    """Draw a problem.
+    """Draw the numbers, the names and the error of a problem.
 
-    Both chains have to be presentable, whichever is used, so that the numbers of a problem do not reveal whether it
-    has an error. Raises `RuntimeError` naming the story if its conditions leave almost nothing to draw.
+    Both chains, with and without the error, must be presentable, whichever is used. Otherwise the numbers of a
+    problem could reveal whether it has an error. Raises a `RuntimeError` naming the story if its conditions leave
+    almost nothing to draw.
     """
     index, kind = _draw_place(story, rng)
     conditions = [Condition.of(condition) for condition in story.conditions]
@@ -162,14 +166,14 @@ def _fit(chain: StoryChain, story: Story, larger: bool) -> bool:
 
 
 def _writable(value: Number, story: Story) -> bool:
-    """True if a result can be written: as a whole number, with two decimals, or as a fraction."""
+    """True if a result can be written as a whole number or, if the story allows it, as a decimal or a fraction."""
     if story.whole or value.denominator == 1:
         return value.denominator == 1
     return value.denominator in DECIMALS if story.decimals else value.denominator <= _LARGEST_DENOMINATOR
 
 
 def _draw_place(story: Story, rng: random.Random) -> tuple[int, ErrorKind]:
-    """Draw the calculation that holds the error, each equally likely, and then the kind of error.
+    """Draw the calculation that holds the error, all being equally likely, and then the kind of error.
 
     If the kind were drawn first, calculations that invite many kinds of errors would be wrong more often, and their
     wording would give errors away.
@@ -206,7 +210,7 @@ def _draw_error(kind: ErrorKind, index: int, story: Story, right: StoryChain, rn
 
 @dataclass(frozen=True)
 class LinkGroup:
-    """The positions of links that share a step. The result of the group is that of its last link."""
+    """The positions of one or two links that share a step. The group's result is that of its last link."""
 
     indices: tuple[int, ...]
 
@@ -220,23 +224,23 @@ class LinkGroup:
         return self.last(chain).result
 
     def what(self, chain: StoryChain, names: Mapping[str, str], style: Style) -> str:
-        """Return the name of the result."""
+        """Return what the result is called, such as "the share of each"."""
         return style.fill(self.last(chain).calculation.what, names, chain.values)
 
     def formula(self, chain: StoryChain) -> Formula:
-        """Return the calculation of the step as written, in terms of the values given before it."""
+        """Return the formula that the step states, in terms of values known before the step."""
         links = self.links(chain)
         formula = links[-1].shown
         return formula.put(links[0].calculation.key, links[0].shown) if len(links) > 1 else formula
 
     def equation(self, chain: StoryChain, style: Style) -> str:
-        """Return `formula = result` as the step states it, without delimiters."""
+        """Return the equation `formula = result` that the step states, without delimiters."""
         left = self.formula(chain).written(chain.links[self.indices[0]].values, style)
         right = style.number(self.result(chain)) + self.last(chain).calculation.unit
         return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
 
     def again(self, chain: StoryChain) -> tuple[Link, ...]:
-        """Return the links with every slip inside the group undone, or nothing if a result is undefined."""
+        """Return the links with any slip inside the group undone, or an empty tuple if a result is undefined."""
         links: list[Link] = []
         for link in self.links(chain):
             values = {**link.values, **{before.calculation.key: before.result for before in links}}
@@ -248,7 +252,7 @@ class LinkGroup:
 
 
 def equations(links: tuple[Link, ...], style: Style) -> list[str]:
-    """Return one equation per link, with delimiters, leaving out trivial ones such as "6 = 6"."""
+    """Return one equation per link, with delimiters. Trivial equations such as "6 = 6" are left out."""
     pairs = [
         (link.shown.written(link.values, style), f"{style.number(link.result)}{link.calculation.unit}")
         for link in links
@@ -257,7 +261,7 @@ def equations(links: tuple[Link, ...], style: Style) -> list[str]:
 
 
 def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:
-    """Put each link in a group of its own, except that one pair of consecutive links may share a step."""
+    """Divide the links into groups of one. With probability `rate`, two consecutive links form a group instead."""
     pairs = story.joinable
     joined = rng.choice(pairs) if pairs and rng.random() < rate else -1
     groups, i = [], 0

@@ -1,4 +1,4 @@
-"""The checks that a story's solution offers. Each check is truthful about the values stated."""
+"""Checks that a solution can perform on its own steps. Each check is truthful about the values stated."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -28,9 +28,10 @@ _Texts = Callable[[], list[str]]
 
 @dataclass(frozen=True)
 class Inspection:
-    """The inputs of a check: both chains, the planted error, and the positions of its steps.
+    """Everything from which the checks of a solution are derived, such as its chains and the planted error.
 
-    `offset` is the number of steps before the first group, and `focus` is the step that holds the error.
+    `stated` is the chain that the solution states. `offset` is the number of steps before the first group, and
+    `focus` is the index of the step that holds the error.
     """
 
     story: Story
@@ -52,11 +53,11 @@ class Inspection:
 
     @property
     def end(self) -> int:
-        """The step of the last group."""
+        """The index of the step that states the last group."""
         return len(self.groups) - 1 + self.offset
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Yield every check. A check whose outcome the error does not change settles nothing."""
+        """Yield every check. A check that passes despite the error settles nothing."""
         wrong = self.stated is not self.right
         for check in self._all():
             yield replace(check, settles=False) if check.settles and check.passes == wrong else check
@@ -77,12 +78,12 @@ class Inspection:
             yield from self._verification(verification)
 
     def number(self, value: Number, unit: str = "") -> str:
-        """Return a value as it is written in a sentence."""
+        """Return a value as written in a sentence."""
         number = self.style.number(value) + unit
         return self.style.math(number) if "frac" in number or unit == PI else number
 
     def _arithmetic(self, group: LinkGroup, step: int, settles: bool) -> Iterator[SelfCheck]:
-        """Yield checks of one step's own arithmetic. They cannot detect a misreading or a wrong operation."""
+        """Yield checks of the arithmetic within one step. They cannot detect a misread or a wrong operation."""
         again = group.again(self.stated)
         if not again:
             return
@@ -109,9 +110,9 @@ class Inspection:
         return SelfCheck(kind, step, lambda: f"{' and '.join(parts())}, {tail}.", result == expected, settles)
 
     def _plausibility(self, link: Link, step: int, settles: bool) -> Iterator[SelfCheck]:
-        """Yield a check that a product is a multiple of its factor.
+        """Yield a check that a product is a multiple of one of its factors.
 
-        It is weak, and settles the step only by failing.
+        The check is weak: it settles whether the step is wrong only if it fails.
         """
         operands = link.formula.operands(link.values)
         if not operands or operands[0] != "*" or operands[2] < 3:
@@ -136,9 +137,9 @@ class Inspection:
         return group.what(self.right, self.problem.names, self.style)
 
     def _bounds(self) -> Iterator[SelfCheck]:
-        """Yield statements that are true of any correct solution.
+        """Yield checks of statements that are true of any correct solution.
 
-        If the error violates one, a result is implausible.
+        If the error violates such a statement, a result is implausible.
         """
         keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
         values = {**self.stated.values, **self.problem.quantities}
@@ -184,7 +185,7 @@ class Inspection:
         )
 
     def _question(self) -> SelfCheck:
-        """Return a check that the answer is the quantity that the question asks for."""
+        """Return a check that the stated answer is the quantity that the question asks for."""
         true, stated = self.right.answer, self.stated.answer
         tail = verdict(true, stated, self.rng, self.number(stated, self.stated.unit))
         shown = self.number(true, self.right.unit)
@@ -192,7 +193,7 @@ class Inspection:
         return SelfCheck("question", self.end + 1, lambda: text, true == stated, True)
 
     def _verification(self, verification: BackCalculation) -> Iterator[SelfCheck]:
-        """Yield a check that calculates back from the stated answer to a number in the problem."""
+        """Yield a check that calculates backwards from the stated answer to a number given in the problem."""
         values = self.problem.quantities | {"answer": self.stated.answer}
         chain = carry_out(verification.calculations, values)
         step = self.end + (self.error.kind == ErrorKind.ANSWER)
@@ -240,9 +241,10 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _reversals(link: Link, true: Number, style: Style) -> Iterator[tuple[str, list[str], Number, Number]]:
-    """Yield the ways to test `link`.
+    """Yield the ways to check the arithmetic of `link`.
 
-    Each is a kind, formulas, their result, and the number that this result must equal.
+    Each is a tuple of the kind of check, the formulas to write, their result, and the number that it must equal.
+    `true` is the correct result.
     """
     operands = link.formula.operands(link.values)
     whole = operands and all(v.denominator == 1 for v in (*operands[1:], link.result))

@@ -1,4 +1,4 @@
-"""The synthetic corpus: a stream of traces, each determined by the seed and the number of the trace."""
+"""The synthetic corpus: a stream of traces, each determined by the seed and its index."""
 
 import random
 from collections.abc import Collection, Iterator
@@ -19,19 +19,24 @@ def generate(
     larger: bool = False,
     consequences: bool = False,
 ) -> Iterator[Trace]:
-    """Yield `size` traces. Trace k depends only on `seed`, k, `families` and `larger`, never on `size`.
+    """Yield `size` traces. Trace k depends only on `seed`, k, `families` and the two options, never on `size`.
 
-    `families` names some of `FAMILIES`. If it is None, all except `HELD_OUT` are used. With `larger` set, numbers
-    go beyond the usual range. With `consequences` set, the steps after the first error are labelled too, and a step
-    that only carries the error on counts as right. Otherwise these steps are unlabelled, except the ones that state
-    the error.
+    `families` names some of `FAMILIES`; None means all except `HELD_OUT`. With `larger`, numbers go beyond the
+    usual range. With `consequences`, the steps after the first error are labelled too, and a step that only carries
+    the error on counts as right. Otherwise these steps are unlabelled, except for steps that point out the error.
 
-    Each trace's meta holds `family`; `error`, its kind, and `error_step`, both null in a correct trace; `focus`,
-    the step that holds the error or, in a correct trace, could have held it; `evidence`, the later step that
-    exposes or clears the focus, as `{step, kind, passes}`, or null; `later_check`, true if any check follows the
-    focus; and `redone`, true if the trace corrects itself. The following allow deriving the labels independently:
-    `givens`, the problem's quantities by key; `relations`, the formulas that follow from them; and for each step
-    its `roles` and its `claims`, the values that it states by key.
+    Each trace's meta holds:
+
+    - `family`
+    - `error`, the kind of error, and `error_step`; both are null in a correct trace
+    - `focus`: the step that holds the error or, in a correct trace, could have held it
+    - `evidence`: the later step that exposes or clears the focus, as `{step, kind, passes}`, or null
+    - `later_check`: true if any check follows the focus
+    - `redone`: true if the trace corrects itself
+
+    The rest allows the labels to be derived independently: `givens`, the problem's quantities by key; `relations`,
+    the formulas of all later values; and for each step its `roles` and its `claims`, the values that it states by
+    key.
 
     Raises `UserError` for an unknown family.
     """

@@ -1,7 +1,7 @@
-"""Drills: short traces of separate equations, each right or wrong by itself, written as in real solutions.
+"""Drills: short traces of unrelated equations, each either right or wrong, written as in real solutions.
 
-A step's text is drawn together with its value, so a label is exact by construction. No equation depends on the
-previous one, so every step of a drill is labelled.
+The text of an equation is drawn together with its value, so its label is exact by construction. No equation depends
+on an earlier one, so every step of a drill is labelled.
 """
 
 import random
@@ -32,7 +32,7 @@ Equation = tuple[str, str, str]
 
 
 def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
-    """Yield `size` drills of 1 to 6 equations. On average, the share `wrong` of the equations is wrong.
+    """Yield `size` drills of 1 to 6 equations each. On average, the share `wrong` of the equations is wrong.
 
     Drill k depends only on `seed`, `wrong` and k.
     """
@@ -52,7 +52,7 @@ def _step(latex: bool, share: float, rng: random.Random) -> Step:
 
 
 def _near(value: int, rng: random.Random) -> int:
-    """Return a wrong value as a slip produces it: a close number, one wrong digit, or the wrong sign."""
+    """Return a wrong value as a slip would produce it: a nearby number, one wrong digit, or the wrong sign."""
     ways = [value + rng.choice([-1, 1]), value + rng.choice([-10, 10]), value + rng.randint(-9, 9), -value]
     if abs(value) > 9:
         text = str(abs(value))
@@ -131,7 +131,7 @@ def _mixed(latex: bool, rng: random.Random) -> Equation:
 
 
 def _chain(latex: bool, rng: random.Random) -> Equation:
-    """Draw a chain of calculations, with the slip in the middle or at the end."""
+    """Draw a product plus a number, carried out in two steps. The wrong version has a slip in either step."""
     a, b, c = rng.randint(2, 20), rng.randint(2, 12), rng.randint(1, 60)
     times = rng.choice(_TIMES[latex])
     product = a * b
@@ -204,7 +204,7 @@ def _poly(coefficients: dict[str, int]) -> str:
 
 
 def _expand(latex: bool, rng: random.Random) -> Equation:
-    """Draw a product to multiply out: two brackets, or one factor before a bracket."""
+    """Draw a product to multiply out, either of two brackets or of a number and a bracket."""
     x = rng.choice("xxxyntab")
     a, b = rng.choice([-1, 1]) * rng.randint(1, 12), rng.choice([-1, 1]) * rng.randint(1, 12)
     if rng.random() < 0.5:
@@ -235,9 +235,9 @@ def _collect(latex: bool, rng: random.Random) -> Equation:
 
 
 def _solved(latex: bool, rng: random.Random) -> Equation:
-    """Draw a linear equation with its solution.
+    """Draw a linear equation and its solution.
 
-    The left side is everything up to the unknown in the last equation.
+    The left side of the result is all the text before the solution, such as `3x + 2 = 8, so x`.
     """
     x, a, value, b = rng.choice("xxxyntab"), rng.randint(2, 12), rng.randint(-12, 12), rng.randint(-30, 30)
     joint = rng.choice(

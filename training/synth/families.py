@@ -1,4 +1,4 @@
-"""The problem families of the corpus, with the frequency of each and the planner of its solutions."""
+"""The problem families of the corpus, with their frequencies and the functions that plan their solutions."""
 
 import random
 from collections.abc import Callable
@@ -70,7 +70,7 @@ HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")
 
 
 def planner(family: str) -> Planner:
-    """Return the function that plans solutions of a family."""
+    """Return the function that plans the solutions of a family."""
     if family == QUADRATIC:
         return partial(plan_quadratic, read_family(family, QuadraticWording))
     return partial(_plan_any, tuple(read_family(family, dict[str, Story]).values()))
@@ -85,8 +85,8 @@ def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, large
 
 @cache
 def read_family(family: str, kind: type[T]) -> T:
-    """Read a family's file, once.
+    """Read the YAML file of a family. The result is cached.
 
-    Raises `UserError` naming the file and the key if it is not of the type `kind`.
+    Raises a `UserError` naming the file and the key if the file does not have the type `kind`.
     """
     return validate_yaml(kind, STORIES / f"{family}.yaml")

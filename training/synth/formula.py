@@ -1,4 +1,4 @@
-"""Formulas: calculations on named quantities, evaluated exactly, and written as plain text or LaTeX."""
+"""Formulas: calculations on named quantities, which are evaluated exactly and written as plain text or LaTeX."""
 
 import ast
 import math
@@ -19,7 +19,7 @@ _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "
 
 
 class _UndefinedError(ArithmeticError):
-    """Raised for an undefined value, such as an irrational root or the remainder of a fraction."""
+    """Raised if a value is undefined, for example an irrational root or the remainder of a fraction."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Formula:
     """A calculation on named quantities and whole numbers, in Python's notation.
 
     It may use `+ - * / **` and the functions `gcd lcm binom factorial mod floor ceil log sqrt abs percent`.
-    `percent(r, p)` is r percent of p, and `log(b, x)` is the exponent to which b has to be raised to give x.
+    `percent(r, p)` is r percent of p, and `log(b, x)` is the logarithm of x to the base b.
     """
 
     tree: ast.expr
 
     @classmethod
     def of(cls, text: str) -> "Formula":
-        """Parse a formula. Raises `ValueError` if the text is not one."""
+        """Parse a formula. Raises `ValueError` if the text is not a formula."""
         return _parse_formula(text)
 
     @cached_property
@@ -47,22 +47,22 @@ class Formula:
         return _compile(self.tree)
 
     def value(self, values: Values) -> Number | None:
-        """Return the exact value, or None if it is undefined, e.g. for a division by zero or an irrational root."""
+        """Return the exact value, or None if it is undefined, as in a division by zero or an irrational root."""
         try:
             return self._calculation(values)
         except ArithmeticError:
             return None
 
     def written(self, values: Values, style: Style) -> str:
-        """Return the formula with `values` filled in, without the delimiters of `style.math`."""
+        """Return the formula as written with `values` filled in, without the delimiters of `style.math`."""
         return _write(self.tree, values, style, first=True)[0]
 
     def put(self, name: str, inner: "Formula") -> "Formula":
-        """Return the formula with `inner` in place of `name`."""
+        """Return the formula with `name` replaced by the formula `inner`."""
         return Formula(_put(self.tree, name, inner.tree))
 
     def operands(self, values: Values) -> tuple[str, Number, Number] | None:
-        """Return `(sign, left, right)` if the formula is a single operation `+ - * / %`, else None."""
+        """Return `(sign, left, right)` if the formula is a single operation `+ - * / %`, and None otherwise."""
         node = self.tree
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Pow):
             left, sign, right = node.left, _SIGNS[type(node.op)], node.right
@@ -83,14 +83,14 @@ class Formula:
 
 @dataclass(frozen=True)
 class Condition:
-    """A comparison of formulas such as `a + b < c`, or a chain of them such as `1 < a <= b`."""
+    """A comparison of formulas, such as `a + b < c`, or a chain of comparisons, such as `1 < a <= b`."""
 
     sides: tuple[Formula, ...]
     comparisons: tuple[Callable[[Number, Number], bool], ...]
 
     @classmethod
     def of(cls, text: str) -> "Condition":
-        """Parse a comparison. Raises `ValueError` if the text is not one."""
+        """Parse a comparison. Raises `ValueError` if the text is not a comparison."""
         return _parse_condition(text)
 
     @cached_property
@@ -98,7 +98,7 @@ class Condition:
         return frozenset[str]().union(*(side.names for side in self.sides))
 
     def holds(self, values: Values) -> bool:
-        """True if the comparison holds. It is False if a side is undefined."""
+        """True if the comparison holds for `values`, and False if it fails or a side is undefined."""
         sides = [side.value(values) for side in self.sides]
         triples = zip(sides, self.comparisons, sides[1:], strict=False)
         return all(a is not None and b is not None and compare(a, b) for a, compare, b in triples)
@@ -182,7 +182,7 @@ def _mod(a: Number, b: Number) -> Number:
 
 
 def _log(base: Number, value: Number) -> Number:
-    """Return the integer power to which `base` has to be raised to give `value`."""
+    """Return the logarithm of `value` to `base`, which must be a small whole number."""
     for exponent in range(_LARGEST_POWER + 1) if base > 1 else ():
         if base**exponent == value:
             return exponent
@@ -213,7 +213,7 @@ _FUNCTIONS: dict[tuple[str, int], Callable[..., Number]] = {
 
 
 def _compile(node: ast.expr) -> _Calculation:
-    """Return a function that computes a formula. Raises `ValueError` if a part of it is not supported."""
+    """Return a function that computes a formula from its values. Raises `ValueError` if a part is not supported."""
     match node:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return lambda values: number
@@ -252,9 +252,9 @@ def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:
 
 
 def _write(node: ast.expr, values: Values, style: Style, first: bool = False) -> tuple[str, int]:
-    """Return the text of a part, and the precedence of its outermost operation.
+    """Return the text of a part of a formula, and the precedence of its outermost operation.
 
-    If `first` is set, nothing precedes the part, so a minus needs no brackets.
+    `first` says that nothing precedes the part, so that a leading minus needs no brackets.
     """
     match node:
         case ast.Name(id="π"):
@@ -276,7 +276,7 @@ def _write(node: ast.expr, values: Values, style: Style, first: bool = False) ->
 
 
 def _bound(node: ast.expr, values: Values, style: Style, least: int, first: bool = False) -> str:
-    """Return the text of a part, in brackets if its precedence is below `least`."""
+    """Return the text of a part of a formula, in brackets if its precedence is below `least`."""
     text, binds = _write(node, values, style, first)
     return text if binds >= least else f"({text})"
 

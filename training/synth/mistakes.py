@@ -1,4 +1,4 @@
-"""Planted errors: their kinds, and the wrong number or calculation that replaces the right one."""
+"""The kinds of planted errors, and drawing the wrong number or formula that replaces the right one."""
 
 import ast
 import random
@@ -14,9 +14,9 @@ PI = "π"
 
 
 class ErrorKind(StrEnum):
-    """The kinds of errors.
+    """The kinds of planted errors.
 
-    Slips, misread quantities and wrong final answers are drawn at random. An error of any other kind replaces a
+    Slips, misread quantities and wrong final answers can occur in any story. An error of another kind needs a
     calculation that invites it.
     """
 
@@ -48,7 +48,7 @@ _UNITS = {60: (100, 24), 100: (10, 1000), 1000: (100, 10), 24: (12, 60), 12: (10
 
 
 def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str]]:
-    """Yield the wrong calculations that the form of a formula invites, each with its kind of error."""
+    """Yield the wrong formulas that a formula invites by its form, each with its kind of error."""
     tree = formula.tree
     if isinstance(tree, ast.BinOp) and formula.names:
         simple = all(isinstance(side, ast.Name | ast.Constant) for side in (tree.left, tree.right))
@@ -63,7 +63,7 @@ def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str
 
 
 def _sign_errors(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
-    """Yield the calculations in which the sign between two terms is reversed."""
+    """Yield the formula with one plus or minus reversed, in every possible way."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             turned = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
@@ -71,14 +71,14 @@ def _sign_errors(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
 
 
 def _dropped_terms(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
-    """Yield the calculations in which one operand is dropped."""
+    """Yield the formula with the right operand of one sum, difference or product dropped, in every possible way."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
             yield ErrorKind.DROPPED, ast.unparse(_replaced(tree, node, node.left))
 
 
 def _unit_errors(tree: ast.expr) -> Iterator[tuple[ErrorKind, str]]:
-    """Yield the calculations in which one conversion factor is replaced by another."""
+    """Yield the formula with one conversion factor replaced by another, in every possible way."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             right = node.right
@@ -104,8 +104,8 @@ def _replaced(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
 def slip(right: Number, factors: Sequence[Number], rng: random.Random) -> Number:
     """Draw a wrong result near `right`.
 
-    `factors` are those of a product, so that the wrong result may still be a multiple of one of them. Most slips
-    keep the last digit or the divisibility, so that no rule of thumb detects them.
+    `factors` are the factors of a product, if any, so that the wrong result may still be a multiple of one of them.
+    Most slips keep the last digit or the divisibility, so that no rule of thumb detects them.
     """
     size: Number = right if right >= 0 else -right
     if right.denominator != 1:
@@ -128,9 +128,9 @@ def _fraction_slip(right: Number, rng: random.Random) -> Number:
 
 
 def misread(value: Number, others: Sequence[Number], rng: random.Random) -> Number:
-    """Draw a number mistaken for `value`.
+    """Draw a number for which `value` could be mistaken.
 
-    It is `value` with its digits reversed, another quantity of the problem, or a number near `value`.
+    This is `value` with its digits reversed, another quantity of the problem, or a number near `value`.
     """
     swapped = int(str(abs(int(value)))[::-1])
     near = [value + 10, value + 1, value - 1, value + 2]

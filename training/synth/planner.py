@@ -1,4 +1,4 @@
-"""Planning a story's solution: its calculations as steps, with the checks and redundant steps that it offers."""
+"""Planning a solution of a story's problem: its steps, and the checks and redundant steps it may contain."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -25,9 +25,10 @@ ANSWER_RATE = 0.85
 
 @dataclass(frozen=True)
 class _StoryWriter:
-    """Everything that is drawn once for a plan.
+    """Writes the steps of one planned solution.
 
-    `reading` is the quantity that a step reads off the problem. `rng` draws the wording.
+    `reading` is the key of the quantity that a step first reads off the problem, or None. `outlined` is True if the
+    first step announces the plan. `rng` draws the wording.
     """
 
     story: Story
@@ -82,9 +83,9 @@ class _StoryWriter:
             yield self._answer()
 
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
-        """Write one step.
+        """Return the step that states a group of links.
 
-        The faulty and the correct version pick their template at the same relative position.
+        The faulty and the correct text use the same random numbers, so they pick corresponding templates.
         """
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
         calculation = group.last(self.right).calculation
@@ -107,15 +108,16 @@ class _StoryWriter:
 
     @property
     def _reason_rate(self) -> float:
-        """The rate at which a mistake is worded with its own reason.
+        """The probability of wording a mistake with its own reason.
 
-        It is lower if there are no problems in which that reason is true.
+        It is lower if the reason is never true in any problem, and so would always give the error away.
         """
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
     def _told_values(self, group: LinkGroup, chain: StoryChain) -> Values:
-        """Return the values that a step may mention. A quantity is misread where it is first used, not before."""
+        """Return the values that a step may mention. Before a misread, the misread quantity still has its true
+        value."""
         error = self.problem.error
         early = error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index > group.indices[-1]
         return {**chain.values, error.key: self.problem.quantities[error.key]} if early else chain.values
@@ -184,7 +186,7 @@ class _StoryWriter:
         return self.style.math(self.style.number(value))
 
     def redo(self, step: int) -> str:
-        """Return the correct equations of the groups from the focus to `step`, as a sentence."""
+        """Return a sentence with the correct equations of the groups from the focus to `step`."""
         error = self.problem.error
         shown = self.groups[self.first : max(step - self.offset + 1, 0)]
         answer = self.style.math(
@@ -202,9 +204,10 @@ class _StoryWriter:
         return f"{text} for {self._what(shown[-1])}."
 
     def redundant(self) -> Iterator[RedundantStep]:
-        """Yield redundant steps.
+        """Yield all redundant steps that the solution may contain.
 
-        They restate the question, a quantity or a result, calculate there and back, or compute something unneeded.
+        They restate the question, a quantity or a result, calculate there and back, or compute something that is
+        not needed.
         """
         yield self._question()
         yield from self._repetition()
@@ -250,7 +253,7 @@ class _StoryWriter:
         return RedundantStep(step, "detour", text)
 
     def _aside(self) -> Iterator[RedundantStep]:
-        """Yield a sum or a double that does not lead to the answer."""
+        """Yield a step that computes a sum or a double that is not needed for the answer."""
         values = sorted(int(value) for value in self.problem.quantities.values())
         a, b = self.rng.sample(values, 2) if len(values) > 1 else (values[0], self.rng.randint(2, 9))
         results = {f"{a} + {signed(b)} = {a + b}": a + b, f"2 * {abs(a)} = {2 * abs(a)}": 2 * abs(a)}
@@ -271,9 +274,9 @@ def _stated(chain: StoryChain, key: str) -> StatedValues:
 
 
 def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = False) -> SolutionPlan:
-    """Draw a plan for a solution of `story`, with an error if `wrong` is set.
+    """Draw a plan for a solution of one of a story's problems. It contains an error if `wrong` is true.
 
-    With `larger` set, its numbers go beyond those of training.
+    With `larger`, its numbers go beyond the range used in training.
     """
     problem = draw_problem(story, rng, larger)
     style = Style.draw(rng, story.decimals)
@@ -300,7 +303,7 @@ def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = Fal
 
 
 def _draw_reading(story: Story, problem: DrawnProblem, rng: random.Random) -> str | None:
-    """Draw the quantity that a step reads off the problem, if any."""
+    """Draw the quantity that a step reads off the problem, or return None for no such step."""
     named = [key for key, quantity in story.quantities.items() if quantity.noun]
     wants, key = rng.random() < READING_RATE, rng.choice(named) if named else None
     if not story.readings or not wants:

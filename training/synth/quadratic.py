@@ -1,4 +1,4 @@
-"""Planning the solution of a quadratic: x^2 + bx + c = 0, solved by factoring and checked by its roots."""
+"""Planning solutions of quadratic equations x^2 + bx + c = 0, which are solved by factoring."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ _EXPANDED = (
 
 
 class QuadraticWording(Model):
-    """Templates for the problem and the five steps."""
+    """The templates for the problem and for each of the five steps."""
 
     problems: Templates
     needs: Templates
@@ -60,7 +60,7 @@ _CheckParts = tuple[str, int, str, bool, bool]
 
 
 def polynomial(b: int, c: int) -> str:
-    """Return x^2 + bx + c with its signs written properly."""
+    """Return x^2 + bx + c as text, with proper signs."""
     middle = "" if b == 0 else f" {'+' if b > 0 else '-'} {'' if abs(b) == 1 else abs(b)}x"
     return f"x^2{middle} {'+' if c > 0 else '-'} {abs(c)}"
 
@@ -71,7 +71,10 @@ def _factor(p: int) -> str:
 
 @dataclass(frozen=True)
 class _Solution:
-    """The coefficients as read, the pair of numbers found, the pair as written in the factors, and the roots."""
+    """The values that a solution states.
+
+    These are the coefficients, the two numbers found, the two numbers written in the factors, and the roots.
+    """
 
     b: int
     c: int
@@ -89,7 +92,7 @@ def _solve(p: int, q: int) -> _Solution:
 
 
 def _draw_faulty(right: _Solution, kind: ErrorKind, step: int, rng: random.Random) -> _Solution:
-    """Draw a copy of `right` with one error at `step`, carried on through the later steps."""
+    """Draw a copy of `right` with one error at `step` that carries on through all later steps."""
     p, q = right.pair
     if kind == ErrorKind.MISREAD:
         return _solve(*rng.choice([(-p, -q), (p, -q), (-p, q), (p + 1, q), (p, q + 1), (p - 1, q)]))
@@ -113,9 +116,9 @@ def _same_product(c: int, used: set[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _QuadraticWriter:
-    """Everything that is drawn once for a plan.
+    """Writes the steps of one planned solution.
 
-    `ask` is the number asked for, or None if the roots are asked for.
+    `ask` names the number that the problem asks for, such as the larger root, or is None if it asks for both roots.
     """
 
     style: Style
@@ -135,7 +138,7 @@ class _QuadraticWriter:
         return self.right if corrected else self.stated
 
     def steps(self) -> list[SolutionStep]:
-        """Return the five steps: the goal, the pair, the factors, the roots and the answer."""
+        """Return the five steps: the goal, the two numbers, the factors, the roots and the answer."""
         values = zip(self._values(self.stated), self._values(self.right), strict=True)
         return [SolutionStep(partial(self._text, index), *pair) for index, pair in enumerate(values)]
 
@@ -159,7 +162,7 @@ class _QuadraticWriter:
         )
 
     def _values(self, solution: _Solution) -> list[StatedValues]:
-        """Return the values of the quantities in `_RELATIONS` that each of the five steps states."""
+        """Return, for each of the five steps, the values it states of the quantities in `_RELATIONS`."""
         (p, q), (u, v), (r, s) = solution.pair, solution.factors, solution.roots
         of_roots = {"root_product": str(r * s), "root_sum": str(r + s)}
         return [
@@ -176,7 +179,7 @@ class _QuadraticWriter:
         return f"{solution.roots[0]}, {solution.roots[1]}"
 
     def redo(self, step: int) -> str:
-        """Return the correct steps from the focus to `step`, in brief."""
+        """Return a short sentence with the correct steps from the focus to `step`."""
         p, q = self.right.pair
         parts = [
             f"the product is {self.right.c} and the sum {self.right.b}",
@@ -189,7 +192,7 @@ class _QuadraticWriter:
         return "So " + ", and ".join(shown[-2:]) + "."
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Yield every check. A check whose outcome the error does not change settles nothing."""
+        """Yield every check. A check that passes despite the error settles nothing."""
         wrong = self.stated != self.right
         for kind, target, text, passes, settles in (*self._root_checks(), *self._other_checks()):
             yield SelfCheck(kind, target, partial(str, text), passes, settles and passes != wrong)
@@ -249,7 +252,10 @@ class _QuadraticWriter:
 def plan_quadratic(
     wording: QuadraticWording, wrong: bool, rng: random.Random, larger: bool = False
 ) -> SolutionPlan:
-    """Draw a plan for the solution of a quadratic with two different roots, neither of which is 0."""
+    """Draw a plan for a solution of a quadratic equation with two different nonzero roots.
+
+    It contains an error if `wrong` is true. With `larger`, its numbers go beyond the range used in training.
+    """
     right, faulty, kind, focus = _draw(rng, larger)
     style = Style.draw(rng)
     template = rng.choice(wording.problems)

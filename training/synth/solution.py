@@ -1,7 +1,7 @@
-"""Planned solutions: everything that a trace may say, and assembling the trace from it.
+"""Plans of solutions, which hold everything that a trace may contain, and assembling traces from plans.
 
-Texts are functions, since a trace shows only part of its plan. Their random choices are made together with the
-plan.
+Texts are functions, since a trace shows only part of its plan. Their random choices are made when the plan is
+drawn.
 """
 
 import random
@@ -27,9 +27,9 @@ Wording = Callable[[bool], str]
 
 @dataclass(frozen=True)
 class SolutionStep:
-    """A step of the solution with the values that it states.
+    """A step of a solution, with the values that it states.
 
-    `values` include the error, if there is one, and `corrected_values` do not.
+    `values` include the consequences of the error, if there is one, and `corrected_values` do not.
     """
 
     text: Wording
@@ -39,9 +39,9 @@ class SolutionStep:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """A truthful test of the solution step `target`.
+    """A truthful check of the solution step with index `target`.
 
-    `settles` is True if the outcome tells whether the focus is wrong.
+    `settles` is True if the outcome shows whether the step in focus is wrong.
     """
 
     kind: str
@@ -53,10 +53,10 @@ class SelfCheck:
 
 @dataclass(frozen=True)
 class RedundantStep:
-    """A valid but redundant step that may stand anywhere after solution step `after` (-1 means from the start on).
+    """A valid but redundant step. It may stand anywhere after the solution step `after`, or anywhere if that is -1.
 
-    `kind` is restating (a quantity, the question or a result), detour (there and back), or aside (something
-    unneeded).
+    `kind` is restating (a quantity, the question or a result), detour (calculating there and back), or aside
+    (computing something that is not needed).
     """
 
     after: int
@@ -66,12 +66,12 @@ class RedundantStep:
 
 @dataclass(frozen=True)
 class SolutionPlan:
-    """The plan for one solution of one problem.
+    """The plan of one solution of a problem.
 
-    `focus` is the step that holds the error or, in a correct solution, would have held it, since checks, places and
-    wording are drawn alike for both. `redo(j)` restates the steps from the focus to step j correctly. `quantities`
-    are those of the problem, and `relations` are the formulas that follow from them, in order of use. Together with
-    the values that the steps state, they show which step is wrong.
+    `focus` is the step that holds the error or, in a correct solution, could have held it; checks, positions and
+    wording are drawn in the same way for both. `redo(j)` restates the steps from the focus to step j correctly.
+    `quantities` are those given in the problem, and `relations` are the formulas of all later values, in order of
+    use. Together with the values that the steps state, they show which step is wrong.
     """
 
     problem: str
@@ -108,7 +108,7 @@ class _TraceDraft:
     ) -> None:
         """Append a step.
 
-        After the error, a step is labelled only if its label `stays` or if consequences are labelled.
+        After the error, the label is kept only if `stays` is true or if consequences are labelled.
         """
         self.steps.append(capital(text))
         self.labels.append(label if stays or self.consequences or not self.after_error else None)
@@ -129,7 +129,7 @@ class _TraceDraft:
     def add_check(self, check: SelfCheck, after: int, redo: str, start: str) -> None:
         """Append a check after a solution step.
 
-        A check that settles the focus is the evidence, and a redo may follow it.
+        If the check settles whether the focus is wrong, it is recorded as the evidence, and a redo may follow it.
         """
         if self.evidence and redo != "none" and not check.settles:
             return  # it mentions numbers that a redo has replaced
@@ -150,10 +150,10 @@ class _TraceDraft:
 def assemble_trace(
     plan: SolutionPlan, family: str, id: str, rng: random.Random, consequences: bool = False
 ) -> Trace:
-    """Draw the part of `plan` that the trace shows. No draw depends on whether the plan is wrong.
+    """Assemble a trace from a random part of a plan. No random choice depends on whether the plan is wrong.
 
-    With `consequences` set, the steps after the error are labelled too, each by itself. Since a plan has one error,
-    a step that only carries it on is right.
+    With `consequences`, the steps after the error are labelled too, each by itself. Since a plan has only one
+    error, a step that merely carries the error on is right.
     """
     checks = _place_checks(plan, rng)
     redundant = _place_redundant(plan, rng)
@@ -183,7 +183,7 @@ def assemble_trace(
 
 
 def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:
-    """Draw the checks to show, grouped by the solution step that they follow."""
+    """Draw the checks that the trace contains, keyed by the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
     wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
@@ -203,7 +203,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Self
 
 
 def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
-    """Draw the redundant steps to show, grouped by the solution step that they follow."""
+    """Draw the redundant steps that the trace contains, keyed by the solution step that they follow."""
     placed: dict[int, list[RedundantStep]] = {}
     if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed

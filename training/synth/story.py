@@ -81,7 +81,7 @@ _INDIRECT_RATE = 0.7
 
 
 def _values(entry: object) -> Sequence[int]:
-    """Parse a range such as `2 to 9` or `10 to 90 by 10`, or a list of numbers and such ranges."""
+    """Parse a range such as `2 to 9` or `10 to 90 by 10`, or a list of numbers and ranges."""
     if isinstance(entry, str) and (match := _RANGE.fullmatch(entry)):
         first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
         if values := range(first, last + 1, step):
@@ -136,11 +136,11 @@ _ConditionText = Annotated[str, AfterValidator(_condition)]
 
 
 class Quantity(Model):
-    """A quantity of the problem: the values it is drawn from, and the `noun` for what it counts.
+    """A quantity in a problem: the values that it can have, and the `noun` for what it counts.
 
-    `words` maps values to indirect ways of expressing them, such as 7 to "a week". A `fixed` quantity is drawn from
-    the same values even if larger numbers are asked for. A quantity with a `formula` instead of values is computed
-    from the story's hidden quantities and the drawn ones.
+    `words` maps values to other ways of expressing them, such as 7 to "a week". A `fixed` quantity keeps its range
+    even if larger numbers are requested. A quantity with a `formula` is computed from hidden quantities and drawn
+    ones instead of being drawn.
     """
 
     values: _Values = ()
@@ -157,7 +157,7 @@ class Quantity(Model):
 
     @property
     def uses(self) -> frozenset[str]:
-        """The names in the formula."""
+        """The names of the quantities in the formula."""
         return Formula.of(self.formula).names if self.formula else frozenset()
 
     def draw(self, rng: random.Random, larger: bool) -> int:
@@ -172,7 +172,8 @@ class Quantity(Model):
 class Counterpart(Model):
     """Problems with the same quantities in which a mistake is the right calculation.
 
-    `what` names the results that have another meaning there, by key. `conditions` are added to those of the story.
+    `what` renames, by key, the results that mean something else in these problems. `conditions` are added to those
+    of the story.
     """
 
     problems: Templates
@@ -181,10 +182,11 @@ class Counterpart(Model):
 
 
 class Mistake(Model):
-    """An error that a calculation invites. `formula` is computed instead.
+    """A mistake that a calculation invites: computing `formula` instead of the right formula.
 
-    `wording` fits the right calculation too and is used for both. `reason` fits only the error and is false for the
-    right calculation. To keep its words from giving the error away, `right` holds problems in which it is true.
+    `wording` fits the right calculation too and is used for both. `reason` fits only the mistake and is false for
+    the right calculation. To keep these words from giving the mistake away, `right` holds problems in which they
+    are true.
     """
 
     kind: Annotated[ErrorKind, Strict(False)]
@@ -201,10 +203,10 @@ class Mistake(Model):
 
 
 class Calculation(Model):
-    """The calculation `key = formula` over the quantities and the calculations before it.
+    """The calculation `key = formula`, which may use the quantities and the calculations before it.
 
     `what` names the result in words. `wording` holds step templates for this calculation. `mistakes` are the errors
-    that it invites besides those that any formula invites. `unit` is written after the result.
+    that it invites in addition to those that any formula of its form invites. `unit` is written after the result.
     """
 
     key: str
@@ -220,30 +222,30 @@ class Calculation(Model):
 
     @cached_property
     def told(self) -> tuple[str, ...]:
-        """The templates for this calculation, right or wrong. Empty if the common wording is used."""
+        """The templates that state this calculation, right or wrong. Empty if it uses the common wording."""
         shared = [text for mistake in self.mistakes for text in mistake.wording]
         return tuple(dict.fromkeys((*(self.wording or (SAYS if shared else ())), *shared)))
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """The templates of this calculation and of its mistakes."""
+        """All templates of this calculation, including the reasons of its mistakes."""
         return (*self.told, *(text for mistake in self.mistakes for text in mistake.reason))
 
     @cached_property
     def invited(self) -> tuple[Mistake, ...]:
-        """The mistakes of this calculation, and those that the form of its formula invites."""
+        """The mistakes of this calculation, followed by those that its formula invites by its form."""
         by_form = invited_errors(self.parsed, self.unit)
         return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
 
     @cached_property
     def invites_terse(self) -> bool:
-        """True if one of the mistakes takes a number unchanged, so that there is no calculation to show."""
+        """True if a mistake just copies a number, so that there is no calculation to show."""
         return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
 
     def turned(self, mistake: Mistake, what: str) -> Self:
-        """Return this calculation with the roles swapped.
+        """Return this calculation with right and wrong exchanged.
 
-        The formula of `mistake` is the right one, and the formula of this calculation is the mistake.
+        The formula of `mistake` becomes the right one, and this calculation's own formula becomes the mistake.
         """
         own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
         return self.model_construct(
@@ -256,7 +258,7 @@ class Calculation(Model):
         )
 
     def among(self, known: Collection[str]) -> Self:
-        """Return this calculation without those of its mistakes that use other keys than the `known` ones."""
+        """Return this calculation without the mistakes whose formula uses a key that is not `known`."""
         kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
         # A copy would keep cached properties of the other mistakes.
         fields = {name: getattr(self, name) for name in type(self).model_fields}
@@ -264,10 +266,10 @@ class Calculation(Model):
 
 
 class BackCalculation(Model):
-    """Calculations that lead from the answer back to a number in the problem. The `result` must equal `equals`.
+    """Calculations that lead backwards from the answer to a number in the problem. The result must equal `equals`.
 
-    They may use the key `answer`, the quantities and their own keys, and each should have a single operation. The
-    result is that of the last calculation unless another one is named.
+    They may use the key `answer`, the quantities and their own keys, and each should have a single operation.
+    `result` names the calculation that gives the result; by default it is the last one.
     """
 
     steps: Annotated[dict[str, _FormulaText], Field(min_length=1)]
@@ -285,15 +287,15 @@ class BackCalculation(Model):
 
 
 class Story(Model):
-    """A template of problems.
+    """A template of problems whose solution is a chain of calculations.
 
     In `problems`, {n} is a number, @{p} is an amount in dollars, and {d_} is "7 days" or "a week". `verifications`
-    lead back from the answer. The right solution must meet `conditions`. `bounds` are true of any right solution,
-    and each comes with a text that states it for the values. An error is settled only by violating a bound. Results
-    are whole unless `whole` is false. They lie between `smallest` and `largest`, and `largest` is raised if larger
-    numbers are asked for. `answers` replace the general wording of the last step. `outlines` announce the plan.
-    `hidden` quantities, such as roots, do not appear in the problem, and other quantities are computed from them.
-    `readings` is True if a step may read a quantity off the problem.
+    lead backwards from the answer. The right solution must meet `conditions`. `bounds` hold in any right solution,
+    and each maps to a text that states it. Meeting a bound proves nothing; violating one proves an error. Results
+    are whole unless `whole` is false. They lie between `smallest` and `largest`, which is raised if larger numbers
+    are requested. `answers` replace the common wording of the last step. `outlines` announce the plan. `hidden`
+    quantities, such as roots, do not appear in the problem, and other quantities are computed from them. `readings`
+    is True if a step may read a quantity off the problem.
     """
 
     problems: Templates
@@ -322,7 +324,7 @@ class Story(Model):
         return self
 
     def _formulas(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """Yield, for each formula, its key, the names that it uses, and the names that it may use."""
+        """Yield a tuple for each formula: its key, the names that it uses, and the names that it may use."""
         drawn = [key for key, quantity in self.quantities.items() if not quantity.formula]
         for key, quantity in self.quantities.items():
             yield f"quantities.{key}", quantity.uses, [*self.hidden, *drawn]
@@ -341,7 +343,7 @@ class Story(Model):
             yield place, [verification.equals, verification.result_key], back
 
     def _templates(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """Yield, for each template, its key, its placeholders, and the placeholders that can be filled."""
+        """Yield a tuple for each template: its key, its placeholders, and the placeholders that can be filled."""
         drawn = [*self.names, *self.quantities]
         calculated = [*drawn, *self.steps]
         turned = [m.right for calculation in self.calculations for m in calculation.mistakes if m.right]
@@ -362,7 +364,7 @@ class Story(Model):
 
     @cached_property
     def counterparts(self) -> tuple["Story", ...]:
-        """The stories in which one of the mistakes is right."""
+        """The variants of this story in which one of its mistakes is right."""
         return tuple(
             self._turned(calculation, mistake, mistake.right)
             for calculation in self.calculations
@@ -371,10 +373,10 @@ class Story(Model):
         )
 
     def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
-        """Return the counterpart of this story in which `mistake` is right.
+        """Return the variant of this story in which `mistake` is the right calculation.
 
-        Steps that are not needed are left out. So are the story's statements about its answer, which may be false
-        there.
+        Steps that are not needed are left out, and so are statements about the answer that may be false in the
+        variant.
         """
         steps: dict[str, Calculation] = {}
         needed = {list(self.steps)[-1]}
@@ -403,7 +405,7 @@ class Story(Model):
 
     @cached_property
     def kinds_at(self) -> tuple[tuple[ErrorKind, ...], ...]:
-        """The kinds of errors that each calculation can hold."""
+        """The kinds of errors that each calculation can contain."""
         read_at = {self.first_use(key) for key in self.quantities}
         return tuple(
             tuple(
@@ -420,7 +422,7 @@ class Story(Model):
     def joinable(self) -> tuple[int, ...]:
         """The indices of the calculations that can share a step with the next one.
 
-        Their result is used by the next calculation alone.
+        Only the next calculation may use their result.
         """
         count = len(self.calculations)
         return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
@@ -432,11 +434,11 @@ class Story(Model):
         return binary and not worded and not here.unit and uses == [after]
 
     def first_use(self, key: str) -> int | None:
-        """Return the index of the first calculation that uses a quantity, or None if there is none."""
+        """Return the index of the first calculation that uses a quantity, or None if no calculation does."""
         return next((i for i, item in enumerate(self.calculations) if key in item.parsed.names), None)
 
     def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Number], dict[str, str]]:
-        """Draw values for the quantities, and names. Whether the results are suitable is not checked yet."""
+        """Draw values for the quantities, and names. The results are not checked for suitability yet."""
         drawn = {**self.hidden, **self.quantities}
         values: dict[str, Number] = {key: item.draw(rng, larger) for key, item in drawn.items() if not item.formula}
         for key, quantity in self.quantities.items():
@@ -448,7 +450,7 @@ class Story(Model):
         return values, {key: rng.choice(choices) for key, choices in self.names.items()}
 
     def words(self, values: Values, names: Mapping[str, str], rng: random.Random) -> dict[str, str]:
-        """Return the texts for the placeholders of a problem other than its numbers."""
+        """Return the texts that fill the placeholders of a problem, except for plain numbers."""
         filled = dict(names)
         for key, quantity in self.quantities.items():
             indirect = quantity.words.get(int(values[key]))

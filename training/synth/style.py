@@ -1,4 +1,4 @@
-"""The style of one trace: its notation, as plain text or LaTeX."""
+"""The notation of a trace, in plain text or LaTeX."""
 
 import random
 import re
@@ -38,10 +38,10 @@ DECIMALS = frozenset({2, 4, 5, 10, 20, 25, 50, 100})
 
 @dataclass(frozen=True)
 class Style:
-    """The notation of one trace.
+    """The notation of a trace.
 
-    `times` and `over` replace `*` and `/` in written formulas, and `over` may be `frac` in LaTeX. If `decimals` is
-    True, values with at most two decimals are written as decimals rather than fractions.
+    `times` and `over` replace `*` and `/` in formulas, and `over` may be `frac` in LaTeX. If `decimals` is true,
+    values with at most two decimal places are written as decimals rather than fractions.
     """
 
     latex: bool
@@ -57,7 +57,7 @@ class Style:
         return cls(False, rng.choice(["*", "*", "x", "×"]), rng.choice(["/", "/", "÷"]), decimals)
 
     def number(self, value: Number) -> str:
-        """Return a value as written in a formula."""
+        """Return a number as written in a formula."""
         if value.denominator == 1:
             return str(value.numerator)
         if self.decimals and value.denominator in DECIMALS:
@@ -68,9 +68,9 @@ class Style:
         return f"{sign}\\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
 
     def math(self, formula: str) -> str:
-        """Return a formula in this style, with its delimiters.
+        """Return a formula in this notation, with its delimiters.
 
-        `formula` has `*` and `/` between spaces, or is already in this style.
+        `formula` either has `*` and `/` with spaces around them, or is already in this notation.
         """
         over = "/" if self.over == "frac" else self.over
         text = formula.replace(" * ", f" {self.times} ").replace(" / ", f" {over} ")
@@ -80,11 +80,12 @@ class Style:
         return f"$\\boxed{{{_typeset(value)}}}$" if self.latex else value
 
     def fill(self, template: str, texts: Mapping[str, str], values: Values) -> str:
-        """Fill a step's template.
+        """Fill the template of a step.
 
         `{key}` is a text or a value, `{(key)}` is a value in brackets if negative, and `{+key}` is a value with the
-        sign that it has after another term. `[...]` is a formula. `<a,b,c>` is the polynomial ax² + bx + c of
-        values or whole numbers, and `<t;a,b>` a polynomial in t. Other braces are kept, since LaTeX needs them.
+        sign that it has after another term. `[...]` is a formula. `<a,b,c>` is the polynomial ax² + bx + c, whose
+        coefficients are values or whole numbers, and `<t;a,b>` is a polynomial in t. Other braces are kept, since
+        LaTeX needs them.
         """
 
         def value(match: re.Match[str]) -> str:
@@ -112,7 +113,7 @@ class Style:
         return _PLACE.sub(outside, text)
 
     def polynomial(self, coefficients: list[Number], letter: str = "x") -> str:
-        """Return a polynomial such as x^2 - 2x + 3 for `[1, -2, 3]`. A zero polynomial is 0."""
+        """Return a polynomial as text, such as x^2 - 2x + 3 for `[1, -2, 3]`, or 0 if all coefficients are 0."""
         shown = ""
         for power, coefficient in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
             if coefficient == 0:
@@ -124,10 +125,10 @@ class Style:
         return shown or "0"
 
     def problem(self, template: str, texts: Mapping[str, str], values: Values) -> str:
-        """Fill a problem's template.
+        """Fill the template of a problem.
 
-        In addition to the placeholders of `fill`, `@{p}` is an amount in dollars and `{r}%` a percentage. In LaTeX,
-        numbers are set as mathematics.
+        In addition to the placeholders of `fill`, `@{p}` is an amount in dollars and `{r}%` is a percentage. In
+        LaTeX, numbers are set in math mode.
         """
 
         def slot(match: re.Match[str]) -> str:
@@ -149,10 +150,7 @@ class Style:
 
 
 def _typeset(text: str) -> str:
-    """Translate the plain notation of templates into LaTeX.
-
-    This covers relations, roots, logarithms, long exponents and indices.
-    """
+    """Translate the plain notation of templates into LaTeX: relations, roots, logarithms, exponents and indices."""
     for pattern, replacement in _TYPESET if _PLAIN.search(text) else ():
         text = pattern.sub(replacement, text)
     return text
@@ -164,7 +162,7 @@ def _size(value: Number) -> Number:
 
 
 def signed(value: int) -> str:
-    """Return a number as written after an operator, with brackets if it is negative."""
+    """Return a number as written after an operator: in brackets if it is negative."""
     return f"({value})" if value < 0 else str(value)
 
 

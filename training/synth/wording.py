@@ -1,7 +1,7 @@
-"""The wording: templates for any calculation, and the words of checks.
+"""Step templates for any calculation, and the sentences of checks.
 
 Placeholders are {eq}, the equation `formula = result`; {what} and {What}, the name of its result; {res}, the
-result; {weq} and {wres}, the equation and the result written as "name = ..." in mathematics; and {box}, the answer.
+result; {weq} and {wres}, the equation and the result preceded by "name = " in a formula; and {box}, the answer.
 """
 
 import random
@@ -212,45 +212,45 @@ _OPENERS = (
 
 
 def terse(template: str) -> str:
-    """Return the template with only the result in place of the calculation, if this fits there."""
+    """Return the template with the equation replaced by its result, if the sentence allows that."""
     if "{res}" in template or "{wres}" in template or not _TERSE.search(template):
         return template
     return template.replace("eq}", "res}")
 
 
 def verdict(result: object, stated: object, rng: random.Random, shown: str = "") -> str:
-    """Return the sentence in which a check compares its own result with the value stated earlier.
+    """Return the part of a check that compares its own result with the value stated before.
 
-    `shown` is the notation of the stated value.
+    `shown` is the stated value as written.
     """
     return rng.choice(_PAIRS)[result != stated].replace("{c}", shown or str(stated))
 
 
 def returns(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """Return the sentence that says whether an inverse operation gives back the number it started from."""
+    """Return the words that say whether an inverse operation gives back the number it started from."""
     return rng.choice(_RETURNS)[result != needed].replace("{c}", shown or str(needed))
 
 
 def leads_back(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """Return the sentence that says whether calculating back from the answer leads to the number in the problem."""
+    """Return the words that say whether calculating backwards from the answer gives the number in the problem."""
     return rng.choice(_BACK)[result != needed].replace("{c}", shown or str(needed))
 
 
 def meets(result: str, needed: str, rng: random.Random) -> str:
-    """Return the sentence that compares two calculations that must agree, such as the sides of an equation."""
+    """Return the words that compare two results that must agree, such as the two sides of an equation."""
     return rng.choice(_SIDES)[result != needed].replace("{a}", result).replace("{c}", needed)
 
 
 def breaks(rng: random.Random) -> str:
-    """Return the sentence that says that a division on the way back from the answer leaves a remainder."""
+    """Return the words that say that a division, when calculating backwards, leaves a remainder."""
     return rng.choice(_BROKEN)
 
 
 def bounded(holds: bool, rng: random.Random) -> str:
-    """Return the sentence that says whether a result keeps within a bound."""
+    """Return the words that say whether a result keeps within a bound."""
     return rng.choice(_BOUNDS)[not holds]
 
 
 def opener(rng: random.Random) -> str:
-    """Return the first words of a check. They are the same whether it passes or fails."""
+    """Return the first words of a check. They do not depend on whether the check passes."""
     return rng.choice(_OPENERS)
