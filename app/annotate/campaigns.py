@@ -1,4 +1,4 @@
-"""The list of campaigns, the page on which a manager runs a campaign, and the words and bars that describe
+"""The list of campaigns, the manager's page of a campaign, and the texts and progress bars that describe
 campaigns."""
 
 from dataclasses import dataclass
@@ -108,8 +108,8 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """Return all users who may label. The flag is True if the user is assigned to the campaign. The list is empty
-    on a server that nobody can log in to."""
+    """Return all users who may label, each with a flag that is True if the user is assigned to the campaign. The
+    list is empty on a server that nobody can log in to."""
     assigned = {user.id for user in list_annotators(store, campaign.id)}
     able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
     return [(user, user.id in assigned) for user in able if user.name != LOCAL]

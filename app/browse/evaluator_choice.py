@@ -172,7 +172,7 @@ def _judgments(
 
 
 def _thresholds(store: Store, evaluators: Evaluators, choice: EvaluatorChoice) -> Thresholds:
-    """Return the evaluator's current thresholds, the same that filters use."""
+    """Return the evaluator's current thresholds, which are the ones that filters use."""
     if choice.id is None:
         return evaluators.thresholds(store, choice.loaded) if choice.loaded is not None else Thresholds()
     return find_thresholds(store, choice.id)

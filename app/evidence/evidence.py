@@ -174,7 +174,8 @@ class Evidence:
 
     @property
     def constant_sentence(self) -> str:
-        """The reason why later steps cannot change any verdict, or "" if the evaluator reads later steps."""
+        """The reason why the matrix shows no changes: the evaluator reads no later steps, or only offline scores
+        are stored. It is "" if neither is the case."""
         if self.only_offline:
             return only_offline_sentence(self.evaluator)
         return constant_sentence(self.evaluator) if self.is_causal else ""

@@ -171,7 +171,7 @@ def _opened(
 
 
 def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
-    """Return the trace's position in the gallery from which it was opened."""
+    """Return the trace's position in the gallery from which it was opened, if it was opened from one."""
     if address.kind not in KINDS or not isinstance(evidence.trace, StoredTrace):
         return _NOWHERE
     try:

@@ -29,7 +29,7 @@ _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done"
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page and of the list, which refreshes separately."""
+    """Build the routes of the page and of its list, which the page's script requests again and again."""
 
     def shown(request: Request) -> Markup:
         offers_nothing = read_only or not has_right(request, Right.WRITE)

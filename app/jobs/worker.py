@@ -95,7 +95,7 @@ class Worker:
                 self._run_one()
 
     def _run_one(self) -> None:
-        """Carry out one job or, if there is none, wait until there may be one."""
+        """Carry out a job. If there is none, wait until one is queued, but at most `_POLL` seconds."""
         looks = self.signals.looks
         try:
             if self.work_one():
@@ -356,8 +356,8 @@ def _lower_process() -> None:
     """Lower the priority of this process permanently.
 
     Linux may group processes by session and divide the processor among the sessions first, by a priority of each
-    session. The niceness of a process that is alone in its session then has no effect, so the session's priority is
-    lowered too.
+    session. Niceness then has no effect between sessions. Therefore, if this process leads a session, the session's
+    priority is lowered too.
     """
     if hasattr(os, "nice"):
         os.nice(_LESS)

@@ -67,7 +67,8 @@ class Links:
 
 
 def sections_html(sections: Iterable[Section], links: Links, address: Mapping[str, str]) -> Markup:
-    """Render sections with their tables and figures. `address` is the query for downloading a table."""
+    """Render sections with their tables and figures. `address` is the page's query, on which download links are
+    based."""
     return render("results/sections.html", sections=[_section(section, links, address) for section in sections])
 
 

@@ -192,8 +192,10 @@ def _dataset(
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
-    """Return pairs of a dataset's name and the evaluators that do not beat the trivial baselines on it. Only the
-    first kind of error of each dataset counts, and datasets without such evaluators are left out."""
+    """For each dataset, return its name and the evaluators that do not beat the trivial baselines on it.
+
+    Only the dataset's first kind of error counts. Datasets without such evaluators are left out.
+    """
     first = {column.name: column for column in reversed(columns)}
     found = [
         (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())

@@ -162,7 +162,8 @@ class Evaluators:
         return self._specs[name] if lazy is None else str(lazy.fetched.folder)
 
     def origin(self, name: str) -> str:
-        """Describe in words where an evaluator comes from."""
+        """Return where an evaluator comes from: `shipped`, `fetched`, or `started with` if it was named at the
+        server's start."""
         if name in self._lazy:
             return "fetched"
         return "shipped" if is_shipped(self.spec(name)) else "started with"
@@ -291,11 +292,8 @@ class Evaluators:
         return self._batchers[name].submit(trace, mode, answer)
 
     def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
-        """Cache a finished judgment.
-
-        If the computation failed and a client will come back, the error is kept for a while so that the client
-        learns it.
-        """
+        """Cache a finished judgment. If the computation failed and a client will come back, the error is cached for
+        a while, so that the client can be told."""
         assert isinstance(shared, SharedScore)
         if shared.cancelled():
             self._judgments.drop(key, shared)

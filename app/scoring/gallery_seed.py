@@ -29,8 +29,8 @@ def open_evaluators(store: Store, folders: Sequence[str], place: Placement | Non
 def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
     """Store the gallery, and have the evaluators `names` judge the traces that they have not judged.
 
-    Judgments from an earlier start are reused unless the evaluator or the trace has changed. A dataset of the same
-    name that is a user's own, or an earlier version of the gallery, is left alone.
+    Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a user's own
+    dataset has the gallery's name, nothing is stored. An earlier version of the gallery is kept as it is.
     """
     gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:

@@ -19,11 +19,10 @@ _PRINTED = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """Print the expected cost of a critic's hindsight judgments and ask whether to continue. With `yes`, do not
-    ask.
+    """Print the expected cost of a critic's hindsight judgments and, unless `yes` is True, ask whether to continue.
 
-    Raises `UserError` if the user declines, or if nobody can be asked because there is no terminal or this process
-    is not `alone`.
+    Raises `UserError` if the user declines. Also raises it if nobody can be asked, because there is no terminal or
+    because several processes were launched (`alone` is False).
     """
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
