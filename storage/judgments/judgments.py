@@ -286,7 +286,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
 
 
 def pack(result: StepScores | Hindsight) -> bytes:
-    """Return the probabilities as little-endian float32 bytes. Raises `ValueError` for any other value."""
+    """Return the probabilities as little-endian float32. Raises `ValueError` if a value is not a probability."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
     if not are_probabilities(probs):
         raise ValueError("a value is not a probability")

@@ -41,7 +41,7 @@ Kind = Annotated[str, checked(check_kind)]
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
-    """Raise `UserError` if there are no kinds, if there are too many, or if two differ only in case."""
+    """Raise `UserError` if the list is empty or too long, or if two kinds differ only in case."""
     if not 1 <= len(kinds) <= MOST_KINDS:
         raise UserError(f"There are {len(kinds)} kinds of error.", f"Name 1 to {MOST_KINDS}.")
     met: set[str] = set()

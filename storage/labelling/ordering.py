@@ -2,14 +2,14 @@
 
 - `file`: the order of the dataset.
 - `random`: a random order.
-- `disagreement`: by the difference between the largest and the smallest solution validity that
-  evaluators give. The standing offline judgments are used or, where there is none, the online ones.
-- `change`: by the largest absolute retroactive change in one evaluator's hindsight judgment.
+- `disagreement`: the largest difference between evaluators' solution validities first. Standing offline
+  judgments are used, or online ones where those are missing.
+- `change`: the largest absolute retroactive change in one evaluator's hindsight judgments first.
 
 Traces without enough judgments come last, in file order.
 
-Putting uncertain traces first biases the sample. With the last two orders, a random share of the places is
-therefore filled with traces drawn at random. These are marked, and figures over them alone are unbiased.
+Putting uncertain traces first biases the sample. In the last two orders, a random share of the places is therefore
+filled with traces drawn at random. These are marked, so that figures over them alone are unbiased.
 """
 
 import math
@@ -40,10 +40,10 @@ _SPARE = 10
 
 
 def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
-    """Put the traces `ids`, given in file order, into the order of the plan.
+    """Sort the traces `ids`, given in file order, as the plan asks.
 
-    Each comes with how it was placed, `ORDERED` or `RANDOM`. Raises `UserError` if there are no judgments that
-    determine the order.
+    Return each id together with how it was placed, `ORDERED` or `RANDOM`. Raises `UserError` if there are no
+    judgments to sort by.
     """
     rng = random.Random(plan.seed)
     if plan.ordering == Ordering.FILE:
@@ -74,7 +74,7 @@ _SILENT = {
 
 
 def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[int, str]]:
-    """Fill a share of the places with traces drawn at random. The rest keep their order in the remaining places."""
+    """Fill a share of the places with traces drawn at random. The other traces keep their relative order."""
     count = round(share * len(order))
     drawn = rng.sample(order, count)
     places, others = set(rng.sample(range(len(order)), count)), set(order) - set(drawn)
@@ -85,7 +85,7 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
 
 
 def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
-    """Return the largest minus the smallest solution validity of each trace that has several."""
+    """Return, for each trace with several solution validities, the largest minus the smallest."""
     judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
     if len(judged) < 2:
         return {}
@@ -104,11 +104,11 @@ def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mappi
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
-    """Draw the gold items for a campaign of the traces `ids`, in random order. There are none at rate 0.
+    """Draw hidden gold items for a campaign of the traces `ids`, in random order. A gold rate of 0 draws none.
 
-    Their number is what one person who labels the whole queue needs, plus a few more. No gold item has the same
-    text as a trace of the queue. If the campaign shows reference answers or scores, the gold items have them just
-    as the traces do; otherwise annotators could tell them apart. Raises `UserError` if there is no suitable trace.
+    There are enough for one person who labels the whole queue, plus a few spare ones. No gold item has the same
+    text as a trace in the queue. If the campaign shows reference answers or scores, gold items have them just as
+    the traces do, so that annotators cannot tell them apart. Raises `UserError` if there is no suitable trace.
     """
     if not plan.gold_rate:
         return []
@@ -130,17 +130,16 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
 
 
 def _texts(session: Session, dataset: str, ids: Sequence[int]) -> set[str]:
-    """Return the text digests of these traces of a dataset."""
+    """Return the text digests of the given traces of a dataset."""
     chosen = set(ids)
     texts = select(TraceRow.id, TraceRow.text_digest).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
     return {text for id, text in session.execute(texts.where(DatasetRow.name == dataset)) if id in chosen}
 
 
 def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
-    """Return the traces whose gold gives the validity of every step up to the first error, each with its text
-    digest.
+    """Return (id, text digest) for each trace whose steps all have gold labels up to the first error.
 
-    If there is no error, every step must have gold.
+    If there is no error, all steps must have gold labels.
     """
     last = func.coalesce(TraceRow.first_error, TraceRow.n_steps)
     silent = exists().where(StepRow.trace_id == TraceRow.id, StepRow.position <= last, StepRow.valid.is_(None))
@@ -154,7 +153,10 @@ def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
 
 
 def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
-    """Yield, for each kind of information shown, the traces that have it: a reference answer, and a judgment."""
+    """Yield one set of trace ids for each kind of information that the campaign shows.
+
+    The sets hold the traces with a reference answer and those with a judgment by the campaign's evaluator.
+    """
     if plan.shows_answer:
         metas = session.execute(select(TraceRow.id, TraceRow.meta), execution_options=IN_PARTS)
         yield {id for id, meta in metas if find_answer(meta) is not None}
@@ -165,9 +167,9 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
 
 
 def _alike(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
-    """Keep the traces of `others` that are like `ids` in being members of `having`.
+    """Keep those of `others` that resemble the traces `ids` in whether they are in `having`.
 
-    If all of `ids` are in `having`, only members are kept. If none is, only non-members are kept.
+    If all of `ids` are in `having`, only members are kept; if none is, only non-members; otherwise, all are kept.
     """
     met = {id in having for id in ids}
     return [id for id in others if (id in having) in met]

@@ -1,17 +1,17 @@
-"""Label patches: making one from accepted disputes, and applying one to the gold that a measurement uses.
+"""Label patches: making one from accepted disputes, and applying one to the gold labels that a measurement uses.
 
-A patch is applied in memory, so stored gold never changes. A changed step has exactly the gold that the patch gives
-it:
+A patch is applied in memory and never changes stored gold labels. A changed step gets exactly the value in the
+patch:
 
 - `neg` makes the step wrong. `neu` and `pos` make it valid with that label, `valid` makes it valid
   without a label, and null removes both.
 - The first error may change as a result. If a former first error is no longer an error, the steps after
-  it keep their gold. If the benchmark says nothing about these steps (MR-MATH-invalid, ProcessBench),
-  the steps up to the former error count but the solution does not, because nobody knows whether it is
-  free of errors. It counts once the patch calls every step valid. If the trace itself ends at the
-  former error (PRM800K), it is a solution without an error as far as it goes.
-- If steps are rated (MR-MATH-redundant), a step labelled neu, which is rating 0, is redundant. A step
-  labelled neg is wrong and not redundant.
+  it keep their gold labels. If the benchmark does not label these steps (MR-MATH-invalid, ProcessBench),
+  the steps up to the former error count, but the solution does not, because it is unknown whether it is
+  free of errors. It counts once the patch makes every step valid. If the trace itself ends at the former
+  error (PRM800K), it counts as a solution without errors.
+- If steps are rated (MR-MATH-redundant), a step labelled neu (rating 0) is redundant. A step labelled
+  neg is wrong and not redundant.
 """
 
 from dataclasses import replace
@@ -32,11 +32,11 @@ from stepsight.storage.traces.queries import Dataset
 def make_patch(
     store: Store, dataset: Dataset, state: DisputeState = DisputeState.ACCEPTED, name: str = ""
 ) -> tuple[Patch, list[Dispute]]:
-    """Make a patch from a dataset's disputes in a state. Returns it with the disputes that were left out.
+    """Make a patch from a dataset's disputes in the given state. Return it with the disputes that were left out.
 
-    Disputes are left out if their trace has changed since. Disputes that propose the same value for a step become
-    one change, that of the oldest. Raises `UserError` if two disputes propose different values for a step, or if
-    there is no dispute.
+    Disputes whose trace has changed since are left out. If several disputes propose the same value for a step, only
+    the oldest becomes a change. Raises `UserError` if two disputes propose different values for a step, or if there
+    are no disputes.
     """
     disputes = list_disputes(store, DisputeFilter(dataset=dataset.name, state=state))
     changed = [dispute for dispute in disputes if dispute.changed]
@@ -72,15 +72,15 @@ def _change(dispute: Dispute) -> LabelChange:
 
 
 def check_patch(store: Store, dataset: Dataset, patch: Patch) -> None:
-    """Raise `UserError` if the patch does not fit the dataset, as `apply_patch` does."""
+    """Raise `UserError` if the patch does not fit the dataset, in the same cases as `apply_patch`."""
     apply_patch(read_gold(store, dataset), patch)
 
 
 def apply_patch(gold: Gold, patch: Patch) -> Gold:
-    """Return the gold with the patch's labels.
+    """Return a copy of the gold labels with the patch applied.
 
-    Raises `UserError`, naming the entry, if the dataset lacks the trace or has it with another digest, if the trace
-    has no such step, or if the gold is not the value that the patch changes.
+    Raises `UserError`, naming the entry, if the trace is missing or has another digest, if it has no such step, or
+    if the current gold label is not the one that the patch replaces.
     """
     places = {id: place for place, id in enumerate(gold.ids)}
     starts = np.cumsum(gold.counts) - gold.counts
@@ -113,7 +113,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
 
 
 def _gold_value(label: int, valid: int) -> str | None:
-    """Return the gold of a step, as `core.files.label_patch.gold_of` does."""
+    """Like `core.files.label_patch.gold_of`, but for a step given by its `label` and `valid`."""
     if label != SILENT:
         return Label(label).text
     return None if valid == SILENT else VALID if valid else Label.NEG.text

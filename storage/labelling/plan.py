@@ -1,4 +1,4 @@
-"""The plan of a campaign, and its checks."""
+"""Plans for campaigns, and checks on them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,21 +19,21 @@ _SEEDS = 2**31
 
 
 class CampaignView(StrEnum):
-    """How much of a trace is visible during labelling: all of it, or one more step after each label."""
+    """How much of a trace is visible during labelling: the whole trace, or one more step after each label."""
 
     WHOLE = "whole"
     STEPWISE = "stepwise"
 
 
 class Shows(StrEnum):
-    """The information that is shown beside the text before submission."""
+    """The information shown beside the text before submission."""
 
     NOTHING = "nothing"
     SCORES = "scores"
 
 
 class AfterSubmission(StrEnum):
-    """The information that is shown beside a person's own labels after they have submitted a trace."""
+    """The information shown beside a person's own labels after submission."""
 
     NOTHING = "nothing"
     GOLD = "gold"
@@ -41,7 +41,7 @@ class AfterSubmission(StrEnum):
 
 
 class Ordering(StrEnum):
-    """The order of the queue. See `storage.labelling.ordering`."""
+    """The order of the queue, as described in `storage.labelling.ordering`."""
 
     FILE = "file"
     RANDOM = "random"
@@ -59,13 +59,13 @@ _WORDS: dict[str, type[StrEnum]] = {
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """A campaign to be created from the traces of `dataset` that match `where`.
+    """The plan for a campaign of the traces in `dataset` that match `where`.
 
-    If `after_error` is True, people also label the steps after the first `neg`. `evaluator` is the database id of
-    the evaluator whose scores are shown and whose changes order the queue. `lease` is the time in seconds for which
-    a trace is held for a person who does nothing. If `shows_answer` is True, the reference answer is shown below
-    the problem, provided that the source has one. The other fields are described by their annotations, which a
-    command shows as its help.
+    If `after_error` is True, the steps after the first `neg` are labelled too. `evaluator` is the database id of
+    the evaluator whose scores are shown and whose retroactive changes order the queue. `lease` is how many seconds
+    a trace is held for an inactive person. If `shows_answer` is True, the reference answer is shown below the
+    problem if the source has one. The annotations of the other fields describe them, and are also the help texts of
+    the command line.
     """
 
     name: str
@@ -98,7 +98,7 @@ class CampaignPlan:
 
 
 def check_plan(plan: CampaignPlan) -> None:
-    """Raise `UserError` if a value is invalid, or if a required evaluator is missing."""
+    """Raise `UserError` if a value is invalid or a required evaluator is missing."""
     check_name(plan.name, "the name of the campaign")
     check_guideline(plan.guideline)
     check_kinds(plan.error_kinds)
@@ -121,14 +121,13 @@ def check_plan(plan: CampaignPlan) -> None:
 
 
 def shown_beside(shows: str, shows_equations: bool) -> frozenset[str]:
-    """Return the members of `storage.people.exposures.WHAT` that annotators see beside the text before they
-    submit."""
+    """Return the kinds of information (see `storage.people.exposures.WHAT`) shown before submission."""
     shown = {SCORES: shows == Shows.SCORES, EQUATIONS: shows_equations}
     return frozenset(what for what, is_shown in shown.items() if is_shown)
 
 
 def check_guideline(text: str) -> str:
-    """Return the text of a guideline. Raises `UserError` if it is not valid."""
+    """Return the text of a guideline, or raise `UserError` if it is invalid."""
     check_text(text, "the guideline")
     if len(text) > LONGEST_GUIDELINE:
         raise UserError(

@@ -1,4 +1,4 @@
-"""The progress of a campaign, and of each annotator in it."""
+"""The progress of a campaign and of its annotators."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ from stepsight.storage.labelling.ordering import GOLD
 class CampaignProgress:
     """The progress of a campaign.
 
-    `submitted` of the `slots` to be filled have been submitted, and `items_done` of the `items` are complete.
-    Hidden gold items are not counted. `mine` is the number of traces that one person has submitted. It does include
-    hidden gold items, so that annotators do not notice them.
+    `submitted` counts the submitted ones among its `slots`, and `items_done` the completed ones among its `items`.
+    Hidden gold items are not counted. `mine` is the number of traces that one person has submitted, including
+    hidden gold items, which annotators would otherwise notice.
     """
 
     submitted: int
@@ -31,7 +31,7 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """The numbers of traces that an annotator has submitted, holds at present, and has skipped.
+    """How many traces an annotator has submitted, currently holds, and has skipped.
 
     Hidden gold items are included.
     """
@@ -43,8 +43,10 @@ class AnnotatorProgress:
 
 
 def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None) -> CampaignProgress:
-    """Return the progress of a campaign and of one person in it. Raises `NotFoundError` if there is no such
-    campaign."""
+    """Return the progress of a campaign, including the number of traces submitted by the user `user_id`.
+
+    Raises `NotFoundError` if the campaign does not exist.
+    """
     with store.read() as session:
         campaign = load_campaign(session, campaign_id)
         counts = _counts(session, campaign_id)
@@ -62,7 +64,7 @@ def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None
 
 
 def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress]:
-    """Return the progress of everybody who was given a trace of a campaign, by name."""
+    """Return the progress of everybody who was ever given a trace of a campaign, sorted by name."""
     states = [func.sum(case((SlotRow.state == state, 1), else_=0)) for state in (SUBMITTED, LEASED, SKIPPED)]
     rows = (
         select(UserRow.name, *states)
@@ -76,7 +78,7 @@ def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress
 
 
 def _counts(session: Session, campaign_id: int) -> dict[str, int]:
-    """Return the number of slots of the queue in each state."""
+    """Return how many slots of the queue are in each state."""
     counts = (
         select(SlotRow.state, func.count())
         .join(ItemRow, ItemRow.id == SlotRow.item_id)

@@ -1,8 +1,8 @@
-"""The queue of a campaign: choosing the next trace for each person, and holding it for them.
+"""The queue of a campaign: choosing the next trace for each person and reserving it for them.
 
-A person holds a trace by a lease, which each of their events renews. Once the lease has expired, the next person
-who asks gets the trace. Until that happens, the holder can still continue. The queue is ordered by place, so traces
-that others have begun come before untouched ones and get finished.
+A person holds a trace by a lease, which each of their events renews. Once the lease has expired, the next person to
+ask gets the trace, but until then the holder can still continue. The queue is ordered by place, so traces that
+others have already labelled come before untouched ones and get finished.
 """
 
 import random
@@ -45,11 +45,11 @@ Availability = Literal["held", "new", "nothing"]
 
 @dataclass(frozen=True)
 class Assignment:
-    """A slot held by a person, with the trace to label.
+    """A slot that a person holds, with the trace to label.
 
-    The trace comes without its gold, id and metadata, which could reveal a hidden gold item. The annotator knows
-    the slot by its `public_id`. `answer` is the reference answer, if the campaign shows it and the source has one.
-    `expires` is None if the slot has ended. `guideline` is the version in force.
+    The trace comes without its gold labels, id and metadata, which could reveal a hidden gold item. Annotators see
+    only the `public_id` of the slot. `answer` is the reference answer, if the campaign shows it and the source has
+    one. `expires` is None if the slot has ended. `guideline` is the version in force.
     """
 
     slot_id: int
@@ -63,13 +63,13 @@ class Assignment:
 
 
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
-    """Return the next trace for a person to label, or None if nothing is left for now.
+    """Return the next trace for a person to label, or None if there is currently nothing left.
 
-    If the person holds a trace, it is that one. Otherwise it is the next trace of the queue or, sometimes, a hidden
-    gold item in its place. After None, traces that others hold may still become free.
+    If the person already holds a trace, it is returned again. Otherwise the result is the next trace in the queue
+    or, now and then, a hidden gold item in its place. After None, traces that others hold may still become free.
 
-    Raises `NotFoundError` if there is no such campaign, `ForbiddenError` if the person is not among its annotators,
-    and `ConflictError` if it is closed.
+    Raises `NotFoundError` if the campaign does not exist, `ForbiddenError` if the person is not among its
+    annotators, and `ConflictError` if it is closed.
     """
     assignment = _assign_next(store, campaign_id, user)
     if assignment is not None:
@@ -100,7 +100,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
 
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
-    """Tell what `assign_next` would find for a person now, without taking a trace."""
+    """Return what `assign_next` would find for a person now, without assigning a trace."""
     if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
@@ -110,7 +110,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 
 
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
-    """Return the public id of the slot that a person submitted last in a campaign, or None if there is none."""
+    """Return the public id of the slot that a person last submitted in a campaign, or None."""
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
     # In the order of the log, whose ids do not depend on the clock; imported slots may have no event.
     last_event = select(func.max(EventRow.id)).where(EventRow.slot_id == SlotRow.id).scalar_subquery()
@@ -121,10 +121,10 @@ def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
-    """Return an assignment that a person has or had. If it has not ended, the person holds it from now on.
+    """Return an assignment that a person has or had, and renew its lease unless it has ended.
 
-    Raises `NotFoundError` if there is no such slot, and `ForbiddenError` if nobody has it. Raises `ConflictError`
-    if it has gone to somebody else, or if it has not ended and cannot be continued.
+    Raises `NotFoundError` if the slot does not exist, and `ForbiddenError` if nobody has it. Raises `ConflictError`
+    if somebody else has it now, or if it has not ended but cannot be continued.
     """
     with store.write() as session:
         slot = load_slot(session, slot_id, lock=True)
@@ -139,7 +139,7 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
 
 
 def _note(store: Store, assignment: Assignment, user: User) -> None:
-    """Record what this campaign shows beside the trace, because another campaign, even a later one, may hide it."""
+    """Record that the person sees what this campaign shows beside the trace, since another campaign may hide it."""
     if assignment.campaign.shown:
         note_exposure(store, user, [assignment.trace.trace_id], *assignment.campaign.shown)
 
@@ -158,7 +158,7 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
 
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Return the slot that a person holds. An expired lease still counts until somebody else takes the slot."""
+    """Return the id of the slot that a person holds. An expired lease counts until somebody else takes the slot."""
     return session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
 
 
@@ -169,10 +169,10 @@ def _own(campaign: Campaign, user: User) -> Select[int]:
 
 
 def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Return the first free slot, by place, of a trace that the person has not had.
+    """Return the id of the first free slot in the queue whose trace the person has not yet had.
 
-    A trace whose text they have already had in the campaign, as another trace, comes only when nothing else is
-    left.
+    If the campaign contains the same text as several traces, a text that the person has already had comes only when
+    nothing else is left.
     """
     free = _free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True)
     slot_id = session.scalar(free.where(~_had_text(campaign, user)))
@@ -193,16 +193,16 @@ def _free(campaign: Campaign, user: User) -> Select[int]:
 
 
 def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
-    """Return the SQL condition on items that the person has had their text in this campaign."""
+    """Return the SQL condition on items that the person has already had their text in this campaign."""
     mine, same = aliased(SlotRow), aliased(ItemRow)
     of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
     return exists().where(*of_text, exists().where(mine.item_id == same.id, mine.user_id == user.id))
 
 
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Add a slot of a hidden gold item if it is time for one, and return the slot's id. Otherwise return None.
+    """Add a slot for a hidden gold item if it is time for one, and return its id. Otherwise return None.
 
-    Gold items come as often as the campaign asks for, and only if the person has not had their text. The timing
+    Gold items appear at the campaign's gold rate, and only with texts that the person has not had. The timing
     depends on the person, the number of traces they have had, and a secret, so it cannot be predicted.
     """
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
@@ -217,7 +217,7 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
 
 
 def _unchanged() -> ColumnElement[bool]:
-    """Return the SQL condition that the trace is still the one for which the campaign was created.
+    """Return the SQL condition on items that the trace has not changed since the campaign was created.
 
     A trace that has changed can no longer be labelled.
     """

@@ -40,8 +40,7 @@ from stepsight.storage.people.users import User
 
 @dataclass(frozen=True)
 class RecordedEvent:
-    """An event in the log, with the person's annotation after it. `repeated` is True if the event was already
-    stored."""
+    """A logged event and the person's annotation after it. `repeated` is True if it was already stored."""
 
     event_id: int
     moment: datetime
@@ -50,19 +49,19 @@ class RecordedEvent:
 
 
 def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedEvent:
-    """Store an event of a person in a slot. The person holds the slot from now on.
+    """Store an event of a person in a slot. From then on, the person holds the slot.
 
     If the same key is sent again with the same content, the event stored first is returned, whatever has happened
     since.
 
     Nothing is stored if an error is raised:
 
-    - `NotFoundError` if there is no such slot, and `ForbiddenError` if nobody has taken it.
-    - `ConflictError` if the slot is no longer the person's, if the annotation is submitted or skipped (or,
-      for `reopen`, is not submitted), if the campaign is closed, if another guideline is in force, if the
-      trace has changed, or if the key was used with other content.
-    - `UserError` if the trace has no such step or the step is not revealed yet, if the kind does not take
-      the value, if there is nothing to undo, or if an incomplete annotation is submitted.
+    - `NotFoundError` if the slot does not exist, and `ForbiddenError` if nobody has taken it.
+    - `ConflictError` if the slot no longer belongs to the person, if the annotation is submitted or skipped
+      (or, for `reopen`, is not submitted), if the campaign is closed, if another guideline is in force, if
+      the trace has changed, or if the key was used with other content.
+    - `UserError` if the trace has no such step or it is not yet revealed, if the value is invalid for the
+      kind of event, if there is nothing to undo, or if an incomplete annotation is submitted.
     """
     with store.write(durable=True) as session:
         lock_person(session, user)
@@ -88,9 +87,9 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
 
 
 def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> Annotation:
-    """Return a person's annotation of a slot's trace, by default that of the slot's holder.
+    """Return a person's annotation of a slot's trace. `user_id` defaults to the holder of the slot.
 
-    It is empty if nobody holds the slot. Raises `NotFoundError` if there is no such slot.
+    The annotation is empty if nobody holds the slot. Raises `NotFoundError` if the slot does not exist.
     """
     with store.read() as session:
         slot = load_slot(session, slot_id)
@@ -103,7 +102,7 @@ def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annot
 
 
 def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:
-    """Return the event stored under the same key. The person may have lost the slot in the meantime."""
+    """Return the event already stored under the same key, even if the person has since lost the slot."""
     same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
     if event.cause:
         of = None if event.of is None else find_event(session, earlier.user_id, event.of)
@@ -140,7 +139,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
 
 
 def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> AnnotationEvent:
-    """Return the event that an undo or redo refers to."""
+    """Return the logged event that an undo or redo applies to."""
     stack = annotation.undo if event.cause == "undo" else annotation.redo
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")
@@ -150,7 +149,7 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEv
 
 
 def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
-    """Raise an error if the trace and the annotation so far do not allow the event."""
+    """Raise an error if the trace or the current annotation does not allow the event."""
     if event.step is not None:
         _check_step(slot, annotation, event.step)
     if event.revealed is not None and event.revealed > annotation.revealed:

@@ -1,6 +1,6 @@
-"""The review of an annotation: gold, scores and other people's labels, shown beside a person's own labels.
+"""The review of an annotation: gold labels, scores and other people's labels, shown beside a person's own labels.
 
-The review appears once the annotation is submitted. A campaign that shows scores does so earlier.
+The review appears once the annotation is submitted. If the campaign shows scores, they appear before that.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 @dataclass(frozen=True)
 class ShownScores:
-    """An evaluator's scores of each visible step, in one mode.
+    """An evaluator's scores of the visible steps in one mode.
 
     A missing score is None, and so is every redundancy if the evaluator gives only validity. If `in_words` is True,
     the scores stand for a verdict in words.
@@ -45,7 +45,7 @@ class PeerAnnotation:
 
 @dataclass(frozen=True)
 class Review:
-    """The trace with its gold, the scores of evaluators, and the annotations that other people submitted."""
+    """A trace with its gold labels, evaluators' scores, and the annotations that other people submitted."""
 
     trace: StoredTrace
     scores: tuple[ShownScores, ...]
@@ -53,11 +53,11 @@ class Review:
 
 
 def read_review(store: Store, slot_id: int, user: User) -> Review | None:
-    """Return what a person is shown beside an annotation they have submitted, and record it as an exposure.
+    """Return what a person is shown after submitting an annotation, and record that they have seen it.
 
-    The campaign decides whether it is only the gold, or everything. The result is None before submission, and if
-    the campaign shows nothing. It is also None while an open blind campaign still has the same text in store for
-    the person, or an open campaign with the text shows nothing after submission.
+    The campaign decides whether that is only the gold labels, or everything. The result is None before submission
+    and if the campaign shows nothing. It is also None while an open blind campaign may still give the person the
+    same text, or if an open campaign that contains the text shows nothing after submission.
 
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` in the same cases as
     `storage.labelling.queue.open_slot`.
@@ -80,9 +80,10 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
-    """Return the scores of the revealed steps by the campaign's evaluator, or () in a blind campaign.
+    """Return the scores of the revealed steps by the campaign's evaluator, or () if the campaign hides scores.
 
-    In a stepwise campaign they are online scores, since offline scores depend on steps that are not yet revealed.
+    In a stepwise campaign these are online scores, because offline scores depend on steps that are not yet
+    revealed.
     """
     with store.read() as session:
         slot = load_slot(session, slot_id)
@@ -95,8 +96,7 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
 
 
 def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
-    """Return each evaluator's standing offline scores, or its online scores if there are none, by evaluator
-    name."""
+    """Return each evaluator's standing offline scores, or else its online scores, sorted by evaluator name."""
     both = [_shown(trace, judgments, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
     return tuple(sorted((both[0] | both[1]).values(), key=lambda scores: scores.evaluator))
 
@@ -109,7 +109,7 @@ def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) 
 
 
 def _shown(trace: StoredTrace, judgments: list[StoredJudgment], mode: Mode) -> dict[int, ShownScores]:
-    """Return the step scores that stand in a mode, by evaluator."""
+    """Return the step scores that stand in a mode, keyed by evaluator id."""
     by_evaluator = {
         id: standing((one for one in judgments if one.evaluator.id == id), mode)
         for id in dict.fromkeys(one.evaluator.id for one in judgments if one.evaluator.outputs.has_steps)
@@ -153,9 +153,9 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
 
 
 def _note(store: Store, user: User, review: Review) -> None:
-    """Record the exposure.
+    """Record what the person is about to see.
 
-    The person may withdraw the annotation, or get the same text in another campaign, even a later one.
+    They may withdraw the annotation afterwards, or get the same text in another, possibly later, campaign.
     """
     present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
     keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

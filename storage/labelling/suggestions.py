@@ -1,8 +1,8 @@
-"""Labels suggested by an evaluator. A campaign may start each trace with them instead of with no labels.
+"""Labels suggested by an evaluator, with which a campaign can start each trace.
 
-The suggestions are one event in the log, of the kind `SUGGEST`, under the name of the person who got the trace.
-This keeps a permanent record of what the evaluator suggested and what the person made of it. Only a campaign that
-shows scores can suggest labels, because its labels are not blind anyway.
+The suggestions are logged as one event of the kind `SUGGEST` under the name of the person who got the trace. This
+keeps a permanent record of what the evaluator suggested and what the person changed. Only campaigns that show
+scores can suggest labels, because their labels are not blind anyway.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from stepsight.storage.traces.queries import get_trace
 
 
 def add_suggestions(store: Store, slot_id: int, user: User) -> None:
-    """Start the annotation of a trace with the labels that the campaign's evaluator suggests.
+    """Start the annotation of a slot's trace with the labels that the campaign's evaluator suggests.
 
     Nothing is added if the person has already worked on the trace, or if the evaluator has not judged it.
     """
@@ -46,9 +46,9 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
 def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
     """Return the suggested label of each step.
 
-    It is `neg` below the threshold of validity, `neu` if redundancy is at least its threshold, and otherwise `pos`.
-    It is None where the evaluator gives no scores and, if labelling ends at the first `neg`, for all steps after
-    that.
+    It is `neg` if the validity is below its threshold, `neu` if the redundancy reaches its threshold, and `pos`
+    otherwise. It is None if the evaluator gives no scores. Unless `after_error` is set, it is also None after the
+    first `neg`.
     """
     pairs = zip(scores.validity, scores.redundancy, strict=True)
     labels = [_label(validity, redundancy, thresholds) for validity, redundancy in pairs]

@@ -1,1 +1,1 @@
-"""The migrations, which run when a store is opened. To add one, write a module `versions/NNNN_what_it_adds.py`."""
+"""Schema migrations, which run when a store is opened. To add one, write `versions/NNNN_what_it_adds.py`."""

@@ -1,4 +1,4 @@
-"""The script that Alembic runs. It runs the migrations on the connection from `storage.database.migrate`."""
+"""The Alembic environment script, which runs the migrations on the connection of `storage.database.migrate`."""
 
 from alembic import context
 

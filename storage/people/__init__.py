@@ -1,4 +1,4 @@
-"""The people of a shared server: their accounts, logins and invitations, and what each of them has seen.
+"""The users of a shared server: their accounts, logins and invitations, and what each of them has seen.
 
-Begin with `User` and `Login`.
+Start with `User` and `Login`.
 """

@@ -1,7 +1,7 @@
 """Limiting login attempts.
 
-Recent failures are counted by name and by network address. The addresses that each person usually logs in from are
-remembered.
+Recent failures are counted by user name and by network address. The addresses from which each user normally logs in
+are remembered.
 """
 
 import hashlib
@@ -49,8 +49,10 @@ class LimitError(UserError):
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt, which counts as failed until `forgive` is called. It holds the keys and rows under which it is
-    counted."""
+    """A login attempt, which counts as failed until `forgive` is called.
+
+    `name` and `home` are the keys and `rows` the ids of the rows under which it is counted.
+    """
 
     name: str
     home: str
@@ -59,7 +61,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class _Limit:
-    """How many failures a key may have before a pause, and how long the pause can become after further failures."""
+    """How many failures a key may have without a pause, and how long the pause can grow with further failures."""
 
     key: str
     free: int
@@ -75,12 +77,12 @@ class _Limit:
 
 
 def begin_attempt(store: Store, name: str, address: str) -> Attempt:
-    """Begin an attempt. Raises `LimitError` during the pause that follows failed attempts.
+    """Start a login attempt. Raises `LimitError` during the pause that follows failed attempts.
 
-    The pause depends on the failures for this name and the failures from this address. If the name has recently
-    logged in from this address, only failures for that name from there count. Other people's attempts, elsewhere or
-    from the same address, therefore lock nobody out at home. The attempt counts from now on, so parallel attempts
-    get no more tries than sequential ones.
+    The pause depends on the failures for this name and the failures from this address. If the user has recently
+    logged in from this address, only failures for this name and address count, so that other people's failures
+    cannot lock users out where they normally log in. The attempt counts at once, so that parallel attempts get no
+    more tries than sequential ones.
     """
     by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
@@ -110,9 +112,9 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
 
 
 def forgive(session: Session, attempt: Attempt) -> None:
-    """Record that an attempt succeeded, and remember the address as one that the person logs in from.
+    """Record that an attempt succeeded, and remember that the user logs in from this address.
 
-    The failures for the name are cleared. The address keeps the failures of other attempts.
+    The failures for the name are cleared. Other failures from the address still count.
     """
     of_name = FailedLoginRow.key.in_([attempt.name, attempt.home])
     session.execute(delete(FailedLoginRow).where(of_name | FailedLoginRow.id.in_(attempt.rows)))
@@ -121,9 +123,9 @@ def forgive(session: Session, attempt: Attempt) -> None:
 
 
 def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
-    """Return the remaining pause caused by all failures except this attempt, including simultaneous attempts.
+    """Return the rest of the pause caused by all failures except this attempt, including simultaneous attempts.
 
-    It never exceeds the whole pause, even if the clock has been set back.
+    It never exceeds the full pause, even if the clock has been set back.
     """
     rows = select(FailedLoginRow.moment).where(
         FailedLoginRow.key == limit.key,

@@ -1,9 +1,9 @@
-"""Exposures: recording which texts a person has seen scores, gold or labels of, and deciding what they may see.
+"""Exposures: recording when people see scores or labels of a text, and deciding what they may see.
 
-In a blind campaign, evaluators' scores, marks on equations that do not hold, gold and other people's labels are
-hidden from annotators until they have submitted a trace. Seeing any of this elsewhere is an exposure. Exposures are
-recorded permanently and by text (problem and steps), because the same text may be in another dataset or be entered
-by hand.
+In a blind campaign, evaluators' scores, marks on equations that do not hold, gold labels and other people's labels
+are hidden from annotators until they have submitted a trace. Seeing any of this elsewhere is an exposure. Exposures
+are recorded permanently and by text (problem and steps), because the same text may be in another dataset or be
+entered by hand.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,37 +33,36 @@ _MOST = 5_000
 
 
 def note_exposure(store: Store, user: User, trace_ids: Collection[int], *what: str) -> None:
-    """Record that a person is about to see `what` of these traces. Call it before anything is shown.
+    """Record that a user is about to see `what` of these traces. Must be called before anything is shown.
 
     Texts in open campaigns are always recorded, even submitted ones, because an annotation can be withdrawn and
-    changed. Other texts are recorded for the sake of later campaigns, but people may see them even if the store
-    cannot be written to. The local user is alone, so only texts in open campaigns are recorded for them. If no
-    campaign is open, that costs one short query.
+    changed. Other texts are recorded for later campaigns, but a failure to record them is ignored. For the local
+    user, who is alone, only texts in open campaigns are recorded; without an open campaign, that costs one short
+    query.
     """
     ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
     _note(store, user, TraceRow.id, ids, what)
 
 
 def note_texts(store: Store, user: User, traces: Collection[Trace], *what: str) -> None:
-    """Record exposures like `note_exposure`, for texts that somebody entered and that the store also has."""
+    """Like `note_exposure`, but for texts that a user entered. Texts that are not in the store are ignored."""
     _note(store, user, TraceRow.text_digest, sorted({trace.text_digest for trace in traces}), what)
 
 
 def keep_exposure(store: Store, user_id: int, trace: Trace, *what: str) -> None:
-    """Record an exposure like `note_exposure`, even if no open campaign has the text, since a later
-    campaign may."""
+    """Like `note_exposure`, but always record the text, since a later campaign may contain it."""
     _keep(store, user_id, {trace.text_digest}, what)
 
 
 def exposures_of(session: Session, user_id: int, trace_id: int) -> frozenset[str]:
-    """Return what a person has seen about the text of a trace on pages other than the labelling page."""
+    """Return which kinds of information about a trace's text a user has seen outside the labelling page."""
     text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()
     seen = select(ExposureRow.what).where(ExposureRow.user_id == user_id, ExposureRow.text_digest == text)
     return frozenset(session.scalars(seen))
 
 
 def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
-    """True if a person has labelled another item with the same text, in the same campaign or another one."""
+    """True if a user has labelled another item with the same text, in this or another campaign."""
     item = aliased(ItemRow)
     text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
     others = session.scalars(select(item.id).where(item.text_digest == text, item.id != item_id)).all()
@@ -75,22 +74,22 @@ def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
 
 
 def is_blind(campaign: type[CampaignRow]) -> ColumnElement[bool]:
-    """Return the SQL condition that a campaign shows only the text before submission."""
+    """Return the SQL condition that a campaign shows nothing but the text before submission."""
     return (campaign.shows == "nothing") & campaign.shows_equations.is_(False)
 
 
 def is_something_hidden(store: Store) -> bool:
-    """True if any open campaign is blind, hiding scores, gold and other people's labels from its annotators."""
+    """True if any open campaign is blind."""
     blind = select(CampaignRow.id).where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
     with store.read() as session:
         return session.scalar(blind.limit(1)) is not None
 
 
 def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
-    """Return the SQL condition that a person may be shown the gold and other people's labels of a trace.
+    """Return the SQL condition that a user may see the gold labels and other people's labels of a trace.
 
-    It holds if the person has submitted the trace, no open blind campaign still has the same text in store for
-    them, and no open campaign hides this information after submission. `trace_id` is the column with the trace.
+    It holds if the user has submitted the trace, no open blind campaign may still give them the same text, and no
+    open campaign hides this information after submission. `trace_id` is the column that holds the trace's id.
     """
     # The column may belong to one of these tables itself.
     mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
@@ -108,7 +107,7 @@ def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnEleme
 
 
 def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
-    """True if `unblinded` holds for a trace."""
+    """True if the condition `unblinded` holds for a user and a trace."""
     items = select(ItemRow.id).where(ItemRow.trace_id == trace_id, unblinded(ItemRow.trace_id, user_id))
     with store.read() as session:
         return session.scalar(items.limit(1)) is not None
@@ -117,7 +116,7 @@ def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
 def _note(
     store: Store, user: User, column: InstrumentedAttribute[Any], values: Sequence[Any], what: Collection[str]
 ) -> None:
-    """Record `what` for the texts of the traces that have one of the `values` in a column."""
+    """Record `what` for the texts of the traces whose `column` has one of the `values`."""
     if not values or not what:
         return
     ever, open_now = user.name != LOCAL, _is_any_open(store)
@@ -143,7 +142,7 @@ def _is_any_open(store: Store) -> bool:
 
 
 def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """Return the SQL condition that an open campaign has the text in this column."""
+    """Return the SQL condition that an open campaign contains the text whose digest is in this column."""
     # The column may belong to one of these tables itself.
     item, campaign = aliased(ItemRow), aliased(CampaignRow)
     return exists().where(item.text_digest == text, campaign.id == item.campaign_id, campaign.closed.is_(None))
@@ -152,7 +151,7 @@ def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
 def _keep(
     store: Store, user_id: int, texts: Collection[str], what: Collection[str], *, brief: bool = False
 ) -> None:
-    """Store new exposures in several parts, so that annotators need not wait for all of them."""
+    """Store new exposures in several transactions, so that annotators do not have to wait for all of them."""
     every = sorted(texts)
     seen = select(ExposureRow.text_digest, ExposureRow.what).where(ExposureRow.user_id == user_id)
     for start in range(0, len(every), _MOST):

@@ -1,4 +1,4 @@
-"""Invitations: links for becoming a user, or for choosing a new password. StepSight does not send them."""
+"""Invitations: links with which people become users or choose a new password. StepSight does not send them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,8 +26,8 @@ LASTS = timedelta(days=7)
 class Invitation:
     """A valid invitation.
 
-    `name` is the name of the new user, or None if the person may choose one. If `resets` is True, the user already
-    exists and chooses a new password. `campaigns` are the campaigns that the person will annotate.
+    `name` is the name of the new user, or None if they may choose one. If `resets` is True, the user already exists
+    and chooses a new password. `campaigns` names the campaigns that the user becomes an annotator of.
     """
 
     id: int
@@ -42,9 +42,9 @@ class Invitation:
 def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: int | None = None) -> str:
     """Create an invitation and return its token.
 
-    If a campaign is given, the person who accepts the invitation becomes an annotator of it. Raises `UserError` if
-    the name is invalid or taken, or if the role cannot label in the campaign. Raises `NotFoundError` if there is no
-    such open campaign.
+    Whoever accepts it becomes an annotator of the campaign, if one is given. Raises `UserError` if the name is
+    invalid or taken, or if the role cannot label in the campaign, and `NotFoundError` if there is no such open
+    campaign.
     """
     with store.read() as session:
         if name is not None:
@@ -55,9 +55,9 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
 
 
 def invite_to_reset(store: Store, name: str, by: User) -> str:
-    """Create an invitation to choose a new password and return its token.
+    """Create an invitation for a user to choose a new password, and return its token.
 
-    Raises `NotFoundError` if there is no such active user.
+    Raises `NotFoundError` if there is no active user of this name.
     """
     active = select(UserRow).where(UserRow.name == name, UserRow.name != LOCAL, UserRow.ended.is_(None))
     with store.read() as session:
@@ -85,7 +85,7 @@ def find_invitation(store: Store, token: str) -> Invitation:
 
 
 def revoke(store: Store, invitation_id: int) -> None:
-    """Revoke an invitation. Raises `NotFoundError` if there is no such valid invitation."""
+    """Revoke an invitation. Raises `NotFoundError` if it does not exist or is no longer valid."""
     unused = update(InvitationRow).where(InvitationRow.id == in_range(invitation_id), InvitationRow.used.is_(None))
     with store.write() as session:
         if not _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(revoked=now())):
@@ -93,11 +93,11 @@ def revoke(store: Store, invitation_id: int) -> None:
 
 
 def accept(store: Store, token: str, name: str, password: str) -> User:
-    """Accept an invitation, which becomes a user or sets a new password. An invitation can be accepted only once.
+    """Accept an invitation by creating the user or setting the new password. This works only once.
 
-    `name` is used if the invitation leaves the name open. Raises `NotFoundError` if the invitation is not valid.
-    Raises `UserError` if the name is invalid or taken, or if the password is too short; the invitation then stays
-    valid.
+    `name` is used only if the invitation leaves the name open. Raises `NotFoundError` if the invitation is not
+    valid. Raises `UserError` if the name is invalid or taken, or if the password is too short; the invitation then
+    stays valid.
     """
     invitation = find_invitation(store, token)
     hashed = hash_password(password)
@@ -148,7 +148,7 @@ def _check_campaign(session: Session, campaign_id: int, role: Role) -> None:
 
 
 def _assign(session: Session, invitation_id: int, user_id: int) -> None:
-    """Make a new user an annotator of the invitation's campaigns."""
+    """Make the user an annotator of the invitation's campaigns."""
     invited_to = select(InvitationCampaignRow.campaign_id, InvitationRow.created_by)
     invited_to = invited_to.join(InvitationRow, InvitationRow.id == InvitationCampaignRow.invitation_id)
     for campaign_id, by in session.execute(invited_to.where(InvitationRow.id == invitation_id)).all():
@@ -168,8 +168,7 @@ def _add(store: Store, row: InvitationRow, campaign_id: int | None = None) -> st
 
 
 def _usable() -> Select[InvitationRow, str]:
-    """Select the valid invitations. The inviter must still be an admin, and the invited user must not be
-    deactivated."""
+    """Select the valid invitations, leaving out those by former admins and those for deactivated users."""
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
         select(InvitationRow, inviter.name)
@@ -183,7 +182,7 @@ def _usable() -> Select[InvitationRow, str]:
 def _inviter(invitation_id: int) -> Select[int]:
     """Select the admin who created an invitation.
 
-    There is none if that person is no longer an admin, or if the invited user has been deactivated.
+    The result is empty if that person is no longer an admin, or if the invited user has been deactivated.
     """
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (

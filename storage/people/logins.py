@@ -1,4 +1,4 @@
-"""Logins: finding the person who belongs to a token, and letting logins expire."""
+"""Logins: finding the user who belongs to a token, and letting logins expire."""
 
 import hashlib
 import secrets
@@ -32,7 +32,7 @@ class WrongLoginError(UserError):
 
 @dataclass(frozen=True)
 class Login:
-    """A logged-in person, and when the login expires if there are no further requests."""
+    """A logged-in user, and the time at which the login expires unless there are further requests."""
 
     user: User
     expires: datetime
@@ -44,7 +44,7 @@ class Login:
 
 
 def log_in(store: Store, name: str, password: str, address: str) -> str:
-    """Log in and return the token. `address` is the person's network address, as far as the server knows it.
+    """Log a user in and return the token. `address` is the network address as far as the server knows it.
 
     Raises `WrongLoginError` if the name or the password is wrong, and `storage.people.attempts.LimitError` after
     too many such failures. An unknown name takes as long as a wrong password.
@@ -66,13 +66,13 @@ def log_in(store: Store, name: str, password: str, address: str) -> str:
 
 
 def open_login(store: Store, user: User) -> str:
-    """Log a person in without a password and return the token."""
+    """Log a user in without a password and return the token."""
     with store.write() as session:
         return _open(session, user.id)
 
 
 def find_login(store: Store, token: str) -> Login | None:
-    """Return the login with this token, or None if it is unknown or expired, or if its person is deactivated."""
+    """Return the login with this token, or None if it is unknown or expired or its user is deactivated."""
     logins = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
     logins = logins.where(LoginRow.digest == digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
     with store.read() as session:
@@ -100,8 +100,7 @@ def log_out(store: Store, token: str) -> None:
 
 
 def _look_up(store: Store, name: str) -> tuple[int, str | None]:
-    """Return the id and the password hash of the user with this name, or 0 and None if nobody can log in
-    with it."""
+    """Return a user's id and password hash, or (0, None) if there is no active user of this name."""
     # PostgreSQL cannot compare with every text, and nobody can have such a name.
     if not name.isprintable():
         return 0, None
@@ -120,10 +119,10 @@ def _open(session: Session, user_id: int) -> str:
 
 
 def new_token() -> str:
-    """Return a secret that cannot be guessed."""
+    """Return a random token that cannot be guessed."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
 def digest(token: str) -> str:
-    """Return the form in which a token is stored."""
+    """Return the hash under which a token is stored."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""An overview of the people, with each person's last login and number of labelled traces."""
+"""An overview of all users, with their last login and the number of traces they have labelled."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from stepsight.storage.people.users import User, user_of_row
 
 @dataclass(frozen=True)
 class Person:
-    """A person, with their activity.
+    """A user and their activity.
 
     `last_login` is None if they have never logged in. `submitted` is the number of their submitted annotations.
-    `can_log_in` is True if they have a password. `campaigns` are the open campaigns that are restricted to certain
-    annotators and that this person is assigned to.
+    `can_log_in` is True if they have a password. `campaigns` names the open restricted campaigns that they are
+    assigned to.
     """
 
     user: User
@@ -30,7 +30,7 @@ class Person:
 
 
 def list_people(store: Store) -> list[Person]:
-    """List all people by name, including deactivated users."""
+    """List all users by name, including deactivated ones."""
     submitted = select(func.count()).where(SlotRow.user_id == UserRow.id, SlotRow.state == "submitted")
     rows = select(UserRow, submitted.scalar_subquery()).order_by(UserRow.name)
     with store.read() as session:
@@ -42,7 +42,7 @@ def list_people(store: Store) -> list[Person]:
 
 
 def _campaigns(session: Session) -> defaultdict[int, list[str]]:
-    """Return the names of the campaigns that each user is assigned to."""
+    """Return the names of the open restricted campaigns that each user is assigned to, keyed by user id."""
     assigned = select(CampaignAnnotatorRow.user_id, CampaignRow.name)
     assigned = assigned.join(CampaignRow, CampaignRow.id == CampaignAnnotatorRow.campaign_id)
     assigned = assigned.where(CampaignRow.restricted, CampaignRow.closed.is_(None)).order_by(CampaignRow.name)

@@ -19,7 +19,7 @@ _AT_ONCE = Semaphore(2)
 
 
 def hash_password(password: str) -> str:
-    """Return the hash to store, with its salt and parameters. Raises `UserError` if the password is too short."""
+    """Return the hash to store, including salt and parameters. Raises `UserError` if the password is too short."""
     if len(password) < SHORTEST:
         raise UserError(
             f"The password has {len(password)} characters, expected at least {SHORTEST}.",
@@ -29,13 +29,13 @@ def hash_password(password: str) -> str:
 
 
 def rehash_password(password: str) -> str:
-    """Hash a password that was accepted earlier, however short it is."""
+    """Hash a password that was accepted before, without checking its length."""
     with _AT_ONCE:
         return _HASHER.hash(_bytes(password))
 
 
 def is_password(hashed: str | None, password: str) -> bool:
-    """True if `hashed` is the hash of this password. If it is None, the check takes as long and returns False."""
+    """True if `hashed` is the hash of this password. If it is None, return False after the usual time."""
     # Made on the first call in any case, since making it takes as long as a check.
     nobodys = _nobodys()
     with _AT_ONCE:
@@ -47,7 +47,7 @@ def is_password(hashed: str | None, password: str) -> bool:
 
 
 def is_outdated(hashed: str) -> bool:
-    """True if new hashes are made with other parameters than this hash."""
+    """True if the hash was made with other parameters than new hashes are."""
     return _HASHER.check_needs_rehash(hashed)
 
 

@@ -1,6 +1,7 @@
-"""The server's secret. It keeps derived values unpredictable even to somebody who knows all ids, names and seeds.
+"""The server's secret, which keeps derived values unpredictable even to somebody who knows all ids, names and
+seeds.
 
-It is created on first use, kept in the store and in its backups, and never shown.
+The secret is created on first use, kept in the store and its backups, and never shown.
 """
 
 import hmac
@@ -31,7 +32,7 @@ def read_secret(store: Store) -> bytes:
 
 
 def load_secret(session: Session) -> bytes:
-    """Do the same as `read_secret` within a writing session."""
+    """Like `read_secret`, but within a writing session."""
     secret = session.scalar(_WANTED)
     if secret is None:
         # Another session may be making one as well: the one stored first counts.
@@ -41,15 +42,14 @@ def load_secret(session: Session) -> bytes:
 
 
 def keyed_digest(secret: bytes, *about: object) -> bytes:
-    """Return a digest of `about`, keyed with the secret. It is stable and reveals nothing about `about`."""
+    """Return a digest of `about` keyed with the secret. It is stable and reveals nothing about `about`."""
     return hmac.digest(secret, " ".join(map(str, about)).encode(), sha256)
 
 
 def shuffle_people(store: Store, user_ids: Iterable[int], *about: object) -> list[int]:
-    """Return the people in a random order that is always the same for the same `about`, such as a campaign and an
-    item.
+    """Return user ids in a random order that is always the same for the same `about`, such as a campaign.
 
-    The order is unrelated to the order for any other `about`, and to who the people are.
+    Orders for different values of `about` are unrelated, and the order reveals nothing about the users.
     """
     secret = read_secret(store)
     return sorted(set(user_ids), key=lambda user_id: keyed_digest(secret, *about, user_id))

@@ -1,4 +1,4 @@
-"""The people who use a store, and their roles."""
+"""The users of a store and their roles."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ LOCAL = "local"
 
 
 class Role(StrEnum):
-    """A person's role. The rights of each role are in `app.access.rights`."""
+    """A user's role. The rights of each role are listed in `app.access.rights`."""
 
     VIEWER = "viewer"
     ANNOTATOR = "annotator"
@@ -28,7 +28,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class User:
-    """A person. A deactivated person is not `active` and cannot log in, but their work is kept."""
+    """A user. A deactivated user is not `active` and cannot log in, but their work is kept."""
 
     id: int
     name: str
@@ -37,7 +37,7 @@ class User:
 
 
 def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
-    """Add a person. Without a password, the person cannot log in until `set_password` is called.
+    """Add a user. Without a password, the user cannot log in until `set_password` is called.
 
     Raises `UserError` if the name is invalid or taken, or if the password is too short.
     """
@@ -64,9 +64,9 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
 
 
 def find_user(store: Store, name: str) -> User:
-    """Return the person with this name.
+    """Return the user with this name.
 
-    Raises `NotFoundError` if there is none, and `UserError` if the name is not valid.
+    Raises `NotFoundError` if there is none, and `UserError` if the name is invalid.
     """
     check_name(name, "the name of the user")
     with store.read() as session:
@@ -74,15 +74,15 @@ def find_user(store: Store, name: str) -> User:
 
 
 def list_users(store: Store) -> list[User]:
-    """List all people by name, including deactivated users and people who never had a password."""
+    """List all users by name, including deactivated ones and those without a password."""
     with store.read() as session:
         return [user_of_row(row) for row in session.scalars(select(UserRow).order_by(UserRow.name))]
 
 
 def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -> User:
-    """Give a person another role, which applies from their next request on.
+    """Give a user another role, which applies from their next request on.
 
-    Raises `NotFoundError` if there is no such person. With `keep_admin`, raises `ConflictError` if no admin would
+    Raises `NotFoundError` if the user does not exist. With `keep_admin`, raises `ConflictError` if no admin would
     be left.
     """
     with store.write() as session:
@@ -95,10 +95,10 @@ def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -
 
 
 def set_password(store: Store, name: str, password: str, *, lets_in: bool = True) -> User:
-    """Set a person's password and end their logins. With `lets_in`, this also reactivates a deactivated user.
+    """Set a user's password and end their logins. With `lets_in`, this also reactivates a deactivated user.
 
-    Raises `NotFoundError` if there is no such person. Raises `UserError` if the password is too short, or if the
-    person is deactivated and `lets_in` is not set.
+    Raises `NotFoundError` if the user does not exist. Raises `UserError` if the password is too short, or if the
+    user is deactivated and `lets_in` is not set.
     """
     hashed = hash_password(password)
     with store.write() as session:
@@ -111,9 +111,9 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
 
 
 def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
-    """Deactivate a person with immediate effect. Their work is kept.
+    """Deactivate a user immediately. Their work is kept.
 
-    Raises `NotFoundError` if there is no such person. With `keep_admin`, raises `ConflictError` if no admin would
+    Raises `NotFoundError` if the user does not exist. With `keep_admin`, raises `ConflictError` if no admin would
     be left.
     """
     with store.write() as session:
@@ -126,8 +126,7 @@ def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
 
 
 def reactivate_user(store: Store, name: str) -> User:
-    """Reactivate a deactivated person, whose password stays the same. Raises `NotFoundError` if there is no such
-    person."""
+    """Reactivate a deactivated user, with the same password. Raises `NotFoundError` if the user does not exist."""
     with store.write() as session:
         row = _changeable(session, name)
         row.ended = None
@@ -136,7 +135,7 @@ def reactivate_user(store: Store, name: str) -> User:
 
 
 def has_users(store: Store) -> bool:
-    """True if anybody can log in. In that case everybody has to."""
+    """True if anybody can log in. If so, everybody has to."""
     with store.read() as session:
         return can_anybody_log_in(session)
 
@@ -147,7 +146,7 @@ def can_anybody_log_in(session: Session) -> bool:
 
 
 def local_user(store: Store) -> User:
-    """Return the user who acts when nobody can log in: an admin without a password, created on first use."""
+    """Return the user who acts while nobody can log in: an admin without a password, created on first use."""
     with store.read() as session:
         row = _row(session, LOCAL)
         if row is not None:

@@ -1,6 +1,6 @@
-"""Saved views: URLs of Browse that people keep under names of their own.
+"""Saved views: URLs of the Browse page that users store under a name of their choice.
 
-Views saved while nobody could log in belong to everybody: all people see them, and admins may change them.
+Views saved while nobody could log in are shared: all users see them, and admins may change them.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ LONGEST_QUERY = 10_000
 
 @dataclass(frozen=True)
 class SavedView:
-    """A saved view of a `dataset`.
+    """A saved view of a dataset.
 
     `query` is the part of its URL after the `?`. `is_gone` is True if the dataset no longer exists. `may_change` is
-    True if the person asking may rename and delete the view.
+    True if the current user may rename and delete the view.
     """
 
     id: int
@@ -39,7 +39,7 @@ class SavedView:
 
 
 def list_views(store: Store, user: User | None) -> list[SavedView]:
-    """List the views that a person can see, by name. None stands for people who are not logged in."""
+    """List the views that a user can see, by name. If `user` is None, nobody is logged in."""
     with store.read() as session:
         rows = session.execute(_seen_by(user).order_by(func.lower(ViewRow.name), ViewRow.id)).all()
     return [
@@ -51,8 +51,8 @@ def list_views(store: Store, user: User | None) -> list[SavedView]:
 def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> None:
     """Save a view under a name.
 
-    Raises `UserError` if the name is invalid or the query is too long. Raises `ConflictError` if the person already
-    has a view with this name, or has too many views.
+    Raises `UserError` if the name is invalid or the query is too long. Raises `ConflictError` if the user already
+    has a view of this name, or too many views.
     """
     check_name(name, "the name of the view")
     if len(query) > LONGEST_QUERY:
@@ -70,7 +70,8 @@ def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> 
 def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
     """Rename a view and return its query.
 
-    Raises `NotFoundError` if there is no such view, and the same errors as `save_view` if the name cannot be used.
+    Raises `NotFoundError` if the view does not exist, and the same errors as `save_view` if the name cannot be
+    used.
     """
     check_name(name, "the name of the view")
     try:
@@ -85,7 +86,7 @@ def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
 
 
 def delete_view(store: Store, user: User, view_id: int) -> None:
-    """Delete a view. Raises `NotFoundError` if there is no such view."""
+    """Delete a view. Raises `NotFoundError` if it does not exist."""
     with store.write() as session:
         session.delete(_own(session, user, view_id))
 

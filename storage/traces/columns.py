@@ -1,4 +1,4 @@
-"""The columns of a dataset's traces for filtering and sorting, apart from those about evaluators."""
+"""In-memory columns of a dataset's traces for filtering and sorting. Those of verdicts are in `storage.browse`."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -23,14 +23,14 @@ class TraceColumns:
     """The `n` traces of a dataset in file order, as columns of shape (n,).
 
     - `trace_ids` are the database ids.
-    - `digests` are the first characters of the traces' digests.
-    - `steps` are the numbers of steps.
-    - `first_error` is the 0-based first error, `SILENT` if the gold names none.
+    - `digests` are the first 16 hexadecimal digits of the traces' digests.
+    - `steps` are the step counts.
+    - `first_error` is the 0-based index of the first gold error, or `SILENT` if there is none.
     - `gold` is an index into `GOLD`.
-    - `redundant` is True if the gold calls a step redundant.
-    - `group` is the index in `groups` of the benchmark's class of the trace, `SILENT` if there is none.
-    - `third` is the index in `core.metrics.table.Third` of the third with the first error, `SILENT` if
-      there is none.
+    - `redundant` is True if the gold labels call a step redundant.
+    - `group` is the index in `groups` of the benchmark's class of the trace, or `SILENT` if it has none.
+    - `third` says in which third of the solution the first error is, as an index into
+      `core.metrics.table.Third`, or `SILENT` if there is none.
     - `relabelled` is True if a person has labelled the trace.
     """
 
@@ -54,7 +54,7 @@ class TraceColumns:
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def places(self, trace_ids: Ints) -> Ints:
-        """Return the index of each of some traces, `SILENT` for a trace that is not in this dataset."""
+        """Return the index of each given trace in the columns, or `SILENT` if the trace is not in this dataset."""
         if not len(self):
             return np.full(len(trace_ids), SILENT)
         at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
@@ -67,12 +67,12 @@ class TraceColumns:
 
 
 def trace_group() -> ColumnElement[str]:
-    """Return the SQL expression for the benchmark's class of a trace, "" if there is none."""
+    """Return the SQL expression for the benchmark's class of a trace, which is "" if it has none."""
     return func.coalesce(*[TraceRow.meta[key].as_string() for key in GROUP_KEYS], "")
 
 
 def read_relabelled(session: Session, dataset_id: int) -> Ints:
-    """Return the database ids of a dataset's traces that have a submitted annotation, ascending, shape (n,)."""
+    """Return the ids of a dataset's traces that have a submitted annotation, in ascending order."""
     submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
     statement = (
         select(ItemRow.trace_id)
@@ -85,12 +85,12 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
 
 
 def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
-    """Return the columns with these traces marked as labelled by people."""
+    """Return a copy of the columns in which exactly these traces are marked as labelled by people."""
     return replace(columns, relabelled=np.isin(columns.trace_ids, trace_ids))
 
 
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
-    """Read the columns of a dataset's traces. The memory they take grows with the number of traces."""
+    """Read the columns of a dataset's traces. Memory use grows with the number of traces."""
     row = TraceRow
     numbers = row.id, row.n_steps, func.coalesce(row.first_error, SILENT), row.has_gold, row.n_redundant
     statement = select(*numbers, func.substr(row.digest, 1, 16), trace_group())

@@ -1,4 +1,4 @@
-"""Importing a file of traces into the store, either all of them or none."""
+"""Importing files of traces into the store, each in a single transaction."""
 
 import hashlib
 import json
@@ -35,9 +35,10 @@ _OTHER_LISTING = "Name another file with --skipped."
 
 
 class RefusedRows:
-    """Counts the bad rows of the file called `name` so that it can be refused.
+    """Counts the bad rows of a file, in order to refuse the file.
 
-    The error says how many bad rows there are, and how to leave them out (`leave_out`).
+    The error says how many rows are bad and, with the text `leave_out`, how to leave them out. `name` is the file
+    name.
     """
 
     def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
@@ -52,8 +53,7 @@ class RefusedRows:
         self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
 
     def finish(self, good: int) -> None:
-        """Raise `UserError`, showing the first few bad rows, if there are any. `good` is the number of good
-        rows."""
+        """Raise `UserError`, showing the first few bad rows, if there were any. `good` counts the good rows."""
         if not self.count:
             return
         if self.count == 1:
@@ -67,15 +67,14 @@ class RefusedRows:
         raise UserError("\n".join([head, *lines, *more]))
 
     def close(self) -> None:
-        """Do nothing, since there is nothing to clean up."""
+        """Do nothing, because there is nothing to clean up."""
 
 
 class LeftOutRows:
-    """Stores the bad rows of the file called `name` with the dataset and, if `listing` is given, lists them in that
-    file.
+    """Stores the bad rows of a file with the dataset and, if `listing` is given, also lists them in that file.
 
-    The list is JSON Lines. It is created only if the import succeeds and there are bad rows, and it never replaces
-    another file.
+    The listing is JSON Lines. It is created only if the import succeeds and some rows are bad, and it never
+    overwrites another file.
     """
 
     def __init__(self, session: Session, dataset_id: int, name: str, source: str, listing: Path | None) -> None:
@@ -99,7 +98,7 @@ class LeftOutRows:
             self._flush()
 
     def finish(self, good: int) -> None:
-        """Move the list into place. Raises `UserError` if another file is there, or if no row is good."""
+        """Move the listing into place. Raises `UserError` if another file is there, or if no row is good."""
         if not self.count:
             return
         if not good:
@@ -109,14 +108,14 @@ class LeftOutRows:
             self._listing.finish()
 
     def close(self) -> None:
-        """Remove the list if it was not moved into place."""
+        """Remove the listing unless it was moved into place."""
         if self._listing:
             self._listing.close()
 
     def _digest(self, content: bytes) -> str:
-        """Return a digest of the content and of how often it has already occurred in the file.
+        """Return a digest of a row's content and of how often the same content has occurred before.
 
-        Two equal bad rows thus count as two.
+        Two identical bad rows thus count as two.
         """
         digest = hashlib.sha256(content)
         key = digest.digest()
@@ -136,8 +135,7 @@ class LeftOutRows:
 
 
 class _Listing:
-    """A file with a line for every bad row. It is written under a temporary name beside `path` and moved there at
-    the end."""
+    """A file with one line per bad row, written under a temporary name and moved to `path` at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._partial = path, path.with_name(f"{path.name}.partial")
@@ -181,10 +179,10 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """True if two lists name the same rows.
+    """True if two listings contain the same rows.
 
-    Their errors may differ: an import that finds the good rows already stored may report other errors than the
-    first import.
+    Their errors may differ, because a repeated import finds the good rows already stored and can report other
+    errors.
     """
     with open(one, encoding="utf-8") as left, open(other, encoding="utf-8", errors="replace") as right:
         return all(_place(a) == _place(b) for a, b in zip_longest(left, right, fillvalue=""))
@@ -202,7 +200,7 @@ def _number(place: str) -> int:
 
 
 def _without_place(name: str, place: str, error: UserError) -> str:
-    """Return the text of a row's error without the row's place."""
+    """Return the error message of a row without the row's place."""
     return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
 
 
@@ -216,10 +214,10 @@ Change = Callable[[Trace], Trace | None]
 class ImportSummary:
     """The outcome of an import.
 
-    `added` traces are new, `unchanged` traces were already stored, and `repeated` traces occur more than once in
-    the file. `left_out` is the number of bad rows. `unwanted` counts the traces that do not meet a condition, each
-    under the first condition that it fails. `given_up` traces were dropped by the import's `change`. `total` is the
-    number of traces in the dataset now, and `labelled` is the number of labelled steps in the traces read.
+    `added` counts new traces, `unchanged` those that were already stored, and `repeated` those that occur again
+    within the file. `left_out` counts bad rows. `unwanted` counts the traces that fail a condition, by the first
+    condition that they fail. `given_up` counts the traces that `change` dropped. `total` is the number of traces
+    now in the dataset, and `labelled` is the number of labelled steps in the traces read.
     """
 
     dataset: str
@@ -235,7 +233,7 @@ class ImportSummary:
 
     @property
     def read(self) -> int:
-        """The number of traces in the file that were wanted."""
+        """The number of traces in the file that were wanted, whether new or not."""
         return self.added + self.unchanged + self.repeated
 
     def __str__(self) -> str:
@@ -262,19 +260,18 @@ def import_file(
 ) -> ImportSummary:
     """Store the traces of a file in one transaction and with bounded memory.
 
-    Importing a file again changes nothing. Rows that are new to the dataset are added after the existing ones. Two
-    traces are the same if their problem, steps and gold are (`Trace.digest`); other fields stay as they were first
-    stored.
+    Importing a file again changes nothing; rows that are new to the dataset are appended. Two traces are the same
+    if their problem, steps and gold labels are equal (`Trace.digest`). Other fields keep the values first stored.
 
-    A row is bad if it is not a trace of the kind, or if its id already belongs to other content. With `skipped`,
-    bad rows are left out, listed in that file as JSON Lines, and stored with the dataset. The file is created only
-    if there are bad rows, and an existing file with other content is not replaced. Traces whose metadata does not
-    meet `where` are left out, and so are traces that `change` drops. All other traces are stored as `change`
-    returns them.
+    A row is bad if it is not a trace of the kind, or if its id already belongs to different content. With
+    `skipped`, bad rows are left out, stored with the dataset and listed in the file `skipped` as JSON Lines. That
+    file is created only if there are bad rows, and it does not replace a file with other content. Traces whose
+    metadata do not meet `where` are left out, and so are those that `change` drops. All others are stored as
+    `change` returns them.
 
-    Raises `UserError`, naming the number of bad rows, if there are any and `skipped` is not given. Also raises
-    `UserError` if the file contains no trace or no wanted trace, looks like another kind, or cannot be read to its
-    end, and if the dataset is of another kind. Nothing is stored in these cases.
+    Raises `UserError`, with the number of bad rows, if there are any and `skipped` is not given. Also raises
+    `UserError` if the file has no trace or no wanted trace, looks like another kind, or cannot be read to its end,
+    and if the dataset is of another kind. Nothing is stored in these cases.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
@@ -293,7 +290,7 @@ def import_table(
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
 ) -> ImportSummary:
-    """Import the rows of one or more files with named columns, like `import_file`."""
+    """Like `import_file`, but for one or more data files whose columns are mapped by `columns`."""
     return import_source(store, data.kind(columns), data, dataset, _bad_rows(data, skipped), progress, where)
 
 
@@ -312,8 +309,8 @@ BadRows = RefusedRows | LeftOutRows
 class LineSource(Protocol):
     """The lines of a file.
 
-    The file is called `name` in messages and `file_name` in the store. `fraction` is the share read so far, from 0
-    to 1. `sha256` is the hash of the bytes read.
+    `name` is used in messages, and `file_name` is what the store records. `fraction` is the share read so far, from
+    0 to 1. `sha256` is the hash of the bytes read.
     """
 
     @property
@@ -337,8 +334,7 @@ def import_source(
     where: RowConditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
-    """Import traces from any source, like `import_file`. `bad_rows` creates the handler of the dataset's
-    bad rows."""
+    """Like `import_file`, but for any source of lines. `bad_rows` creates the handler for bad rows."""
     check_name(dataset, "the name of the dataset")
     with store.write() as session:
         writer = TraceWriter(session, dataset, kind.name, source.file_name)
@@ -359,7 +355,7 @@ def import_source(
 
 
 class _Wanted:
-    """The traces of a file that meet the conditions, with a count of their labelled steps."""
+    """The traces of a file that meet the conditions. Iterating also counts their labelled steps."""
 
     def __init__(
         self, located: Iterator[tuple[str, Trace]], where: RowConditions, change: Change | None = None
@@ -371,7 +367,7 @@ class _Wanted:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """The number of traces that do not meet each condition."""
+        """The number of traces that each condition left out."""
         return dict(self._where.left_out)
 
     def __iter__(self) -> Iterator[tuple[str, Trace]]:
@@ -387,7 +383,7 @@ class _Wanted:
             yield place, changed
 
     def check(self, name: str) -> None:
-        """Raise `UserError` if traces were read but none of them is wanted."""
+        """Raise `UserError` if traces were read but none of them is wanted. `name` is the file name."""
         try:
             self._where.check()
         except UserError as error:
@@ -426,6 +422,5 @@ def _counted(count: int, what: str) -> str:
 
 
 def _file_name(path: Path) -> str:
-    """Return the file's name, replacing bytes that are not text. A file system allows them, but a database does
-    not."""
+    """Return the file's name with undecodable bytes replaced, because databases only accept text."""
     return os.fsencode(path.name).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Reading datasets and traces, a page or a batch at a time."""
+"""Reading datasets and traces, one page or batch at a time."""
 
 import sys
 from collections import defaultdict
@@ -25,8 +25,8 @@ BATCH = 500
 class Dataset:
     """A dataset and its counts.
 
-    `errors` is the number of traces whose gold names a first error. `left_out` is the number of bad rows that were
-    left out on import.
+    `errors` is the number of traces with a gold error. `left_out` is the number of bad rows that were left out on
+    import.
     """
 
     id: int
@@ -44,16 +44,15 @@ class Dataset:
 
     @property
     def size(self) -> str:
-        """The number of its traces and, if some were left out, of the rows they came from, such as `6,116 of
-        6,216`."""
+        """The trace count as text. If rows were left out, their total is included, as in `6,116 of 6,216`."""
         return f"{self.traces:,} of {self.traces + self.left_out:,}" if self.left_out else f"{self.traces:,}"
 
 
 @dataclass(frozen=True)
 class StoredTrace(Trace):
-    """A trace with its place in the store. `id` is its id within the dataset, and `trace_id` is its database id.
+    """A trace and its place in the store. `id` is its id within the dataset, and `trace_id` is its database id.
 
-    It can be scored like any trace, and the resulting judgment can be stored.
+    It can be scored like any trace, and its judgment can be stored.
     """
 
     trace_id: int = field(kw_only=True)
@@ -79,7 +78,7 @@ class TraceSummary:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The `trace_id` of the traces before and after a trace, None at either end."""
+    """The database ids of the previous and the next trace in a list, None at either end."""
 
     previous: int | None
     next: int | None
@@ -103,7 +102,7 @@ def find_dataset(store: Store, name: str) -> Dataset:
 
 
 def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
-    """List the bad rows that were left out of a dataset, with the `file`, the `place` in it, and the `error`."""
+    """List the bad rows left out of a dataset, each with its `file`, its `place` in the file, and its `error`."""
     with store.read() as session:
         rows = session.scalars(select(LeftOutRow).where(LeftOutRow.dataset_id == dataset_id))
         found = [{"file": row.source, "place": row.place, "error": row.error} for row in rows]
@@ -120,7 +119,7 @@ def get_trace(store: Store, trace_id: int) -> StoredTrace:
 
 
 def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
-    """Return the trace with this id in the dataset with this name. Raises `NotFoundError` if there is none."""
+    """Return the trace with this id in the named dataset. Raises `NotFoundError` if there is none."""
     check_text(dataset, "the name of the dataset")
     check_text(id, "the id")
     with store.read() as session:
@@ -146,9 +145,9 @@ def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
 
 
 def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset that a statement made from `traces()` selects, as `iterate_traces` does.
+    """Like `iterate_traces`, but only for the traces that `statement`, made from `traces()`, selects.
 
-    Ranges of positions are read, no matter how many of their traces are selected. With a limit instead, a database
+    Traces are read by ranges of positions, however many in a range are selected. With a LIMIT instead, a database
     might plan for the whole dataset every time.
     """
     for start in count(0, BATCH):
@@ -171,7 +170,7 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
 
 
 def traces() -> Select[Any]:
-    """Return a statement for `load_traces`, to be narrowed down and ordered."""
+    """Return an SQL statement for `load_traces`, to which conditions and an order can be added."""
     return select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
         TraceRow.dataset_id, DatasetRow.name,
@@ -179,7 +178,7 @@ def traces() -> Select[Any]:
 
 
 def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
-    """Yield batches of the traces with these database ids, in order, skipping traces deleted in the meantime.
+    """Yield the traces with these database ids in batches, in order. Traces deleted in the meantime are skipped.
 
     No database connection is held between batches.
     """
@@ -192,7 +191,7 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
 
 
 def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
-    """Load the traces that a statement made from `traces()` selects, in its order and with their steps.
+    """Load the traces that `statement`, made from `traces()`, selects, with their steps and in its order.
 
     This takes three queries.
     """
@@ -237,7 +236,7 @@ def _datasets() -> Select[Any]:
 
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
-    """Return the datasets that a statement selects. Counting traces is slow, so it is done once per revision."""
+    """Return the datasets that a statement selects. Their counts are cached until the dataset changes."""
     cache, datasets = store.cache, []
     for row in session.execute(statement).mappings().all():
         values: dict[str, Any] = dict(row)

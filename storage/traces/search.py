@@ -41,7 +41,7 @@ _EITHER = (
 
 
 def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
-    """Add stored traces to the index. Each comes with its database id.
+    """Add stored traces to the search index. Each is given with its database id.
 
     PostgreSQL updates its index by itself. A trigger removes deleted traces from the index.
     """
@@ -51,13 +51,13 @@ def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
 
 
 def index_everything(session: Session) -> None:
-    """Add all traces of a store to an empty index, for example after they have been copied into the store."""
+    """Add all traces of a store to its empty search index, for example after copying them into the store."""
     if session.get_bind().dialect.name == "sqlite":
         session.execute(_INDEX_EVERYTHING, {"between": _BETWEEN})
 
 
 def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> NDArray[np.bool_]:
-    """Return a mask, shape (n,), of the traces that contain a text in their problem or a sub-step."""
+    """Return a mask, shape (n,), of the traces whose problem or one of whose sub-steps contains a text."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}

@@ -1,4 +1,4 @@
-"""Adding traces to a dataset."""
+"""Adding traces to datasets."""
 
 import json
 import re
@@ -26,11 +26,11 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class TraceWriter:
-    """Adds traces to one dataset within a transaction, after the existing traces.
+    """Appends traces to one dataset within a transaction.
 
-    The dataset is created if it does not exist, and it is locked until the transaction ends. `added` counts the new
-    traces, `unchanged` those stored in an earlier transaction, and `repeated` those that already occurred in this
-    one. Raises `UserError` if the dataset is of another kind.
+    The dataset is created if it does not exist, and locked until the transaction ends. `added` counts new traces,
+    `unchanged` those stored by an earlier transaction, and `repeated` those already added in this one. Raises
+    `UserError` if the dataset is of another kind.
     """
 
     def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
@@ -53,14 +53,14 @@ class TraceWriter:
 
     @property
     def total(self) -> int:
-        """The number of traces in the dataset."""
+        """The number of traces now in the dataset."""
         return self._next
 
     def add(self, batch: list[Located], on_bad: OnBad | None = None) -> None:
-        """Add the new traces of a batch. Each comes with its place, such as `file.jsonl line 3`.
+        """Add the traces of a batch that are new. Each is given with its place, such as `file.jsonl line 3`.
 
-        A trace is bad if its id exists with other content, or if its content cannot be stored. It is reported to
-        `on_bad` and the other traces are added, or it raises `UserError` if there is no `on_bad`.
+        A trace is bad if its id already belongs to different content, or if its content cannot be stored. It is
+        passed to `on_bad`, and the other traces are added. Without `on_bad`, it raises `UserError`.
         """
         fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
         stored = self._stored(fit)
@@ -76,7 +76,7 @@ class TraceWriter:
             self._insert(new)
 
     def finish(self, source: str, sha256: str) -> None:
-        """Record the source of the newest traces."""
+        """Record the source file and its hash in the dataset if any traces were added."""
         if self.added:
             row = self._session.get_one(DatasetRow, self.dataset_id)
             row.source, row.sha256 = source, sha256
@@ -84,8 +84,7 @@ class TraceWriter:
             self._refresh()
 
     def _stored(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
-        """Return the digest and position of each id that the dataset already has, including those from earlier
-        batches."""
+        """Return the digest and position of every id in the batch that the dataset already contains."""
         ids = [trace.id for _, trace in batch]
         statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
             TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
@@ -124,8 +123,8 @@ class TraceWriter:
     def _refresh(self) -> None:
         """Update PostgreSQL's statistics on the size of the tables.
 
-        PostgreSQL would notice the growth by itself, but neither within this transaction nor in the first minute
-        after it. Until then it would scan whole tables instead of using an index.
+        PostgreSQL notices the growth by itself, but only some time after the transaction. Until then it would scan
+        whole tables instead of using an index.
         """
         if self._session.get_bind().dialect.name == "postgresql":
             for model in (TraceRow, StepRow, SubstepRow):
@@ -151,7 +150,7 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
 
 
 def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: str, trace: Trace) -> bool:
-    """True if a trace passes a check. Without `on_bad`, a failure raises the error instead."""
+    """True if a trace passes a check. A failure is passed to `on_bad`. Without `on_bad`, its error is raised."""
     try:
         check(where, trace)
     except UserError as error:
@@ -163,7 +162,7 @@ def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: st
 
 
 def _check(where: str, trace: Trace) -> None:
-    """Refuse content that a `Trace` allows but a database does not."""
+    """Raise `UserError` if a database cannot store the trace's id or metadata."""
     try:
         check_text(trace.id, "the id")
         if len(trace.id) > ID_LENGTH:
@@ -219,17 +218,17 @@ _ID_LENGTH = 16
 
 @dataclass(frozen=True)
 class SavedTrace:
-    """A trace as it was stored. `new` is True if its dataset did not have it before."""
+    """A trace that was saved. `new` is True if its dataset did not contain it before."""
 
     trace: StoredTrace
     new: bool
 
 
 def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
-    """Store a trace under an id made from its content, so that a trace saved twice is stored only once.
+    """Store a trace under an id derived from its content, so that saving it twice stores it only once.
 
-    Raises `UserError` if the name is invalid, or if it is the name of an imported dataset, whose figures saved
-    traces would change.
+    Raises `UserError` if the dataset name is invalid, or if it belongs to an imported dataset, whose figures would
+    change.
     """
     check_name(dataset, "the name of the dataset")
     named = replace(trace, id=trace.digest[:_ID_LENGTH])

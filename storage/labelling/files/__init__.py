@@ -1,4 +1,4 @@
-"""Exporting labels to files and importing them from files, in StepSight's formats and those of other tools.
+"""Exporting labels to files and importing them, in StepSight's own formats and those of other tools.
 
-Begin with `export_labels` and `import_labels`.
+Start with `export_labels` and `import_labels`.
 """

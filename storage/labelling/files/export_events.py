@@ -1,6 +1,6 @@
-"""Exporting a campaign with its whole log as JSON Lines.
+"""Exporting a campaign and its complete event log as JSON Lines.
 
-The file has the campaign, its guidelines, its traces with their slots, and its events:
+The file contains the campaign, its guidelines, its traces with their slots, and its events:
 
     {"format": "stepsight-events", "version": 1, "campaign": {"name": "check", "dataset": "mr-math-invalid", …}}
     {"guideline": 1, "text": "…", "created": "…", "created_by": "eve"}
@@ -8,9 +8,9 @@ The file has the campaign, its guidelines, its traces with their slots, and its 
         {"number": 0, "state": "submitted", "annotator": "ada", "taken": "…", "expires": null, "ended": "…"}]}
     {"event": "label", "item": 0, "slot": 0, "annotator": "ada", "step": 2, "old": null, "new": "neg", …}
 
-`item` is the place in the queue. `slot` is the number of the slot within the item, or null for a decision. `step`
-is 0-based. `of` is the key of the same person's event that is undone or redone. The file contains no database ids
-except in the `conditions`, which record how the traces were chosen.
+`item` is the position in the queue. `slot` is the number of the slot within the item, or null for a decision.
+`step` is 0-based. `of` is the key of the event, by the same person, that is undone or redone. The file contains no
+database ids except in `conditions`, which record how the traces were chosen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ Row = dict[str, Any]
 
 
 def write_events(store: Store, campaign: Campaign, path: Path) -> int:
-    """Write the file and return the number of events."""
+    """Write the log of a campaign to a file and return the number of events."""
     events = 0
     with open(path, "w", encoding="utf-8") as file, snapshot(store) as session:
         for row in iterate_rows(session, campaign.id):
@@ -65,7 +65,7 @@ def write_events(store: Store, campaign: Campaign, path: Path) -> int:
 
 
 def iterate_rows(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Yield the rows of the file, keeping only a few in memory at a time."""
+    """Yield the rows of the file, holding only a few in memory at a time."""
     yield {"format": FORMAT, "version": VERSION, "campaign": _campaign(session, campaign_id)}
     yield from _guidelines(session, campaign_id)
     yield from _items(session, campaign_id)
@@ -147,5 +147,5 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def as_json(value: Any) -> Any:
-    """Convert a value for JSON. A date and time becomes ISO text."""
+    """Convert a value for JSON: a `datetime` becomes ISO text, and anything else stays as it is."""
     return value.isoformat() if isinstance(value, datetime) else value

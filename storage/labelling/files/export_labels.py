@@ -37,9 +37,10 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class LabelExport:
-    """The result of an export.
+    """The outcome of an export.
 
-    `rows` is the number of rows, and `what` says what each row is. `left_out` counts omitted rows by reason.
+    `rows` is the number of rows written, and `what` says what each row is. `left_out` counts omitted rows by
+    reason.
     """
 
     path: str
@@ -62,14 +63,14 @@ def export_labels(
     exposed: bool = False,
     force: bool = False,
 ) -> LabelExport:
-    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, or as a folder with the format `FOLDER`.
+    """Write the labels of a campaign to a file in one of `FORMAT_NAMES`, or to a folder with the format `FOLDER`.
 
     The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
-    annotator's own. `exposed` includes annotations by people who had seen what a blind campaign hides, or the
-    scores that another campaign shows. The format `events` always has the whole log. Only a few traces are in
-    memory at a time, and the file appears complete or not at all.
+    annotator's own. `exposed` includes annotations by people who had seen information that a blind campaign hides,
+    or scores that another campaign shows. The format `events` always contains the whole log. Only a few traces are
+    held in memory at a time, and a failed export leaves no file behind.
 
-    Raises `NotFoundError` if there is no such campaign. Raises `UserError` if the format is unknown, if the file
+    Raises `NotFoundError` if the campaign does not exist. Raises `UserError` if the format is unknown, if the file
     cannot be written, or if it exists and `force` is not given.
     """
     stored = find_campaign(store, campaign)

@@ -28,11 +28,11 @@ EventValues = dict[str, Any]
 
 
 def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[EventValues]:
-    """Yield events from which the annotation can be derived again. All have the time of its submission.
+    """Yield events that reproduce the annotation. All of them have the time of its submission.
 
-    The labels given before the next step was seen come first, then the later ones. The time taken is recorded with
-    the submission. `about` identifies the campaign and the trace, so that the keys differ from those of an equal
-    annotation of another trace.
+    The labels given before the next step was seen come first, followed by later changes. The time taken is recorded
+    with the submission. `about` identifies the campaign and the trace, so that equal annotations of different
+    traces get different keys.
     """
     key = digest(about.encode() + annotation.content)[:32]
     visible = {what: what in annotation.exposed for what in WHAT} | {OWN: annotation.labelled_before}
@@ -51,7 +51,7 @@ def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[Ev
 
 
 def decision_event(decision: ImportedDecision, about: str) -> EventValues:
-    """Return the event of a decision."""
+    """Return the event that records a decision. `about` identifies the campaign and the trace."""
     return {
         "kind": KIND,
         "step": decision.step,
@@ -109,9 +109,9 @@ def _event(kind: str, step: int | None, new: Any, revealed: int) -> EventValues:
 
 
 class PersonLookup:
-    """Finds people by name within a transaction.
+    """Looks up people by name within a transaction.
 
-    A missing person is created as an annotator without a password, who cannot log in until they are given one.
+    A missing person is added as an annotator without a password, who cannot log in until they get one.
     """
 
     def __init__(self, session: Session) -> None:
@@ -119,7 +119,7 @@ class PersonLookup:
         self._ids: dict[str, int] = {}
 
     def id(self, name: str) -> int:
-        """Return the database id of the person with this name. Raises `UserError` if the name is not valid."""
+        """Return the database id of the person with this name. Raises `UserError` if the name is invalid."""
         if name not in self._ids:
             check_name(name, "the name of a person")
             ids = select(UserRow.id).where(UserRow.name == name)
@@ -138,9 +138,10 @@ _GUIDELINE = "The guideline stands in the store that these labels were exported 
 class AnnotationImporter:
     """Adds annotations and decisions to one campaign within a transaction.
 
-    `annotations` and `decisions` count the new ones, and `repeated` counts those that the campaign already has. A
-    campaign created here is closed, since nothing is left to label in it. Raises `UserError` if the stored trace is
-    not the one that was labelled, or if the person has already labelled it differently in the campaign.
+    `annotations` and `decisions` count the new ones, and `repeated` counts those that the campaign already has. If
+    the campaign is created here, it is closed at the end, because nothing is left to label. Raises `UserError` if
+    the stored trace differs from the one that was labelled, or if the person has already labelled it differently in
+    the campaign.
     """
 
     def __init__(self, store: Store, session: Session, campaign: str, user: User) -> None:
@@ -175,7 +176,7 @@ class AnnotationImporter:
             self._add_decision(item, decision, about)
 
     def finish(self) -> None:
-        """Complete a campaign that was created here. Its overlap and guidelines are known only at the end."""
+        """Complete a campaign created here, whose overlap and guideline versions are known only at the end."""
         if self._row is None or not self._made:
             return
         self._session.execute(

@@ -1,4 +1,4 @@
-"""Importing a campaign with its whole log, as written by `storage.labelling.files.export_events`."""
+"""Importing a campaign and its complete event log, as written by `storage.labelling.files.export_events`."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -50,11 +50,11 @@ Located = Iterator[tuple[str, Row]]
 
 
 class EventImporter:
-    """Stores the campaign of a file within a transaction, with the ids of this store.
+    """Stores the campaign in a file within a transaction, replacing names with the ids of this store.
 
-    `name` replaces the name in the file. If a campaign of that name exists, it must be the same campaign. It is
-    then `repeated`, and nothing is stored. `events` and `items` count what was stored. Raises `UserError`, naming
-    the line, if anything else is found.
+    `name` replaces the campaign's name in the file. If a campaign of that name already exists, it must be the same
+    one; `repeated` is then True, and nothing is stored. `events` and `items` count what was stored. Raises
+    `UserError`, naming the line, if the file is invalid or the campaigns differ.
     """
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
@@ -73,7 +73,7 @@ class EventImporter:
         self._waiting: list[tuple[str, dict[str, Any]]] = []
 
     def run(self) -> None:
-        """Store everything, unless the campaign already exists."""
+        """Store the whole file, unless the campaign already exists."""
         campaign_id = self._session.scalar(select(CampaignRow.id).where(CampaignRow.name == self.name))
         if campaign_id is not None:
             self._compare(campaign_id)
@@ -192,7 +192,7 @@ class EventImporter:
         }
 
     def _earlier(self, user_id: int, key: str) -> int:
-        """Return the id of the event that an undo or redo refers to."""
+        """Return the id of the event with this key, which an undo or redo refers to."""
         mine = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
         event_id = self._session.scalar(select(EventRow.id).where(*mine))
         if event_id is None:
@@ -233,7 +233,7 @@ class EventImporter:
 
 
 def _check_version(head: Row) -> None:
-    """Raise `UserError` if the first line names another format or version."""
+    """Raise `UserError` if the first line of the file has a different format or version."""
     if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
         raise UserError(
             f"the file is of {head.get('format')!r} {head.get('version')!r}, expected {FORMAT!r} {VERSION}.",
@@ -242,7 +242,7 @@ def _check_version(head: Row) -> None:
 
 
 def _check_event(line: EventLine, steps: int) -> None:
-    """Raise `UserError` if no person could have caused the event."""
+    """Raise `UserError` if the event is impossible in a trace with this many steps."""
     if line.step is not None and line.step >= steps:
         raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
     if line.event == SUGGEST:

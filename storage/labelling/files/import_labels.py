@@ -1,4 +1,4 @@
-"""Importing people's labels from a file, either all of them or none."""
+"""Importing people's labels from a file in a single transaction."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,10 +29,9 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """The result of an import.
+    """The outcome of an import.
 
-    `added` is the number of events, annotations or decisions that were added. `repeated` is the number that had
-    been stored before.
+    `added` is the number of new events, annotations or decisions, and `repeated` the number already stored before.
     """
 
     campaign: str
@@ -56,18 +55,19 @@ def import_labels(
     dataset: str | None = None,
     annotator: str | None = None,
 ) -> LabelImport:
-    """Store the labels in a file. Importing a file again adds nothing.
+    """Store all labels in a file. Importing the same file again adds nothing.
 
-    The file may be one that `export_labels` wrote as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio,
+    The file can contain what `export_labels` writes as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio,
     or records of Argilla.
 
-    The traces must be in the store with the text and gold that were labelled. If `campaign` does not exist, `user`
-    creates it; it defaults to the campaign named in the file. Missing people are added without a password. Rows of
-    PRM800K and of the other tools need a `campaign`. Their traces are found by problem and steps, in `dataset` or
-    else in the campaign's dataset. Their labels belong to `annotator`, or else to the person named in the row.
+    The traces must be in the store with the same text and gold labels as when they were labelled. `campaign`
+    defaults to the campaign named in the file and is created by `user` if it does not exist. Missing people are
+    added without a password. Files of PRM800K and of the other tools name no campaign, so it must be given. Their
+    traces are looked up by problem and steps, in `dataset` or else in the campaign's dataset. Their labels are
+    attributed to `annotator`, or else to the person named in the row.
 
-    Raises `UserError`, naming the line, if a row is of none of these kinds, if a trace is missing or differs, or if
-    the labels contradict those of the campaign. Nothing is stored in that case.
+    Raises `UserError`, naming the line, and stores nothing if a row is of none of these kinds, if a trace is
+    missing or differs, or if the labels contradict those of the campaign.
     """
     if campaign is not None:
         check_name(campaign, "the name of the campaign")
@@ -120,8 +120,7 @@ _Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, Impo
 
 
 def _reader(row: Row) -> _Reader | None:
-    """Return the reader for a file whose first row is `row`, or None if the row is not from another tool or
-    PRM800K."""
+    """Return the function that reads PRM800K's or another tool's rows like `row`, or None if there is none."""
     if {"data", "annotations"} <= row.keys():
         return read_label_studio
     if {"fields", "metadata", "responses"} <= row.keys():
@@ -130,7 +129,7 @@ def _reader(row: Row) -> _Reader | None:
 
 
 def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
-    """Return the dataset to search for traces, for a file that does not name its traces."""
+    """Return the name of the dataset in which to look up the traces of a file that does not name them."""
     if campaign is None:
         raise UserError(f"{path}: its rows name no campaign.", "Give one with --campaign.")
     if dataset is None:

@@ -1,4 +1,4 @@
-"""Importing rows of PRM800K, labelled elsewhere, as annotations of stored traces."""
+"""Importing PRM800K rows that were labelled elsewhere, as annotations of stored traces."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,10 +20,10 @@ _BAD_PROBLEM = "bad_problem"
 def read_prm800k(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """Yield the annotations in these rows, each for the trace of a dataset with the same problem and steps.
+    """Yield the annotation in each row, assigned to the trace in `dataset` with the same problem and steps.
 
-    If the labels end at an error, the later steps stay unlabelled. Raises `UserError` if a row matches no trace, or
-    more than one.
+    If the labels end at an error, later steps stay unlabelled. Raises `UserError` if a row matches no trace or
+    several.
     """
     index = TraceIndex(session, dataset)
     for where, row in rows:
@@ -57,7 +57,7 @@ def _annotation(row: Row, labelled: Trace, trace: Trace, annotator: str | None) 
 
 
 def _moment(timestamp: object) -> str:
-    """Return the time of a row. PRM800K gives it without a time zone, and UTC is assumed."""
+    """Return the timestamp of a row in ISO format. PRM800K omits the time zone, so UTC is assumed."""
     try:
         moment = datetime.fromisoformat(str(timestamp))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Importing tasks of Label Studio and records of Argilla as annotations of stored traces.
+"""Importing Label Studio tasks and Argilla records as annotations of stored traces.
 
-They may have been written by `formats.label_studio` and `formats.argilla`, or just have the same structure. The
-annotator is in `completed_by` or `user_id`, or is given by name.
+They may come from `formats.label_studio` and `formats.argilla`, or merely have the same structure. The annotator is
+given by the caller, or taken from `completed_by` (Label Studio), `user_id` (Argilla) or the names in `annotators`.
 """
 
 import re
@@ -30,10 +30,10 @@ _MOST_STEPS = 100_000
 def read_label_studio(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """Yield the annotations in these tasks, each for the trace of a dataset with the same problem and steps.
+    """Yield the annotations in each task, assigned to the trace in `dataset` with the same problem and steps.
 
-    Cancelled annotations are ignored. Raises `UserError` if a task matches no trace, or more than one, or if a
-    choice is not a label.
+    Cancelled annotations are ignored. Raises `UserError` if a task matches no trace or several, or if a choice is
+    not a label.
     """
     index = TraceIndex(session, dataset)
     for where, row in rows:
@@ -59,11 +59,11 @@ def read_label_studio(
 def read_argilla(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """Yield the annotations in these records, each for the trace of a dataset with the same problem and steps.
+    """Yield the annotations in the records, assigned to the trace in `dataset` with the same problem and steps.
 
-    A record has the responses for one step to the question `label`. The records of a trace need not be adjacent.
-    Raises `UserError` if the steps match no trace, or more than one, if a step is missing, or if a response is not
-    a label.
+    Each record holds the responses to the question `label` for one step. The records of a trace need not be
+    adjacent. Raises `UserError` if the steps match no trace or several, if a step is missing, or if a response is
+    not a label.
     """
     index = TraceIndex(session, dataset)
     places: dict[str, str] = {}
@@ -92,7 +92,7 @@ def read_argilla(
 
 
 def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]]:
-    """Collect each person's responses to all steps."""
+    """Collect each annotator's responses over all steps. `records` has one record per step."""
     said: dict[str, list[str | None]] = {}
     for place, row in enumerate(records):
         names = _object(row, "metadata").get("annotators")
@@ -137,7 +137,7 @@ def _answer(who: object, labels: list[str | None], submitted: str, seconds: obje
 
 
 def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
-    """Return the label of each step. The number at the end of a control's name is the index of its step."""
+    """Return the label of each step. A control's name ends with the 0-based index of its step."""
     labels: list[str | None] = [None] * steps
     for one in _list(annotation, "result"):
         if not isinstance(one, dict) or one.get("type") != "choices":
@@ -161,7 +161,7 @@ def _label(value: object, step: int) -> str:
 
 
 def _completed_by(value: object) -> str | None:
-    """Return a name for the annotator whom Label Studio identifies by a user number or a record of the user."""
+    """Return a name for a Label Studio annotator, who is given as a user id, an email address or a user record."""
     if isinstance(value, dict):
         value = value.get("email") or value.get("id")
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The rows of label files, validated by pydantic: traces with their annotations, and the lines of a campaign's log.
+"""The rows of label files as pydantic models: annotated traces, and the lines of a campaign's log.
 
 Unknown fields are ignored.
 """
@@ -22,7 +22,7 @@ from stepsight.storage.traces.queries import StoredTrace
 
 
 def _moment(value: object) -> datetime:
-    """Parse a date and time with its time zone."""
+    """Parse an ISO timestamp, which must have a time zone."""
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
@@ -42,13 +42,13 @@ StepTexts = ListOf[Text | None]
 
 
 class LabelRow(Model):
-    """The base class of the rows."""
+    """The base class of all rows in label files."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class ImportedAnnotation(LabelRow):
-    """A submitted annotation in a file. The lists have an entry for each step."""
+    """A submitted annotation in a file. The lists have one entry per step."""
 
     annotator: Name
     view: Literal["whole", "stepwise"]
@@ -71,7 +71,7 @@ class ImportedAnnotation(LabelRow):
         return canonical(self.model_dump() | exact)
 
     def check_steps(self, steps: int) -> None:
-        """Raise `UserError` unless each list has an entry for each step."""
+        """Raise `UserError` unless every list has one entry per step."""
         for name in ("labels", "first", "errors", "comments", "corrections"):
             entries = len(getattr(self, name))
             if entries != steps:
@@ -80,7 +80,7 @@ class ImportedAnnotation(LabelRow):
 
 
 class ImportedDecision(LabelRow):
-    """A decision in a file. `step` is 0-based."""
+    """An adjudicator's decision in a file. `step` is 0-based."""
 
     step: Count
     label: Annotated[str, choice(LABEL_NAMES)] | None
@@ -99,9 +99,9 @@ class ImportedDecision(LabelRow):
 
 
 class ImportedTrace(LabelRow):
-    """The annotations of a trace: a row of the format `storage.labelling.files.formats.jsonl`.
+    """The annotations of one trace: a row in the format `storage.labelling.files.formats.jsonl`.
 
-    The trace is identified by its id within a dataset and by its digest.
+    The trace is identified by its id within the dataset, together with its digest.
     """
 
     dataset: Text
@@ -114,9 +114,9 @@ class ImportedTrace(LabelRow):
 
     @classmethod
     def of(cls, dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -> "ImportedTrace":
-        """Return validated annotations of a stored trace, made from another tool's labels.
+        """Build a row for a stored trace from annotations that another tool exported.
 
-        Raises `UserError` if they are not valid.
+        Raises `UserError` if the annotations are invalid.
         """
         values = {
             "dataset": dataset,
@@ -139,9 +139,9 @@ class ImportedTrace(LabelRow):
 
 
 class CampaignLine(LabelRow):
-    """The campaign in the first line of its log.
+    """The campaign, in the first line of a log.
 
-    Its fields are those of `CampaignRow`, apart from references to other tables.
+    It has the fields of `CampaignRow` except references to other tables.
     """
 
     name: Text
@@ -172,7 +172,7 @@ class CampaignLine(LabelRow):
 
 
 class GuidelineLine(LabelRow):
-    """A version of the guideline."""
+    """A version of the guideline, as a line of a log."""
 
     guideline: Version
     text: Text
@@ -181,7 +181,7 @@ class GuidelineLine(LabelRow):
 
 
 class SlotLine(LabelRow):
-    """A slot of an item. Its fields are those of `SlotRow`, except for the annotator."""
+    """A slot of an item. It has the fields of `SlotRow`, with the annotator given by name."""
 
     number: Count
     state: Word
@@ -192,7 +192,7 @@ class SlotLine(LabelRow):
 
 
 class ItemLine(LabelRow):
-    """An item of the queue, with its place."""
+    """An item of the queue, as a line of a log. `item` is its position."""
 
     item: Count
     dataset: Text
@@ -203,7 +203,11 @@ class ItemLine(LabelRow):
 
 
 class EventLine(LabelRow):
-    """An event. Its fields are those of `EventRow`, except for the kind, the item, the slot and the annotator."""
+    """An event, as a line of a log.
+
+    It has the fields of `EventRow`, except that the kind is in `event` and that the item, slot and annotator are
+    given by position, number and name.
+    """
 
     event: Word
     item: Count

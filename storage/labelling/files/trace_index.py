@@ -1,4 +1,4 @@
-"""Finding the traces of a dataset by their text, for label files without ids."""
+"""Looking up the traces of a dataset by their text, for label files without trace ids."""
 
 import hashlib
 from collections import defaultdict
@@ -15,7 +15,7 @@ _WHOLE = "pre_generated_steps"
 
 
 class TraceIndex:
-    """Finds a dataset's traces by problem and steps. Only digests of the problems are kept in memory."""
+    """Looks up a dataset's traces by problem and steps. Only digests of the problems are held in memory."""
 
     def __init__(self, session: Session, dataset: str) -> None:
         self._session, self._dataset = session, dataset

@@ -1,4 +1,4 @@
-"""What a campaign's annotators arrive at together: consensus, disagreements, decisions and ratings.
+"""Results of a campaign: consensus, disagreements, decisions and ratings.
 
-Begin with `find_consensus`.
+Start with `find_consensus`.
 """

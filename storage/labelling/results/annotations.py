@@ -27,16 +27,16 @@ _BATCH = 200
 class SubmittedAnnotation:
     """An annotation that is currently submitted, with its annotator and trace.
 
-    `labels` has a label for each step: `neg`, `neu`, `pos`, `unsure` or None. If the campaign does not label the
-    steps after the first `neg`, those are None. `first` has the labels given before the next step was seen, in a
-    stepwise campaign; otherwise it equals `labels`. `errors` has the kinds of error of `neg` steps, by 0-based
-    step. `comments` and `corrections` have texts, by 0-based step.
+    `labels` has one label per step: `neg`, `neu`, `pos`, `unsure` or None. It is None after the first `neg` if the
+    campaign does not label those steps. In a stepwise campaign, `first` holds the labels given before the next step
+    was seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
+    `corrections` map 0-based steps to texts.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
-    `gold`, other people's `labels`, or marked `equations`. `labelled_before` is True if they had by then labelled
-    the same text in another campaign or as another trace. `digest` is that of the trace as labelled. `chosen` says
-    how the trace came into the campaign, as in `ItemRow`. `guideline` is the version at submission. `seconds` is
-    the total time measured by the page.
+    `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
+    labelled the same text in another campaign or as another trace. `digest` is the digest of the trace as it was
+    labelled. `chosen` says how the trace came into the campaign, as in `ItemRow`. `guideline` is the version at
+    submission. `seconds` is the total time measured by the page.
     """
 
     item_id: int
@@ -65,11 +65,11 @@ class SubmittedAnnotation:
 def iterate_annotations(
     store: Store, campaign_id: int, reader: Session | None = None
 ) -> Iterator[SubmittedAnnotation]:
-    """Yield the annotations of a campaign that are submitted and not withdrawn.
+    """Yield the currently submitted annotations of a campaign.
 
-    They come in the order of the queue and then of slot numbers, with hidden gold items last. They are read through
-    `reader` if it is given, and otherwise in batches. In that case, annotations withdrawn in the meantime are left
-    out.
+    They are in the order of the queue and then of slot numbers, with hidden gold items last. They are read through
+    the session `reader` if it is given. Otherwise they are read in batches, and annotations withdrawn in the
+    meantime are left out.
     """
     if reader is not None:
         yield from _iterate(reader, campaign_id)
@@ -83,7 +83,7 @@ def iterate_annotations(
 
 
 def read_annotations(session: Session, campaign_id: int, item_id: int) -> list[SubmittedAnnotation]:
-    """Return the submitted annotations of one trace of a campaign, by slot number."""
+    """Return the submitted annotations of one item of a campaign, in the order of slot numbers."""
     slots = _submitted(campaign_id).where(SlotRow.item_id == in_range(item_id))
     return list(_annotations(session, session.execute(slots).mappings().all()))
 
@@ -94,7 +94,7 @@ def _iterate(session: Session, campaign_id: int) -> Iterator[SubmittedAnnotation
 
 
 def _slot_ids(session: Session, campaign_id: int) -> Sequence[int]:
-    """Return the ids of the submitted slots, in order. Nothing else of a large campaign is kept in memory."""
+    """Return the ids of the submitted slots, in order. Only ids are read, to save memory in large campaigns."""
     return session.scalars(_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
 
 
@@ -169,8 +169,8 @@ def _by_step(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
 def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:
     """Return what the person had seen when they gave a label or first submitted.
 
-    Later submissions do not count: an annotation that is withdrawn after gold was shown, and submitted again with
-    the same labels, is still the annotation made before.
+    Later submissions do not count. An annotation that is withdrawn after the gold labels were shown, and
+    resubmitted unchanged, is still the original one.
     """
     seen: set[str] = set()
     submitted = False
@@ -190,7 +190,10 @@ MAJORITY, TIE, NONE = "majority", "tie", "none"
 
 
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
-    """Return the label that a step's annotators agree on, and how it came about. None is an abstention."""
+    """Return the label that most annotators gave to a step, or None, and how it came about.
+
+    None among `labels` counts as an abstention.
+    """
     counts = Counter(label for label in labels if label is not None)
     if not counts:
         return None, NONE

@@ -1,4 +1,4 @@
-"""The consensus of a campaign's annotators on each step, and traces with the labels of one annotator or of all."""
+"""The consensus of a campaign's annotators on each step, and traces with the labels of one or all annotators."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,19 +41,19 @@ _BATCH = 200
 
 @dataclass(frozen=True)
 class Consensus:
-    """The annotators' joint labels of a trace.
+    """The labels of a trace on which its annotators agree.
 
     `labels` has `neg`, `neu`, `pos` or None for each step. `how` says how each label came about:
 
     - `adjudicated`: an adjudicator decided, possibly to leave the step unlabelled.
     - `majority`: more annotators gave this label than any other.
-    - `tie`: two labels have equally many votes, so the step is unlabelled.
+    - `tie`: several labels have equally many votes, so the step is unlabelled.
     - `unsure`: more annotators were unsure than gave any one label, so the step is unlabelled.
-    - `none`: nobody labelled the step, or it comes after the agreed first error in a campaign that labels
-      no steps after the first error. In the latter case, annotators who did not see that error may have
-      labelled it.
+    - `none`: nobody labelled the step, or it comes after the agreed first error in a campaign that labels no
+      steps after that. In the latter case, annotators who did not see that error may have labelled it.
 
-    `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is that of the trace as labelled.
+    `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is the digest of the trace as it
+    was labelled.
     """
 
     trace_id: int
@@ -68,7 +68,7 @@ class Consensus:
 def iterate_annotated_items(
     store: Store, campaign_id: int
 ) -> Iterator[tuple[list[SubmittedAnnotation], dict[int, Decision]]]:
-    """Yield the annotations of each annotated trace of a campaign, with the decisions by 0-based step."""
+    """Yield, for each annotated trace of a campaign, its annotations and its decisions by 0-based step."""
     decisions = read_decisions(store, campaign_id)
     annotations = iterate_annotations(store, campaign_id)
     for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
@@ -83,9 +83,9 @@ def find_consensus(
     decided: Mapping[int, Decision],
     after_error: bool,
 ) -> Consensus:
-    """Derive the consensus on one trace from its annotations and the decisions by 0-based step.
+    """Derive the consensus on one trace from its annotations and from the decisions, keyed by 0-based step.
 
-    `about` is any annotation of the trace. `after_error` is True if the campaign labels steps after the first
+    `about` is any annotation of the trace. `after_error` is True if the campaign labels the steps after the first
     error.
     """
     settled: list[tuple[str | None, str]] = []
@@ -109,11 +109,11 @@ def find_consensus(
 
 @dataclass(frozen=True)
 class LabelledTrace:
-    """A trace with labels by people.
+    """A trace with labels from people.
 
     `labels` has `neg`, `neu` or `pos` for each step, or None if the step is unlabelled, unsure or not agreed on.
-    `how` is as in `Consensus`. For the labels of a single annotator, `how` is None and `annotations` has only that
-    person's annotation.
+    `how` is as in `Consensus`. If the labels are those of a single annotator, `how` is None, and `annotations` has
+    only that person's annotation.
     """
 
     trace: StoredTrace
@@ -129,16 +129,16 @@ class LabelledTrace:
 
     @property
     def first_error(self) -> int | None:
-        """The 0-based index of the first step that is neg, or None."""
+        """The 0-based index of the first neg step, or None."""
         return self.labels.index("neg") if "neg" in self.labels else None
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The faults of the problem that annotators flagged."""
+        """The faults in the problem that annotators flagged, one per annotator who did."""
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
     def relabelled(self) -> Trace:
-        """Return the trace with these labels as its gold."""
+        """Return the trace with these labels as its gold labels."""
         steps = (
             replace(step, label=None if label is None else Label[label.upper()], valid=None)
             for step, label in zip(self.trace.steps, self.labels, strict=True)
@@ -147,12 +147,12 @@ class LabelledTrace:
 
 
 class LabelledTraces:
-    """The labelled traces of a campaign, read anew on each iteration, a few at a time.
+    """The labelled traces of a campaign, read again for each iteration, a few at a time.
 
-    They have the labels of all annotators together or, with `per_annotator`, of one annotator at a time.
-    Annotations by people who had seen what the campaign hides count only with `exposed`, and hidden gold items are
-    included only with `with_gold`. `only` selects traces by their database ids, and None means all. After an
-    iteration, `left_out` counts what is missing, by reason.
+    They have the consensus of all annotators or, with `per_annotator`, the labels of one annotator at a time.
+    Annotations by people who had seen information that the campaign hides are included only with `exposed`, and
+    hidden gold items only with `with_gold`. `only` lists database ids of traces; None means all traces. After an
+    iteration, `left_out` counts what was left out, by reason.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> La
 class TraceLabels:
     """A campaign's consensus on a trace, with all annotations of the trace.
 
-    `ahead` is True if the viewer still has to label the trace. The labels must then be hidden from them.
+    `ahead` is True if the viewer still has to label the trace, so that the labels must be hidden from them.
     """
 
     campaign: Campaign
@@ -228,10 +228,10 @@ class TraceLabels:
 
 
 def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[TraceLabels]:
-    """Return the labels of a trace in each campaign in which somebody labelled it, newest campaign first.
+    """Return a trace's labels in each campaign in which somebody labelled it, newest campaign first.
 
-    Campaigns in which the trace is a hidden gold item are left out. Annotations by people who had seen what a
-    campaign hides do not count for the consensus.
+    Campaigns in which the trace is a hidden gold item are left out. Annotations by people who had seen information
+    that a campaign hides do not count towards the consensus.
     """
     of_trace = (
         select(ItemRow.id, ItemRow.campaign_id)
@@ -258,7 +258,7 @@ def _labels(
 
 
 def _is_ahead(store: Store, trace_id: int, viewer: User | None) -> bool:
-    """True if a person has begun with the text of a trace in an open blind campaign and not submitted it."""
+    """True if a person has started on the text of a trace in an open blind campaign but not submitted it."""
     if viewer is None:
         return False
     text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()

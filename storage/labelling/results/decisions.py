@@ -1,7 +1,7 @@
-"""Decisions by adjudicators on steps about which the annotators of a campaign disagree.
+"""Adjudicators' decisions on steps about which the annotators of a campaign disagree.
 
-A decision is an event in the log, of the kind `decide`, that belongs to no slot. `new` holds its `label`, its
-`reason`, and `own`, which is True if the adjudicator had labelled the trace. `old` holds the same values of the
+A decision is logged as an event of the kind `decide` that belongs to no slot. Its `new` holds the `label`, the
+`reason`, and `own`, which is True if the adjudicator had labelled the trace. Its `old` holds the same values of the
 previous decision. The last decision on a step is in force. The annotations themselves do not change.
 """
 
@@ -39,9 +39,9 @@ _NO_REASON = "The decision has no reason."
 class Decision:
     """An adjudicator's decision on a step.
 
-    `step` is 0-based. `label` is the label decided on, or None to leave the step unlabelled. `reason` may be ""
-    only if the label is that of the majority. `own` is True if the adjudicator had labelled the trace too.
-    `event_id` is the id of the decision in the log.
+    `step` is 0-based. `label` is None if the step is to stay unlabelled. `reason` may be "" only if the label is
+    the majority's. `own` is True if the adjudicator had labelled the trace as well. `event_id` is the id of the
+    decision in the log.
     """
 
     item_id: int
@@ -65,15 +65,15 @@ def decide(
     key: str,
     after: int | None = None,
 ) -> Decision:
-    """Record a decision. If the same `key` is sent again with the same content, the first decision is returned.
+    """Record a decision. If the same `key` is sent again with the same content, return the first decision.
 
-    `after` is the `event_id` of the decision to be replaced, or 0 if there should be none. If it is None, any
-    decision is replaced. A closed campaign can still be decided.
+    `after` is the `event_id` of the decision to replace, or 0 if there must be none yet. If it is None, any earlier
+    decision is replaced. Decisions can still be made in a closed campaign.
 
     Raises `NotFoundError` if the campaign has no such item. Raises `ConflictError` if the trace has changed since
-    it was labelled, if another decision than `after` is in force, or if the key was used with other content. Raises
+    it was labelled, if a decision other than `after` is in force, or if the key was used with other content. Raises
     `UserError` if the trace has no such step, if nobody has submitted the trace, if the label is unknown, or if the
-    label differs from the majority's and there is no reason.
+    label is not the majority's and no reason is given.
     """
     new = {"label": _check_label(label), "reason": check_reason(reason, _NO_REASON) if reason else ""}
     check_key(key)
@@ -107,7 +107,7 @@ def decide(
 
 
 def read_decisions(store: Store, campaign_id: int) -> dict[tuple[int, int], Decision]:
-    """Return the decisions in force, by item and step."""
+    """Return the decisions in force in a campaign, keyed by item id and step."""
     decisions = _read(store, EventRow.campaign_id == campaign_id)
     return {(decision.item_id, decision.step): decision for decision in decisions}
 
@@ -151,7 +151,7 @@ def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user:
 
 
 def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
-    """Return the item, locked until the transaction ends, so that decisions on it are made one after the other."""
+    """Return the item and lock it until the transaction ends, so that decisions on it are made one at a time."""
     item = session.get(ItemRow, in_range(item_id), with_for_update=True)
     if item is None or item.campaign_id != campaign_id:
         raise NotFoundError(f"The campaign has no item {item_id}.")
@@ -159,7 +159,7 @@ def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
 
 
 def _check_item(session: Session, item: ItemRow, step: int) -> None:
-    """Raise an error unless the trace is unchanged, has the step, and has been submitted by somebody."""
+    """Raise an error unless the trace is unchanged, has the step, and was submitted by somebody."""
     digest, n_steps = session.execute(
         select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
     ).one()
@@ -173,7 +173,7 @@ def _check_item(session: Session, item: ItemRow, step: int) -> None:
 
 
 def _majority(session: Session, item: ItemRow, step: int) -> str | None:
-    """Return the label that more annotators gave than any other, or None."""
+    """Return the label that more annotators gave to a step than any other, or None."""
     annotations = read_annotations(session, item.campaign_id, item.id)
     return vote([annotation.labels[step] for annotation in annotations])[0]
 
@@ -205,8 +205,7 @@ def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
 
 
 def _visible(session: Session, user: User, trace_id: int) -> dict[str, bool]:
-    """Return what the adjudicator has seen: the labels, which every decision is about, and anything seen
-    elsewhere."""
+    """Return which kinds of information the adjudicator has seen. These always include the annotators' labels."""
     seen = exposures_of(session, user.id, trace_id)
     return {what: what in seen for what in WHAT} | {LABELS: True}
 

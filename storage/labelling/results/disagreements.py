@@ -1,8 +1,8 @@
-"""Disagreements: the steps on which a campaign's annotators differ, so that an adjudicator has to decide.
+"""Disagreements: the steps on which the annotators of a campaign differ and an adjudicator has to decide.
 
-Annotators disagree on a step if two of them gave it different labels, or if one was unsure of it. Leaving a step
-unlabelled is not an opinion. A person who stopped at an error that another person did not see disagrees at that
-step, but not at later ones. Hidden gold items serve to measure annotators, so they are not decided.
+Annotators disagree on a step if two of them gave it different labels, or if one was unsure about it. Leaving a step
+unlabelled is not an opinion. A person who stopped at an error that another person did not see disagrees on that
+step, but not on later ones. Hidden gold items are not adjudicated, because they serve to measure annotators.
 """
 
 import sys
@@ -23,7 +23,7 @@ from stepsight.storage.labelling.results.decisions import Decision, read_decisio
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A trace of a campaign, with the 0-based steps that annotators disagree on, and its annotations."""
+    """A trace of a campaign, the 0-based steps on which its annotators disagree, and their annotations."""
 
     item_id: int
     trace_id: int
@@ -32,7 +32,7 @@ class Disagreement:
     annotations: tuple[SubmittedAnnotation, ...]
 
     def undecided(self, decisions: dict[tuple[int, int], Decision]) -> tuple[int, ...]:
-        """Return the steps without a decision."""
+        """Return the steps on which no decision has been made."""
         return tuple(step for step in self.steps if (self.item_id, step) not in decisions)
 
 
@@ -40,7 +40,8 @@ class Disagreement:
 class Adjudication:
     """The state of a campaign's adjudication.
 
-    `disagreements` are in the order of the queue. `decisions` has the last decision on each item and step.
+    `disagreements` are in the order of the queue. `decisions` holds the decision in force for each item id and
+    step.
     """
 
     disagreements: tuple[Disagreement, ...]
@@ -58,8 +59,7 @@ class Adjudication:
         return next((one for one in self.disagreements if one.item_id == item_id), None)
 
     def next_open(self, after: int | None = None) -> Disagreement | None:
-        """Return the first disagreement after the item `after` that has an undecided step, wrapping around at the
-        end."""
+        """Return the first disagreement after the item `after` with an undecided step, wrapping around."""
         places = [one.item_id for one in self.disagreements]
         start = places.index(after) + 1 if after in places else 0
         turned = self.disagreements[start:] + self.disagreements[:start]
@@ -69,7 +69,7 @@ class Adjudication:
 def disagreed_steps(labels: Sequence[Sequence[str | None]]) -> tuple[int, ...]:
     """Return the 0-based steps on which annotators disagree.
 
-    `labels` has a sequence of labels for each annotator, all of the same length.
+    `labels` has one sequence of labels per annotator, all of the same length.
     """
     return tuple(i for i, of_step in enumerate(zip(*labels, strict=True)) if _disagreed(of_step))
 
@@ -79,7 +79,7 @@ def _disagreed(labels: Iterable[str | None]) -> bool:
 
 
 def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
-    """Return the state of a campaign's adjudication. It is derived again only if the log has a new event."""
+    """Return the state of a campaign's adjudication, cached until the log has a new event."""
     with store.read() as session:
         # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
@@ -103,7 +103,7 @@ def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
 
 
 def _size(adjudication: Adjudication) -> int:
-    """Estimate the size in bytes from the texts and labels."""
+    """Estimate the size in bytes from the number of texts and labels."""
     annotations = [annotation for one in adjudication.disagreements for annotation in one.annotations]
     texts = [text for one in annotations for text in (*one.comments.values(), *one.corrections.values())]
     reasons = [decision.reason for decision in adjudication.decisions.values()]

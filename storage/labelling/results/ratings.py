@@ -1,4 +1,4 @@
-"""Ratings: the annotations of a campaign as arrays, together with the gold of its traces."""
+"""Ratings: the annotations of a campaign as arrays, together with the gold labels of its traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, na
 
 @dataclass(frozen=True)
 class RatedTrace:
-    """An annotated trace of a campaign. `digest` is that of the trace as labelled."""
+    """An annotated trace of a campaign. `digest` is the digest of the trace as it was labelled."""
 
     item_id: int
     trace_id: int
@@ -34,13 +34,13 @@ class RatedTrace:
 
 @dataclass(frozen=True, eq=False)
 class RatedTraces:
-    """Traces in the campaign's order, with their ratings.
+    """Traces of a campaign, in its order, with their ratings.
 
-    `last` are the current ratings, and `first` are those given before the next step was seen. The two are the same
-    in a campaign that is not stepwise. `later`, shape (people, steps), is the number of later steps that were
-    visible when the current label was given, NaN if there is none. `gold` and `valid`, shape (steps,), are the
-    benchmark's labels and validity (1 or 0), NaN where there are none. A benchmark that only names the first error
-    labels no other step, but the steps before the error are valid.
+    `last` holds the current ratings, and `first` those given before the next step was seen; the two are equal
+    unless the campaign is stepwise. `later`, shape (people, steps), is how many later steps were visible when the
+    current label was given, or NaN without a label. `gold` and `valid`, shape (steps,), are the benchmark's labels
+    and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the steps before the error
+    are valid but have no label.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -51,7 +51,7 @@ class RatedTraces:
     valid: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
-        """Return the part for some of the traces, given by index."""
+        """Return the ratings of the traces with the indices `chosen`."""
         starts = np.searchsorted(self.last.trace, np.arange(len(self.traces) + 1))
         steps = np.concatenate(
             [np.empty(0, np.int64), *(np.arange(starts[place], starts[place + 1]) for place in chosen)]
@@ -70,11 +70,11 @@ class RatedTraces:
 class CampaignRatings:
     """The ratings of a campaign.
 
-    `queue` has the traces of the queue. `hidden` has the hidden gold items, which anybody may get and which were
-    chosen to test people. `annotations` is the number of annotations. Of these, `exposed` were made by people who
-    had seen scores, marked equations, gold or other people's labels; they are in the arrays only if `with_exposed`
-    is True. `labelled_before` were made by people who had labelled the same text before; they are blind and in the
-    arrays. `changed` is the number of traces that have changed since they were labelled; they have no gold here.
+    `queue` holds the traces of the queue, and `hidden` the hidden gold items, which test annotators and may be
+    given to any of them. `annotations` counts all annotations. `exposed` counts those by people who had seen
+    scores, marked equations, gold labels or other people's labels; they are in the arrays only if `with_exposed` is
+    True. `labelled_before` counts those by people who had labelled the same text before; they are always in the
+    arrays. `changed` counts the traces that have changed since they were labelled; they have no gold labels here.
     """
 
     campaign: Campaign
@@ -90,7 +90,7 @@ class CampaignRatings:
 def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
     """Return the submitted annotations of a campaign as ratings.
 
-    With `exposed`, annotations by people who had seen what the campaign hides are included. If `named` is False,
+    `exposed` includes annotations by people who had seen information that the campaign hides. If `named` is False,
     people are called annotator 1, annotator 2 and so on, in an order that does not reveal who is who.
     """
     collected = _Collected()
@@ -114,7 +114,7 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
 
 
 class _Collected:
-    """Annotations collected by item, with the hidden gold items kept separate."""
+    """Annotations grouped by item, with hidden gold items kept separate."""
 
     def __init__(self) -> None:
         self.annotations = self.exposed = self.labelled_before = 0
@@ -128,7 +128,7 @@ class _Collected:
             self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
 
     def list_people(self) -> list[tuple[int, str]]:
-        """Return the ids and names of the annotators, by name."""
+        """Return the ids and names of the annotators, sorted by name."""
         kept = (annotations for items in self.items.values() for annotations in items.values())
         names = {annotation.user_id: annotation.user for annotations in kept for annotation in annotations}
         return sorted(names.items(), key=lambda person: (person[1], person[0]))
@@ -152,9 +152,9 @@ def _arrays(
     later: Mapping[tuple[int, int, int], int],
     gold_of: Mapping[int, tuple[Floats64, Floats64]],
 ) -> RatedTraces:
-    """Put the annotations of some traces into arrays.
+    """Convert the annotations of the given traces to arrays.
 
-    `annotated` has the annotations of each trace. `rows` has the index of each person in `names`.
+    `annotated` holds the annotations of each trace. `rows` maps each user id to an index in `names`.
     """
     sizes = [trace.steps for trace in traces]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -177,7 +177,10 @@ def _arrays(
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
-    """Return, for each item, person and step, how many later steps were visible when its label was last changed."""
+    """Return how many later steps were visible when each label was last changed.
+
+    The result is keyed by item id, user id and step.
+    """
     events = (
         select(EventRow.item_id, EventRow.user_id, EventRow.step, EventRow.revealed)
         .where(EventRow.campaign_id == campaign.id, EventRow.kind == "label", EventRow.slot_id.is_not(None))
@@ -192,9 +195,9 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
 
 
 def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
-    """Return the gold labels and validity of each item, each of shape (steps,).
+    """Return the gold labels and validity of each item, each of shape (steps,), and the number of changed traces.
 
-    The second value is the number of traces that have changed since they were labelled.
+    A trace that has changed since it was labelled has only NaN.
     """
     gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0

@@ -1,4 +1,4 @@
-"""The formats in which labels are exported. Each has its own module, except that the tables share one.
+"""The formats for exporting labels, one module each, except that CSV and Parquet tables share one.
 
 To add a format, add a line to `FORMATS`.
 """

@@ -1,13 +1,13 @@
-"""Argilla's format: a JSON array with a record for each step of a trace.
+"""Argilla's format: a JSON array with one record per step.
 
     [{"id": "mr-math-invalid/7/2", "fields": {"problem": "…", "before": "…", "step": "…"},
       "metadata": {"dataset": "mr-math-invalid", "trace": "7", "step": 2, "steps": 3, "annotators": ["ada"]},
       "suggestions": {}, "responses": {"label": [{"value": "neg", "user_id": "…"}]}, "vectors": {}}]
 
-With one record per step, all records fit the same Argilla dataset. Its fields are `problem`, `before` (the steps
-before this one) and `step`, and its question `label` takes neg, neu, pos or unsure. `step` in the metadata counts
-from 1. An annotator's label is a response. Its `user_id`, which Argilla requires, is derived from the annotator's
-name, and `annotators` has the names of all who labelled the trace. The consensus is a suggestion by the agent
+With one record per step, traces of any length fit the same Argilla dataset. Its fields are `problem`, `before` (the
+preceding steps) and `step`, and its question `label` takes neg, neu, pos or unsure. `step` in the metadata is
+1-based. An annotator's label is a response. Its `user_id`, which Argilla requires, is derived from the annotator's
+name, and `annotators` names everybody who labelled the trace. The consensus is a suggestion by the agent
 `consensus`.
 """
 
@@ -24,12 +24,12 @@ QUESTION = "label"
 
 
 def user_id(name: str) -> str:
-    """Return the UUID that stands for a person with this name."""
+    """Return a UUID that is always the same for the same annotator name."""
     return str(uuid5(NAMESPACE_URL, f"stepsight:{name}"))
 
 
 def records(labelled: list[LabelledTrace]) -> list[Row]:
-    """Return the records of a trace, one for each of its steps."""
+    """Return one record per step of a trace. `labelled` holds the trace once per annotator."""
     trace = labelled[0].trace
     texts = [step.text for step in trace.steps]
     about = {"dataset": trace.dataset, "trace": trace.id, "steps": len(texts)}

@@ -1,6 +1,6 @@
-"""StepSight's own format: JSON Lines that `stepsight import jsonl` and `stepsight import labels` can read.
+"""StepSight's own format: JSON Lines that can be imported as traces or as labels.
 
-The former reads the rows as traces, the latter as labels.
+`stepsight import jsonl` reads the rows as traces, and `stepsight import labels` reads them as labels.
 
     {"id": "7", "problem": "…", "steps": ["…", ["…", "…"]], "labels": ["pos", null], "how": ["majority", "tie"],
      "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
@@ -10,10 +10,10 @@ The former reads the rows as traces, the latter as labels.
          "seconds": 41.5}],
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
-Lists have an entry for each step, null where there is none. `step` is 0-based. A row of a single annotator has no
-`how` and no `decisions`. `digest` distinguishes the trace, including its gold, from any other trace with the same
-id. The annotations are complete: they have the labels, notes and decisions with the people, times and durations.
-Single events are only in the format `events`.
+Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how` and
+no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id. The
+annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
+missing; they are in the format `events`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ from stepsight.storage.labelling.results.decisions import Decision
 
 
 def format_row(labelled: LabelledTrace, campaign: str) -> Row:
-    """Return a labelled trace as a row."""
+    """Convert a labelled trace to a row."""
     trace = labelled.trace
     row: Row = {
         "id": trace.id,
@@ -44,7 +44,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 
 
 def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
-    """Return an annotation as JSON, without its trace."""
+    """Convert an annotation to JSON, without its trace."""
     steps = len(annotation.labels)
     return {
         "annotator": annotation.user,

@@ -1,4 +1,4 @@
-"""The interface of label file formats. A format writes labelled traces to a file."""
+"""The interface of label formats, which write labelled traces to a file."""
 
 import json
 from collections import Counter
@@ -14,16 +14,16 @@ Tally = Counter[str]
 
 
 class InexpressibleError(Exception):
-    """Raised if a format cannot express the labels of a trace. The text describes such traces."""
+    """Raised if a format cannot express the labels of a trace. Its message describes such traces."""
 
 
 @dataclass(frozen=True)
 class LabelFormat:
     """A file format for labels.
 
-    `write(traces, path, campaign, left_out)` writes the file and returns the number of traces written. Traces that
-    the format cannot express are counted in `left_out`, by reason. If `with_gold` is True, an export per annotator
-    includes hidden gold items.
+    `write(traces, path, campaign, left_out)` writes the file and returns the number of traces written. It adds
+    traces that the format cannot express to the counts in `left_out`, by reason. If `with_gold` is True, an export
+    per annotator includes hidden gold items.
     """
 
     name: str
@@ -33,7 +33,7 @@ class LabelFormat:
 
 
 def lines(row: Callable[[LabelledTrace], Row]) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:
-    """Return a `write` function for a format with one JSON object per trace."""
+    """Return a `write` function for a format with one JSON object per trace. `row` makes the object."""
 
     def write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
         written = 0
@@ -50,5 +50,5 @@ def lines(row: Callable[[LabelledTrace], Row]) -> Callable[[Iterable[LabelledTra
 
 
 def line(row: Row) -> str:
-    """Return a row as a line of JSON. Equal rows give equal lines."""
+    """Serialise a row as one line of JSON."""
     return json.dumps(row, ensure_ascii=False, allow_nan=False)

@@ -6,9 +6,9 @@
         "result": [{"id": "label-1", "type": "choices", "from_name": "label_1", "to_name": "step_1",
                     "value": {"choices": ["neg"]}}]}]}]
 
-The indices in `from_name` and `to_name` count from 0, as in Label Studio's repeaters. A step without a label has no
-result. `annotators` names the annotator of each annotation, in order, since Label Studio knows only its own users.
-This is the project's configuration:
+The indices in `from_name` and `to_name` are 0-based, as in Label Studio's repeaters. A step without a label has no
+result. `annotators` names the annotator of each annotation, in order, because Label Studio only knows its own
+users. The matching project configuration is:
 
     <View>
       <Text name="problem" value="$problem"/>
@@ -31,7 +31,7 @@ from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def task(labelled: list[LabelledTrace]) -> Row:
-    """Return a trace as a task, with one annotation for all annotators together, or one for each."""
+    """Convert a trace to a task. `labelled` holds the trace with the consensus, or once per annotator."""
     trace = labelled[0].trace
     return {
         "data": {
@@ -68,8 +68,7 @@ def _annotation(labelled: LabelledTrace) -> Row:
 
 
 def by_trace(traces: Iterable[LabelledTrace]) -> Iterator[list[LabelledTrace]]:
-    """Group labelled traces so that those of several annotators of the same trace, which are adjacent, come
-    together."""
+    """Yield lists of labelled traces, each with all entries for one trace. These must be adjacent."""
     for _, same in groupby(traces, key=lambda labelled: labelled.trace.trace_id):
         yield list(same)
 

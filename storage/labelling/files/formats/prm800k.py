@@ -1,4 +1,4 @@
-"""PRM800K's format, as `storage.importers.prm800k` reads it.
+"""PRM800K's format, which `storage.importers.prm800k` can read.
 
     {"labeler": "ada", "timestamp": "2026-03-01T09:30:00+00:00", "generation": null,
      "is_quality_control_question": false, "is_initial_screening_question": false,
@@ -11,13 +11,13 @@
          "human_completion": null, "chosen_completion": null}],
       "total_time": 164458, "finish_reason": "found_error"}}
 
-Ratings of -1, 0 and 1 are neg, neu and pos, and null is unlabelled. As in PRM800K, the labels end at the first
-error if nothing after it was labelled, and the whole solution is in `pre_generated_steps`. PRM800K has no labels
-after an error; if there are any, they are written too.
+Ratings of -1, 0 and 1 stand for neg, neu and pos, and null for unlabelled. As in PRM800K, the labels end at the
+first error if nothing after it was labelled, and the whole solution is in `pre_generated_steps`. PRM800K has no
+labels after an error, but if annotators gave any, they are written too.
 
 `finish_reason` is `bad_problem` if more than half of the annotators flagged the problem. Otherwise it is
 `found_error` if a step is neg, `solution` if every step was labelled and none is neg, and `give_up` if some step
-was not labelled. With several annotators, `labeler` is "consensus" and the timestamp is the latest one.
+was not labelled. If there are several annotators, `labeler` is "consensus" and the timestamp is the latest one.
 """
 
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, lines
@@ -29,7 +29,7 @@ _ANSWERS = ("ground_truth_answer", "pre_generated_answer")
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """Return a labelled trace as a record."""
+    """Convert a labelled trace to a PRM800K record."""
     trace, error = labelled.trace, labelled.first_error
     texts = [step.text for step in trace.steps]
     ends = error is not None and all(label is None for label in labelled.labels[error + 1 :])

@@ -1,14 +1,14 @@
-"""PRMBench's format, as `storage.importers.prmbench` reads it: the error steps, 1-based and all of one class.
+"""PRMBench's format, which `storage.importers.prmbench` can read: 1-based error steps, all of one class.
 
     {"original_question": null, "modified_question": "…", "original_process": null,
      "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"], "modified_steps": [2], "error_steps": [2],
      "reason": "", "idx": "prm_train_p1_0", "question": "…", "classification": "missing_condition"}
 
-PRMBench regards every step that it does not list as correct, so a trace with an unlabelled step is left out. Steps
-labelled neg are error steps. The class is the one that annotators named most often for them, or the first named if
-there is a tie. A trace is left out if they named none of PRMBench's classes. If no step is neg, the steps labelled
-neu are errors of the class `redundency` (its spelling). A trace with neither neg nor neu belongs to the class
-`multi_solutions`.
+PRMBench regards every step that is not listed as correct, so a trace with an unlabelled step is left out. Steps
+labelled neg are error steps. Their class is the kind of error that annotators chose most often for them; in a tie,
+the first one wins. If annotators chose none of PRMBench's classes, the trace is left out. If no step is neg, steps
+labelled neu are errors of the class `redundency` (PRMBench's spelling). A trace with neither neg nor neu belongs to
+the class `multi_solutions`.
 """
 
 from collections import Counter
@@ -24,8 +24,10 @@ _CLASSES = frozenset(PRMBENCH_KINDS) - {*_SIMPLICITY}
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """Return a labelled trace as a row. Raises `InexpressibleError` if a step has no label or an error has no
-    class."""
+    """Convert a labelled trace to a row.
+
+    Raises `InexpressibleError` if a step has no label or the errors have no class.
+    """
     if None in labelled.labels:
         raise InexpressibleError("traces with unlabelled steps")
     trace, steps = labelled.trace, [step.text for step in labelled.trace.steps]

@@ -1,10 +1,10 @@
-"""ProcessBench's format, as `storage.importers.processbench` reads it: the first wrong step, 0-based, or -1.
+"""ProcessBench's format, which `storage.importers.processbench` can read: the 0-based first error, or -1.
 
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "…",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": null, "label": 1}
 
-`final_answer_correct` is null if the trace's source does not say. A trace is left out if its first wrong step
-cannot be determined because a step before it is unlabelled.
+`final_answer_correct` is null if the trace's source does not say. A trace is left out if its first error is unknown
+because an earlier step is unlabelled.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _MR_ANSWER = "model_output_answer_correctness"
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """Return a labelled trace as a row. Raises `InexpressibleError` if a step up to the first error is
+    """Convert a labelled trace to a row. Raises `InexpressibleError` if a step before the first error is
     unlabelled."""
     trace, error = labelled.trace, labelled.first_error
     if None in labelled.labels[:error]:
@@ -33,8 +33,7 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """Return whether the final answer is right according to ProcessBench, MR-MATH or MR-GSM8K, or None if
-    unknown."""
+    """Return whether the metadata of a benchmark call the final answer correct, or None if they do not say."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
         return correct

@@ -1,10 +1,10 @@
-"""The format of stepwise supervision, as `storage.importers.stepwise` reads it.
+"""The format of stepwise supervision, which `storage.importers.stepwise` can read.
 
     {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
      "labels": [true, false]}
 
-True stands for pos and neu, which are both valid. False is neg, and null is unlabelled. A trace without any label
-is left out.
+True stands for pos and neu, which are both valid. False stands for neg, and null for unlabelled. A trace without
+any label is left out.
 """
 
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
@@ -12,7 +12,7 @@ from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """Return a labelled trace as a row. Raises `InexpressibleError` if no step has a label."""
+    """Convert a labelled trace to a row. Raises `InexpressibleError` if no step has a label."""
     if set(labelled.labels) == {None}:
         raise InexpressibleError("traces without a label")
     return {

@@ -1,4 +1,4 @@
-"""Labels as a CSV or Parquet table with a row per step. Steps count from 1, as on the pages."""
+"""Labels as a CSV or Parquet table with one row per step. Steps count from 1, as on the web pages."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -35,11 +35,11 @@ COLUMNS: dict[str, type] = {
 
 
 def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]]:
-    """Yield a row for each step of a labelled trace.
+    """Yield one row per step of a labelled trace.
 
-    For the consensus of all annotators, a row has `label`, `how`, and in `annotators` the number of people who
-    labelled the trace. For a single `annotator`, it has their label of the step, which may be `unsure`. Their
-    values for the whole trace are repeated in each row.
+    In a row for the consensus, `label` is the agreed label, `how` says how it came about, and `annotators` is the
+    number of people who labelled the trace. In a row for a single `annotator`, `label` is that person's label,
+    which may be `unsure`; values for the whole trace are repeated in each row.
     """
     trace = labelled.trace
     for place, step in enumerate(trace.steps):
