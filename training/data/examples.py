@@ -67,7 +67,7 @@ def build_examples(
 
 
 def _read(trace: Trace, encoder: Encoder) -> list[Example]:
-    """Return the example of a whole trace, or two if it is read in both orders."""
+    """Return the example of a whole trace or, if traces are read in both orders, one example for each order."""
     encoded = encoder.encode(trace)
     values = [IGNORED if label is None else int(label) for label in trace.labels]
     labels = np.asarray(values, np.int64)[trace.owners]

@@ -111,8 +111,7 @@ def _extends(longer: str, shorter: str) -> bool:
 
 
 def problems_of(trace: Trace) -> Iterator[str]:
-    """Yield the problem of a trace. If its meta names the problem it was altered from, as in PRMBench, yield that
-    too."""
+    """Yield the problem of a trace and any original problem that its meta names, as PRMBench's does."""
     yield trace.problem
     for key in ("original_question", "question"):
         text = trace.meta.get(key)

@@ -141,8 +141,7 @@ class Mixture:
         yield from self._whole_pool(at, tally, overlapping, drawn)
 
     def _sample(self, at: int) -> frozenset[int]:
-        """Return the indices of the traces in a source's random sample. Raises `UserError` if the source has too
-        few traces."""
+        """Draw the indices of the traces in a source's sample. Raises `UserError` if there are too few traces."""
         if at not in self._samples:
             wanted = self._sources[at].sample or 0
             numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]

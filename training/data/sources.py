@@ -170,8 +170,7 @@ def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
 
 
 class FileReading(Generic[T]):
-    """A reading of files whose rows are parsed by `parse`. Each file is given with the name that it gets in the
-    record."""
+    """A reading of files whose rows are parsed by `parse`. Each file is given with its name in the record."""
 
     def __init__(
         self,

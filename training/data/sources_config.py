@@ -109,10 +109,10 @@ class Source(TraceOrigin):
 
     `where` gives the required values of a record's fields (`core.row_conditions`), such as `{phase: 2,
     finish_reason: [solution, found_error]}`. `corrupt` is the share of traces in which an error is planted, before
-    any error of their own (`training.data.corruption`). `correct` keeps only traces without a wrong step. `online`
-    ends each trace at one labelled step and learns only from that step (`training.data.transforms`). `sample` is
-    the number of remaining traces to learn from. They are drawn at random, independently of the run's seed, and a
-    smaller sample is a subset of a larger one.
+    the trace's own first error (`training.data.corruption`). `correct` keeps only traces without a wrong step.
+    `online` ends each trace at one labelled step and learns only from that step (`training.data.transforms`).
+    `sample` is the number of remaining traces to learn from. They are drawn at random, independently of the run's
+    seed, and a smaller sample is a subset of a larger one.
     """
 
     kind: Annotated[str, choice(_SOURCES)]
@@ -153,8 +153,7 @@ class Data(Record):
 
 
 def check_continued(data: Data) -> None:
-    """Check that at least one source can supply the rest of a solution. Raises an error for pydantic validators
-    otherwise."""
+    """Raise an error for pydantic validators unless some source can supply the rest of a solution."""
     if not any(file_kind(source) in _CONTINUABLE for source in data.sources):
         raise invalid(
             "truncation is 'continued', but no source can hold the rest of a solution.",

@@ -35,8 +35,7 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
 
 
 def draw_kept(steps: int, seed: int, place: int) -> int:
-    """Draw how many of `steps` steps to keep, at least one. The draw depends only on `seed` and the trace's index
-    `place`."""
+    """Draw how many of a trace's `steps` steps to keep, at least one, from `seed` and the trace's index `place`."""
     return int(np.random.default_rng((seed, place)).integers(1, steps + 1))
 
 

@@ -66,7 +66,7 @@ def make_table(
     rows: Iterable[tuple[Row, tuple[Cell, ...]]],
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return a table with a row for each of some rows of the evaluation, and a line above the baselines."""
+    """Return a table. Each of its rows belongs to a row of the evaluation, and a line separates the baselines."""
     kept = list(rows)
     baselines = [i for i, (row, _) in enumerate(kept) if row.is_baseline]
     return Table(

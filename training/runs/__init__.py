@@ -1,2 +1,1 @@
-"""Long runs: their folders, checkpoints and progress, and how they resume. Start with `RunFolder` and
-`Checkpoints`."""
+"""Long runs: folders, checkpoints, progress and resuming. Start with `RunFolder` and `Checkpoints`."""

@@ -41,8 +41,7 @@ class Checkpoints:
             shutil.rmtree(old, ignore_errors=True)
 
     def adopt(self, folder: Path, last: str) -> None:
-        """Move the files in `partial` to `folder`. The file named `last`, whose presence marks completion, is moved
-        last."""
+        """Move the files in `partial` to `folder`. The file `last`, which marks completion, is moved last."""
         for path in sorted(self.partial.iterdir(), key=lambda path: (path.name == last, path.name)):
             path.replace(folder / path.name)
         self.partial.rmdir()

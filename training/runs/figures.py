@@ -64,8 +64,7 @@ def write_figure(figure: go.Figure, path: Path) -> None:
 
 
 def check_pictures() -> None:
-    """Raise `UserError` if it is already clear that pictures cannot be rendered: Kaleido or the named browser is
-    missing."""
+    """Raise `UserError` if Kaleido is missing, or if the browser named by BROWSER_PATH is missing or broken."""
     if find_spec("kaleido") is None:
         raise UserError("Figures as files need kaleido.", "Run: pip install 'stepsight[figures]'")
     named = os.environ.get("BROWSER_PATH")

@@ -159,8 +159,7 @@ class RunFailures:
 
 
 def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], announce: Announce) -> RunFailures:
-    """Do the runs in this process, one after another, and return the failures. A failed run does not stop the
-    others."""
+    """Do the runs one after another in this process, and return the failures. A failure stops no other run."""
     failures = RunFailures(len(runs))
     for number, run in enumerate(runs, 1):
         try:
@@ -172,8 +171,7 @@ def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], ann
 
 
 def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
-    """Do each run in a separate process, `jobs` at a time, and return the failures. A failed run does not stop the
-    others."""
+    """Do each run in its own process, `jobs` at a time, and return the failures. A failure stops no other run."""
     failures = RunFailures(len(runs))
     waiting, running, done = list(runs), dict[int, tuple[PlannedRun, Process, int]](), 0
     with ProcessGroup(share) as processes:

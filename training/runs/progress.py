@@ -79,8 +79,7 @@ class RunProgress:
 
 
 class TrainingProgress(TrainerCallback):
-    """A trainer callback that shows the optimiser steps and their loss. Of several processes, only the first shows
-    them."""
+    """A trainer callback that shows the optimiser steps and their loss, in the first process only."""
 
     def __init__(self) -> None:
         self._bar: RunProgress | None = None

@@ -83,8 +83,7 @@ def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
 
 
 class _Worker:
-    """A Ray actor that processes parts. It calls `make` in `begin`, because an error in its constructor would be
-    lost."""
+    """A Ray actor that processes parts. `begin` calls `make`, because errors in a constructor would be lost."""
 
     def __init__(self, make: Make[Any, Any]) -> None:
         self._make = make

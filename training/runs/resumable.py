@@ -108,8 +108,7 @@ class Resumable(Trainer):
         self.remove_callback(PrinterCallback)
 
     def create_accelerator_and_postprocess(self) -> None:
-        """Create the accelerator and enable FSDP on CPUs as well. It works there, but Accelerate silently turns it
-        off."""
+        """Create the accelerator, with FSDP on CPUs as well, where it works but Accelerate silently disables it."""
         super().create_accelerator_and_postprocess()
         if self.args.fsdp and not self.is_fsdp_enabled:
             plugin = FullyShardedDataParallelPlugin(**self.args.fsdp_plugin_args)

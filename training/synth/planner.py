@@ -116,8 +116,7 @@ class _StoryWriter:
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
     def _told_values(self, group: LinkGroup, chain: StoryChain) -> Values:
-        """Return the values that a step may mention. Before a misread, the misread quantity still has its true
-        value."""
+        """Return the values that a step may mention. A quantity has its true value until it is misread."""
         error = self.problem.error
         early = error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index > group.indices[-1]
         return {**chain.values, error.key: self.problem.quantities[error.key]} if early else chain.values
@@ -303,7 +302,7 @@ def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = Fal
 
 
 def _draw_reading(story: Story, problem: DrawnProblem, rng: random.Random) -> str | None:
-    """Draw the quantity that a step reads off the problem, or return None for no such step."""
+    """Draw the key of a quantity for a step to read off the problem, or None if there is to be no such step."""
     named = [key for key, quantity in story.quantities.items() if quantity.noun]
     wants, key = rng.random() < READING_RATE, rng.choice(named) if named else None
     if not story.readings or not wants:

@@ -72,10 +72,10 @@ class InitialModel(NamedTuple):
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
-    """Return the initial model in float32, with an encoder that has the reading of `config`.
+    """Return the initial model in float32, with an encoder that reads the steps as `config.reading` says.
 
-    Raises `UserError` if the steps are read more than once and the mask is bidirectional, and the errors of
-    `_model_of`.
+    Raises `UserError` in the same cases as `_model_of`, and if the steps are read more than once with a
+    bidirectional mask.
     """
     initial = _model_of(config, mixture, root)
     reading = config.reading or initial.encoder.template.reading

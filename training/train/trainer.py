@@ -139,8 +139,7 @@ class StepTrainer(Resumable):
         return super()._get_num_items_in_batch(batch_samples, device)
 
     def whole_model(self) -> StepModel:
-        """Return the trained model with all its weights, gathered in the main process. Every process must call
-        this."""
+        """Return the trained model, with all weights gathered in the main process. Every process must call this."""
         model: Any = self.model
         if not self.is_fsdp_enabled:
             return cast(StepModel, model)

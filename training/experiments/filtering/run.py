@@ -90,8 +90,7 @@ class Filtering:
         return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
 
     def rule(self, own: Thresholds) -> SubsetRule:
-        """Return the rule for choosing subsets. `own` are the evaluator's thresholds, which apply unless
-        overridden."""
+        """Return the rule for choosing subsets. The evaluator's thresholds `own` apply unless overridden."""
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
         by = tuple(name for name in SUBSETS if name in self.by)

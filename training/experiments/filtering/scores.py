@@ -88,8 +88,7 @@ class ChunkedScores(RowFile):
         return self.rows == self.total
 
     def add_chunk(self, rows: Sequence[ScoreRow]) -> None:
-        """Append the next chunk. Raises `UserError` if the rows are not those of the next chunk or the disk is
-        full."""
+        """Append the next chunk. Raises `UserError` if the rows belong to another chunk or the disk is full."""
         expected = range(self.rows + 1, min(self.rows + self._size, self.total) + 1)
         if [row.row for row in rows] != [*expected]:
             raise UserError(

@@ -175,12 +175,11 @@ def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: 
 
 
 def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: Store | None) -> RunResult | None:
-    """Train a run, or resume it, measure it, write its result and return it. The result of a finished run is only
-    read.
+    """Train and measure a run, or resume it, and write and return its result. A finished run is not repeated.
 
     If there is a store, it receives the judgments too. Processes launched together all train, but only the first
-    does the rest; in the others the function returns None. Raises `UserError` if the run cannot be done or another
-    process is doing it.
+    does the rest; in the others the function returns None. Raises `UserError` if the run fails or another process
+    is doing it.
     """
     result, output = result_path(folder, run), folder / TRAINED / run.name
     if result.is_file():

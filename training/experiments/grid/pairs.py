@@ -36,11 +36,11 @@ class Contrast:
 
 
 def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> pd.DataFrame:
-    """Return a figure of the matched runs, for the pairs in which both runs are done.
+    """Return the figure `metric` of both runs of each matched pair. Pairs with an unfinished run are left out.
 
-    The columns `bidirectional` and `causal` hold fractions, NaN for an undefined value. There is a row for each
-    size, amount of data and seed, in the order of the design. `part` is a third of the solution or a class, and
-    runs without figures for it are left out; by default the figure covers all steps.
+    The columns `bidirectional` and `causal` hold fractions, or NaN if undefined. There is a row for each size,
+    amount of data and seed, in the order of the design. `part` is a third of the solutions or a class, and runs
+    without figures for it are left out; by default the figure covers all steps.
     """
     rows = [
         (run.settings.size, run.settings.data, run.settings.seed, run.settings.mask, figures.of(part)[metric])

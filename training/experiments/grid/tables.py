@@ -202,11 +202,11 @@ def _caveat() -> str:
 
 
 def survival_table(first: GridResults, second: GridResults) -> Table:
-    """Return a table that compares the gain of the bidirectional mask in two forms of a grid.
+    """Return a table that compares the gain of the bidirectional mask in two versions of a grid.
 
-    `kept` is the mean gain in the second form as a share of that in the first. It is given only if the first gain's
-    interval lies above zero and there are enough pairs for a meaningful share. Pairs that are undefined in either
-    form are left out.
+    `kept` is the mean gain in the second version as a share of the mean gain in the first. It is given only if the
+    first gain's interval lies above zero and there are enough pairs. Pairs that are undefined in either version are
+    left out.
     """
     columns = (
         Column("test", "Test", _TEXT),

@@ -157,7 +157,7 @@ def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
 
 
 def candidates_of(traces: Sequence[StoredTrace]) -> CandidateSet:
-    """Return some traces of a dataset as candidates, as `stored_candidates` does."""
+    """Like `stored_candidates`, but for the given traces of a dataset."""
     name = traces[0].dataset if traces else ""
     return _of_traces(traces, name, "", lambda numbers: (_row_of(traces[number]) for number in numbers))
 

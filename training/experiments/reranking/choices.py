@@ -69,9 +69,10 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerC
 
 @dataclass(frozen=True)
 class RuleChoice:
-    """The place of the candidate that a rule chooses, counted from 0, with its score, None for a majority.
+    """The candidate that a rule chooses.
 
-    `official` is True if the evaluator's authors use the rule.
+    `place` is the candidate's index, and `score` its score by the rule, or None for a majority vote. `official` is
+    True if the evaluator's authors use the rule.
     """
 
     rule: str
@@ -81,7 +82,10 @@ class RuleChoice:
 
 
 def choices_of(ranked: Ranked, name: str) -> tuple[RuleChoice, ...]:
-    """Return the choice of each rule by the scores of the evaluator called `name`; without one, of the majority."""
+    """Return the choice of each rule, by the scores of the evaluator called `name`, and of the majority vote.
+
+    If `name` is "", there is no evaluator and only the majority vote is possible.
+    """
     official = official_rule(name)
     theirs = Aggregation.MIN if official is None else official.by
     found = []

@@ -1,4 +1,4 @@
-"""The candidates of one problem of a dataset, and the one that each rule chooses."""
+"""The candidates of one problem in a stored dataset, and which of them each rule chooses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ _ID = "problem_id"
 
 @dataclass(frozen=True, eq=False)
 class ShownCandidate:
-    """A solution of the problem, with the `rules` that choose it, and its `number`, counted from 1.
+    """A candidate solution of a problem.
 
-    `correct` is None if no right answer is known, and `judgment` if there is none.
+    `number` counts the candidates from 1. `correct` is None if no right answer is known, and `judgment` is None if
+    the evaluator has not judged it. `rules` are the rules that choose it.
     """
 
     number: int
@@ -34,8 +35,8 @@ class ShownCandidate:
 class ProblemCandidates:
     """The candidates of a problem in file order, the right answer if it is known, and the choices of the rules.
 
-    `mode` is that of the judgments. `unscored` counts the candidates without scores; unless it is 0, only a
-    majority can choose.
+    `mode` is the mode of the judgments. `unscored` counts the candidates without scores; if there are any, only a
+    majority vote can choose.
     """
 
     candidates: tuple[ShownCandidate, ...]
@@ -46,10 +47,11 @@ class ProblemCandidates:
 
 
 def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | None, name: str) -> ProblemCandidates:
-    """Return the candidates of a trace's problem with the judgments by an evaluator, given by its id and name.
+    """Return the candidates of a trace's problem, with their judgments by one evaluator.
 
-    The judgments are offline, or online if it has given none offline. Answers are compared as texts and numbers.
-    Raises `UserError` if the metadata of two candidates contradict each other.
+    `evaluator_id` and `name` identify the evaluator; an id of None means no judgments. The judgments are offline,
+    or online if there are none offline. Answers are compared as texts and numbers. Raises `UserError` if the meta
+    of two candidates contradict each other.
     """
     traces = [one for one in read_siblings(store, trace) if one.meta.get(_ID) == trace.meta.get(_ID)]
     pool = candidates_of(traces)
@@ -86,7 +88,7 @@ def _judgments(
 
 
 def _step_scores(judgment: StoredJudgment | None, mode: Mode) -> CandidateScores:
-    """Return the scores of steps; None if any of them has none."""
+    """Return the scores of a judgment, one row per step, or None if any step has no score."""
     if judgment is None:
         return None
     scores = judgment.online if mode == Mode.ONLINE else judgment.offline
