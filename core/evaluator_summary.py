@@ -13,7 +13,8 @@ CAUSAL = "causal"
 
 
 def sees_later_steps(attention: str) -> bool:
-    """True if a later step can change an evaluator's judgment of an earlier one, or its attention is unknown."""
+    """True if a later step can change the judgment of an earlier step, or if the evaluator's `attention` is
+    unknown."""
     return attention != CAUSAL
 
 

@@ -243,7 +243,7 @@ class Outputs(StrEnum):
         return not self.in_words
 
     def check_scores(self, evaluator: str) -> None:
-        """Raise `UserError` if an evaluator with these outputs has no scores of steps."""
+        """Raise `UserError`, naming `evaluator`, if evaluators with these outputs give no scores to steps."""
         if not (self.has_scores and self.has_steps):
             raise UserError(
                 f"{evaluator} has no scores of steps, of which some could be lost without another step.",

@@ -1,4 +1,4 @@
-"""Evaluators with another reading than their own: twice, in both orders, or once."""
+"""Evaluators with a changed reading: the solution is read twice, in both orders, or once."""
 
 import hashlib
 from dataclasses import replace
@@ -13,10 +13,10 @@ from stepsight.core.prompts.template import Reading
 
 
 def reread(evaluator: Evaluator, rereading: Rereading) -> Evaluator:
-    """Return the evaluator with another reading, with which it shares its weights.
+    """Return the evaluator with the given reading. It shares the weights of the original.
 
-    Its name tells the reading, and its fingerprint is another one. An evaluator that has this reading is returned
-    as it is. Raises `UserError` if it is not a causal model on this machine.
+    Its name includes the reading, and its fingerprint differs. If the evaluator already has this reading, it is
+    returned unchanged. Raises `UserError` if it is not a causal model on this machine.
     """
     if not isinstance(evaluator, ModelEvaluator):
         raise _no_model(evaluator, rereading)
@@ -32,7 +32,7 @@ def reread(evaluator: Evaluator, rereading: Rereading) -> Evaluator:
 
 
 def reread_summary(about: EvaluatorSummary, rereading: Rereading) -> EvaluatorSummary:
-    """Return the summary of the evaluator that `reread` returns. Raises the same errors."""
+    """Return the summary of the evaluator that `reread` returns. Raises the same errors as `reread`."""
     if not about.parameters:
         raise _no_model(about, rereading)
     check_reading(about.name, rereading.reading, is_causal=about.attention.startswith(CAUSAL))
@@ -44,14 +44,14 @@ def reread_summary(about: EvaluatorSummary, rereading: Rereading) -> EvaluatorSu
 
 
 def check_reading(name: str, reading: Reading, *, is_causal: bool) -> None:
-    """Raise `UserError` if a bidirectional evaluator is to read more than once."""
+    """Raise `UserError` if the evaluator is bidirectional and the reading is not "once"."""
     if reading != Reading.ONCE and not is_causal:
         reason = "is bidirectional, and sees later steps already"
         raise _refused(name, Rereading(reading), reason, "Read it once, or choose a causal evaluator.")
 
 
 def check_address(spec: str, rereading: Rereading) -> None:
-    """Raise `UserError` if the evaluator is behind a server, before any request."""
+    """Raise `UserError` if `spec` is the address of an evaluator behind a server. The server is not contacted."""
     if is_address(spec):
         raise _refused(spec, rereading, "is behind a server", "Choose a model on this machine.")
 

@@ -132,14 +132,14 @@ def repository(folder: Path) -> str:
 
 
 def model_name(folder: Path) -> str:
-    """Return the `repository` of a folder without its owner."""
+    """Return the `repository` of a folder without the owner."""
     return repository(folder).rpartition("/")[2]
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """Read the stepsight.json of a folder. The result is empty if it has none.
+    """Return the content of a folder's stepsight.json, or an empty dict if the folder has none.
 
-    Raises `UserError` if the file cannot be read or has another version.
+    Raises `UserError` if the file cannot be read or has an unsupported version.
     """
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     if (version := card.get("version", CARD_VERSION)) != CARD_VERSION:
@@ -179,7 +179,7 @@ def first_token(tokenizer: Tokenizer) -> str | None:
 
 
 def tensor_files(folder: Path) -> dict[str, Path]:
-    """Map the name of each tensor to its safetensors file.
+    """Map the name of each tensor in a folder to the safetensors file that holds it.
 
     Raises `UserError` if the folder has no safetensors, a shard is missing, or a file is damaged.
     """
@@ -196,9 +196,9 @@ def tensor_files(folder: Path) -> dict[str, Path]:
 
 
 def count_numbers(folder: Path) -> int:
-    """Count the elements of all tensors in a folder without reading them.
+    """Count the elements of all tensors in a folder without reading the tensors.
 
-    Raises `UserError` as `tensor_files` does.
+    Raises `UserError` if `tensor_files` does.
     """
     count = 0
     for path in set(tensor_files(folder).values()):
@@ -208,7 +208,7 @@ def count_numbers(folder: Path) -> int:
 
 
 def hash_tensors(digest: Any, folder: Path) -> None:
-    """Add the name, type, shape and bytes of every tensor in a folder to a hash.
+    """Update a hash with the name, type, shape and bytes of every tensor in a folder.
 
     The hash does not depend on how the tensors are split into files.
     """
@@ -240,7 +240,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def read_tensor(files: dict[str, Path], names: Iterable[str]) -> Tensor | None:
-    """Read the first tensor of `names` that the folder has, or return None if it has none of them."""
+    """Read the first of `names` that is in `files`, or return None if none is."""
     for name in names:
         if name in files:
             with safe_open(files[name], framework="pt") as file:

@@ -1,11 +1,11 @@
-"""Finding the complete checkpoint for the name of an evaluator.
+"""Resolution of an evaluator's name to a complete checkpoint.
 
-A checkpoint that is not on this machine is fetched. It is assembled if its parts come from several places, such as
-pickled weights, an adapter and its base, or a tokenizer from another repository.
+A checkpoint that is not on this machine is fetched. If its parts come from several places, it is assembled: pickled
+weights, an adapter and its base, or a tokenizer from another repository.
 
 A checkpoint is assembled once, as a folder in Hugging Face layout below `assembled` in the cache. The folder links
 to files that are complete, and holds the files that had to be written. Code that reads checkpoints sees only such
-folders. An adapter is merged into the layers as they are loaded, so that no copy of them is kept.
+folders. An adapter is merged into the layers when they are loaded, so that no merged copy of the layers is stored.
 """
 
 import hashlib
@@ -73,11 +73,11 @@ _DESCRIBING = (
 
 
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
-    """Return the folder for a shipped evaluator's name, a path or a hub's id, with or without a reading.
+    """Return the folder for a shipped evaluator's name, a path or a hub id, with or without a reading.
 
-    For an id it is the revision that was fetched before. If there is none, the newest revision is fetched now with
-    everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such evaluator, or if it
-    would have to be fetched and does not fit at `place`.
+    For a hub id it is the revision that was fetched before. If there is none, the newest revision is fetched now
+    with everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such evaluator, or if
+    it would have to be fetched and does not fit at `place`.
     """
     spec, _ = split_reading(str(spec))
     folder = local_folder(spec)
@@ -92,10 +92,10 @@ def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
 
 
 def model_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path:
-    """Return the folder of a hub's model that is not an evaluator by itself, fetching it if necessary.
+    """Return the folder of a hub model that is not an evaluator by itself, fetching the model if necessary.
 
-    The weights are left out if `weights` is false. `revision` is a branch or commit, or None for the newest. Raises
-    `UserError` if the hub has no such model, refuses access, or cannot be reached.
+    If `weights` is False, the weights are left out. `revision` is a branch or commit, or None for the newest.
+    Raises `UserError` if the hub has no such model, refuses access, or cannot be reached.
     """
     try:
         return fetch_part_if_missing(spec, revision, weights=weights).folder
@@ -128,9 +128,9 @@ def _unreachable(spec: str, error: UserError) -> UserError:
 
 
 def resolve_placement(place: Placement, folder: Path) -> Placement:
-    """Return the placement with the data type in which this folder's evaluator is computed.
+    """Return the placement with the data type in which the evaluator in `folder` will be computed.
 
-    This is the type asked for, else the one that the folder's stepsight.json names, else its `computed_dtype`.
+    This is the requested type, or else the type named in the folder's stepsight.json, or else its `computed_dtype`.
     Raises `UserError` if a part of the evaluator is missing.
     """
     return replace(place, dtype=_own_dtype(folder, place)) if place.dtype == STORED else place
@@ -147,11 +147,10 @@ def _own_dtype(folder: Path, place: Placement) -> str:
 
 
 def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) -> Checkpoint:
-    """Open the checkpoint of a folder, assembling it in the cache if the folder is incomplete.
+    """Open the checkpoint in a folder, assembling it in the cache if the folder is incomplete.
 
-    `fetched` holds the models that were fetched for it, by `part_key`. If it is None, those fetched for the folder
-    itself are looked up. Raises `UserError` if a part is missing, damaged or does not fit, or if the cache has no
-    room.
+    `fetched` maps `part_key`s to the models that were fetched for it; if it is None, they are looked up. Raises
+    `UserError` if a part is missing, damaged or does not fit, or if the cache has no room.
     """
     card = with_known(repository(folder), read_card(folder))
     whole = _whole(folder, card, _fetched_for(folder) if fetched is None else fetched)
@@ -160,10 +159,10 @@ def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) 
 
 
 def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
-    """Open the checkpoint that a key of the card names.
+    """Open another checkpoint that stepsight.json names under `key`.
 
-    The card gives a hub's id, or a folder relative to its own folder or to the current one. Raises `UserError` if
-    the card does not have the key or there is no such checkpoint. `what` is the name of the part in that message.
+    The value is a hub id, or a folder relative to the checkpoint's folder or to the current one. Raises `UserError`
+    if the key is missing or there is no such checkpoint. `what` is what the message calls the part.
     """
     folder = checkpoint.source or checkpoint.folder
     parts = _Parts(folder, checkpoint.card, _fetched_for(folder))
@@ -173,7 +172,7 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
 
 
 def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
-    """Return the models that were fetched for the model in a folder, at their pinned commits."""
+    """Return the other models that were fetched together with the model in `folder`, at their pinned commits."""
     name = repository(folder)
     fetched = find_fetched(name) if is_hub_id(name) else None
     return fetched.parts if fetched is not None and fetched.folder.resolve() == folder.resolve() else {}
@@ -184,7 +183,7 @@ def _whole(
 ) -> Path:
     """Return the folder itself if it is complete, or else the folder assembled from it.
 
-    `above` lists the adapters on top of it, to detect circular references.
+    `above` lists the adapters for which this folder is the base, to detect circular references.
     """
     parts = _Parts(folder, card, fetched, above)
     if parts.are_whole:
@@ -206,7 +205,8 @@ def _whole(
 
 @dataclass(frozen=True)
 class _Parts:
-    """The places of a checkpoint's parts: its own folder, a subfolder, its base's folder, or elsewhere."""
+    """The places from which a checkpoint's parts come: its own folder, a subfolder, its base's folder, or
+    elsewhere."""
 
     folder: Path
     card: Mapping[str, Any]
@@ -215,10 +215,8 @@ class _Parts:
 
     @cached_property
     def own(self) -> Path:
-        """The folder with the weights.
-
-        It is the subfolder that the card names if it exists, else the checkpoint's folder.
-        """
+        """The folder that holds the weights: the subfolder that stepsight.json names if it exists, else the folder
+        itself."""
         below = self.folder / self.text("subfolder") if "subfolder" in self.card else self.folder
         return below if below.is_dir() else self.folder
 
@@ -226,7 +224,7 @@ class _Parts:
     def are_whole(self) -> bool:
         """True if the folder needs no part from elsewhere and no conversion.
 
-        A part that is missing and not named anywhere is reported by the code that reads it.
+        A missing part that is not named anywhere is reported later, by the code that reads the part.
         """
         if self.own != self.folder or self.is_adapter or self.pickles:
             return False
@@ -241,7 +239,7 @@ class _Parts:
     def is_adapter(self) -> bool:
         """True if the folder has an adapter and no complete weights.
 
-        If it has both, the adapter was merged already.
+        A folder that has both holds the merged weights.
         """
         return (self.own / ADAPTER).is_file() and not self._has_safetensors
 
@@ -251,12 +249,12 @@ class _Parts:
 
     @cached_property
     def pickles(self) -> list[Path]:
-        """The pickle files that hold the weights. Empty if the folder has safetensors."""
+        """The pickle files that hold the weights, or an empty list if there are safetensors."""
         return [] if self._has_safetensors or self.is_adapter else pickle_files(self.own)
 
     @cached_property
     def base(self) -> Path | None:
-        """The complete folder of the base, or None if neither card nor adapter names one."""
+        """The complete folder of the base model, or None if neither stepsight.json nor the adapter names one."""
         config = read_adapter_file(self.own) if self.is_adapter else {}
         named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
         if not isinstance(named, str) or not named:
@@ -275,7 +273,7 @@ class _Parts:
         return _whole(folder, with_known(repository(folder), read_card(folder)), self.fetched, above)
 
     def check_base(self) -> None:
-        """Raise `UserError` if the hash of the base's weights differs from the one in stepsight.json."""
+        """Raise `UserError` if the weights of the base model do not have the hash given in stepsight.json."""
         expected = self.card.get(BASE_HASH)
         if expected is None or self.base is None or weights_sha256(self.base) == expected:
             return
@@ -286,7 +284,7 @@ class _Parts:
 
     @cached_property
     def config(self) -> Path:
-        """The folder's config.json, or its base's. Raises `UserError` if there is none."""
+        """The path of the folder's config.json, or else of its base's. Raises `UserError` if there is none."""
         folders = [self.own, self.folder, *([self.base] if self.base else [])]
         path = next((folder / CONFIG for folder in folders if (folder / CONFIG).is_file()), None)
         if path is None:
@@ -295,7 +293,8 @@ class _Parts:
 
     @cached_property
     def tokenizer(self) -> list[Path]:
-        """The files of the folder's own tokenizer, of the one that the card names, or of the base's."""
+        """The tokenizer files: the folder's own, or else those of the tokenizer that stepsight.json names, or the
+        base's."""
         for folder in self._tokenizer_folders():
             if (folder / TOKENIZER).is_file() or any((folder / name).is_file() for name in SLOW_TOKENIZERS):
                 return [folder / name for name in (*_DESCRIBING, *SLOW_TOKENIZERS) if (folder / name).is_file()]
@@ -310,7 +309,7 @@ class _Parts:
 
     @cached_property
     def safetensors(self) -> list[Path]:
-        """The safetensors files to link to: the base's if there is an adapter, else the folder's own."""
+        """The safetensors files to link to: the base's for an adapter, and otherwise the folder's own."""
         if self.pickles:
             return []
         folder = self.base if self.adapter else self.own
@@ -319,7 +318,7 @@ class _Parts:
 
     @cached_property
     def stamp(self) -> dict[str, Any]:
-        """A value that changes whenever the parts of an assembled folder change."""
+        """A value that changes whenever one of the parts of an assembled folder changes."""
         written = [path for path in self.own.glob("adapter_*") if path.is_file()] if self.is_adapter else []
         files = [self.config, *self.tokenizer, *self.pickles, *self.safetensors, *written]
         return {
@@ -338,10 +337,10 @@ class _Parts:
         return tokens
 
     def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
-        """Return the folder of a part that is not in this one.
+        """Return the folder of a part that is not in this folder.
 
         It is the model fetched for this checkpoint, a path relative to this folder or the current one, or the model
-        with this id on the hub.
+        on the hub that has `named` as its id.
         """
         asked = revision if isinstance(revision, str) and revision else NEWEST
         pinned = self.fetched.get(part_key(named, asked))
@@ -368,7 +367,10 @@ class _Parts:
 
 
 def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
-    """Write the assembled folder under a temporary name, then rename it. Raises `UserError` and `OSError`."""
+    """Write the assembled folder under a temporary name, then rename it to `target`.
+
+    Raises `UserError` if a part does not fit, and `OSError` if the folder cannot be written.
+    """
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -412,7 +414,7 @@ def _write_weights(parts: _Parts, folder: Path) -> None:
 
 
 def _write_config(parts: _Parts, folder: Path) -> None:
-    """Write config.json: the base's, with the changes that an adapter or resized embeddings require."""
+    """Write the base's config.json, with the changes that an adapter or resized embeddings require."""
     config = read_config_file(parts.config.parent)
     rows = parts.adapter.rows if parts.adapter else {}
     if parts.adapter and str(parts.adapter.config.get("task_type")) == "TOKEN_CLS":
@@ -465,7 +467,7 @@ def _check_room(folder: Path, needed: int) -> None:
 
 
 def _link(path: Path, name: Path) -> None:
-    """Link to a file, or copy it if the system does not support links."""
+    """Create a link to a file, or copy the file if the system does not support links."""
     try:
         name.symlink_to(path.resolve())
     except OSError:
@@ -473,7 +475,7 @@ def _link(path: Path, name: Path) -> None:
 
 
 def _is_current(target: Path, stamp: Mapping[str, Any]) -> bool:
-    """True if the folder was assembled from these parts and none of its links is broken."""
+    """True if the folder was assembled from the parts described by `stamp` and none of its links is broken."""
     if not (target / _STAMP).is_file() or any(not path.exists() for path in target.rglob("*")):
         return False
     try:

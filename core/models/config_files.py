@@ -1,8 +1,8 @@
-"""Reading the JSON files of a checkpoint that give sizes and file names.
+"""Reading of the JSON files in a checkpoint that give sizes and file names.
 
 These are config.json, an adapter's adapter_config.json, and the index of sharded weights. The files may come from
-anyone, so sizes are checked against bounds before anything large is allocated, and weight files have to lie in the
-checkpoint's folder.
+anyone, so sizes are checked before anything large is allocated, and weight files must be in the checkpoint's
+folder.
 """
 
 import re
@@ -32,9 +32,9 @@ _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 
 
 class _Network(BaseModel):
-    """The values of a config.json that several networks share, under the names of Transformers, GPT-2 and LLaDA.
+    """The keys of a config.json that several networks share, as named by Transformers, GPT-2 and LLaDA.
 
-    All other values are left for the network itself to check.
+    All other keys are left for the network itself to check.
     """
 
     model_config = _STRICT
@@ -80,7 +80,7 @@ def read_config_file(folder: Path) -> dict[str, Any]:
 
 
 class _Adapter(BaseModel):
-    """The values that are read from an adapter_config.json, under PEFT's names."""
+    """The keys of an adapter_config.json that are used here, as named by PEFT."""
 
     model_config = _STRICT
 
@@ -111,9 +111,9 @@ def read_adapter_file(folder: Path) -> dict[str, Any]:
 
 
 def read_shards(index: Path) -> list[str]:
-    """Return the names of the weight files listed in an index.
+    """Return the names of the weight files listed in an index of sharded weights.
 
-    Raises `UserError` if the index is malformed or names a file that does not lie beside it.
+    Raises `UserError` if the index is malformed or names a file outside its own folder.
     """
     shards = read_json(index).get("weight_map")
     if not isinstance(shards, dict):

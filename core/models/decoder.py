@@ -1,8 +1,8 @@
-"""Decoders of the Llama family with weights mapped from the files, computed by `core.models.network`.
+"""Decoders of the Llama family with memory-mapped weights, computed by `core.models.network`.
 
 They avoid the cost of Transformers: importing it takes longer than judging a trace with half a billion parameters,
-and its layers also compute padded rows. Weights are mapped from the files, and are not copied if they are stored in
-the requested type. `read_decoder` returns None for networks outside this family, which Transformers has to load.
+and its layers also compute padded rows. Weights are memory-mapped, and not copied if they are stored in the
+requested type. `read_decoder` returns None for networks outside this family, which Transformers has to load.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _PREFIXES = ("model.", "", "pretrained_model.model.")
 
 
 class Decoder(nn.Module):
-    """A network that computes the hidden states of tokens. Its weights have Transformers' names."""
+    """A network that computes the hidden states of tokens. Its weights have the same names as in Transformers."""
 
     base_model_prefix = "model"
     _no_split_modules: ClassVar[list[str]] = []
@@ -36,7 +36,7 @@ class Decoder(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
         """Return hidden states, shape (batch, tokens, hidden), for `input_ids`, shape (batch, tokens).
 
-        The input is right-padded where `attention_mask` is 0.
+        The input is right-padded, with an `attention_mask` of 0 on padding.
         """
         rows, tokens = input_ids.shape
         network = DecoderNetwork.of(self, self.config)
@@ -54,7 +54,7 @@ class Decoder(nn.Module):
     def _mask(
         self, network: DecoderNetwork, tokens: int, attention_mask: Tensor | None
     ) -> tuple[Tensor | None, bool]:
-        """Return a mask for the attention of a batch, and True if the plain causal mask is enough."""
+        """Return the attention mask for a batch, or None with True if the plain causal mask is enough."""
         if self.config.is_causal:
             # Padding follows the input, and a causal mask never looks at it.
             return (network.mask(torch.arange(tokens), tokens), False) if network.slides(tokens) else (None, True)
@@ -89,7 +89,8 @@ class DecoderLayer(nn.Module):
 
 
 class Weights(nn.Module):
-    """A weight of this shape and, if `bias` is set, a bias with an element per row. Both are filled from files."""
+    """A weight of the given shape and, if `bias` is True, a bias with one element per row, both to be filled from
+    files."""
 
     def __init__(self, *shape: int, bias: bool = False) -> None:
         super().__init__()
@@ -102,10 +103,10 @@ class Weights(nn.Module):
 def read_decoder(
     folder: Path, values: Mapping[str, Any], dtype: torch.dtype, attention: str | None
 ) -> Decoder | None:
-    """Read the decoder in a folder whose config.json holds `values`, with its weights mapped from the files.
+    """Load the decoder in a folder with memory-mapped weights. `values` is the content of its config.json.
 
-    Returns None if it is another kind of network, or if a tensor is missing or misshapen, which Transformers then
-    reports.
+    Returns None if it is another kind of network, or if a tensor is missing or misshapen, so that Transformers
+    reports the fault.
     """
     config = decoder_config(values, attention)
     if config is None:

@@ -18,13 +18,13 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    """Return the data type with this name, one of `DTYPES`."""
+    """Return the PyTorch data type called `name`, which is one of `DTYPES`."""
     dtype: torch.dtype = getattr(torch, name)
     return dtype
 
 
 def check_placement(place: Placement) -> Placement:
-    """Return the placement with the device `auto` resolved.
+    """Return the placement with the device `auto` replaced by an actual device.
 
     Raises `UserError` if a device does not exist or cannot compute in the data type. No weights are read.
     """
@@ -35,7 +35,7 @@ def check_placement(place: Placement) -> Placement:
 
 
 def _devices(place: Placement) -> Iterator[str]:
-    """Yield the devices that a placement names, or one of several if Accelerate chooses among them."""
+    """Yield the devices that a placement names. If Accelerate chooses among several, yield one of them."""
     if place.device_map is None:
         yield place.device
     elif not isinstance(place.device_map, dict):
@@ -76,7 +76,7 @@ def _check_gpu(device: torch.device) -> None:
 def _computes(device: torch.device, dtype: torch.dtype) -> bool:
     """True if a device can run every backbone's operations in this data type.
 
-    This is tried out, since there is no list to look it up in.
+    This is tested, since there is no list of supported operations.
     """
     try:
         states = torch.ones((1, 1, 2, 8), dtype=dtype, device=device)

@@ -1,4 +1,4 @@
-"""An evaluator that is a model, with tokenizer and prompt template, read from a folder in Hugging Face layout."""
+"""An evaluator that runs a model with its tokenizer and prompt template, loaded from a Hugging Face folder."""
 
 import hashlib
 import json
@@ -34,8 +34,8 @@ from stepsight.core.trace import Trace
 class ModelEvaluator(Evaluator):
     """An evaluator that turns traces into probabilities with a model.
 
-    `format` is the format of its checkpoint. `outputs` is three-way or validity. If it is validity, probabilities
-    are `(1 - v, 0, v)`, and redundancy has no meaning. `identify` computes the fingerprint. It is called only when
+    `format` is the format of its checkpoint. `outputs` is three-way or validity; for validity, probabilities are
+    `(1 - v, 0, v)`, and redundancy is meaningless. `identify` computes the fingerprint. It is called only when
     needed, because reading all weights of a large model takes longer than judging a trace.
     """
 
@@ -48,23 +48,23 @@ class ModelEvaluator(Evaluator):
     def fingerprint(self) -> str:
         """The hash of the weights, tokenizer and template.
 
-        Raises `UserError` if the files have changed since they were loaded.
+        Raises `UserError` if the files have changed since the evaluator was loaded.
         """
         return self.identify()
 
     @property
     def is_causal(self) -> bool:
-        """True if no token sees a later one, according to the backbone's config."""
+        """True if no token sees a later token, according to the backbone's config."""
         return bool(getattr(self.model.config, "is_causal", True))
 
     @property
     def reading(self) -> Reading:
-        """The reading of its template."""
+        """The reading set in the prompt template: how often the solution is read."""
         return self.encoder.template.reading
 
     @property
     def attention(self) -> str:
-        """See `Evaluator.attention`. The mask itself is `is_causal` in the backbone's config."""
+        """The same as `Evaluator.attention`. The mask is causal if `is_causal` is set in the backbone's config."""
         return causal_attention(self.reading) if self.is_causal else ATTENTIONS[False]
 
     @cached_property
@@ -83,7 +83,7 @@ class ModelEvaluator(Evaluator):
 
     @property
     def described(self) -> str:
-        """One line with the format, backbone, mask, classes and the token at which a step is read."""
+        """A line that names the format, backbone, mask, classes and the token at which a step is read."""
         classes = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
         read = self.encoder.template.read
         at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
@@ -96,7 +96,8 @@ class ModelEvaluator(Evaluator):
     def encode(self, trace: Trace) -> Encoded:
         """Return the token ids of the whole trace.
 
-        Raises `UserError` if it is longer than the context, naming the trace, its token count and the limit.
+        Raises `UserError`, naming the trace, its token count and the limit, if the trace is longer than the
+        context.
         """
         encoded = self.encoder.encode(trace)
         if encoded.longest <= self.context:
@@ -111,7 +112,7 @@ class ModelEvaluator(Evaluator):
         )
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-        """Raise `UserError` naming the trace if one of its probabilities is not a number.
+        """Raise `UserError`, naming the trace, if a probability is not a number.
 
         This happens when weights overflow in their data type.
         """
@@ -119,7 +120,7 @@ class ModelEvaluator(Evaluator):
 
 
 def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-    """Raise `UserError` naming the trace and the evaluator if a probability is not a number."""
+    """Raise `UserError`, naming the trace and the evaluator, if a probability is not a number."""
     if not all(np.isfinite(row).all() for row in probs):
         raise UserError(
             f"{named(trace)}: probabilities of {name} are not numbers.",
@@ -128,7 +129,7 @@ def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = No
 
 
 def named(trace: Trace | None) -> str:
-    """Return how a message refers to a trace."""
+    """Return the words by which messages refer to a trace."""
     return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
 
 
@@ -140,9 +141,9 @@ def save_evaluator(
     thresholds: Thresholds | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write an evaluator's folder: config.json, model.safetensors, tokenizer.json and stepsight.json.
+    """Write the folder of an evaluator: config.json, model.safetensors, tokenizer.json and stepsight.json.
 
-    Raises `UserError` unless the head is linear with three classes, the only kind that the folder can hold.
+    Raises `UserError` unless the head is linear with three classes, the only kind that such a folder can hold.
     """
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
@@ -164,9 +165,9 @@ def write_description(
     dtype: str = "float32",
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the files that accompany weights of type `dtype`.
+    """Write the files that accompany weights of type `dtype`: config.json, tokenizer.json and stepsight.json.
 
-    These are config.json, tokenizer.json and stepsight.json. The keys of `more` are added to stepsight.json.
+    The keys in `more` are added to stepsight.json.
     """
     thresholds = thresholds or Thresholds()
     config = model.config.to_dict() | {"dtype": dtype}
@@ -194,7 +195,7 @@ def write_description(
 def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
     """Yield the weights under the names that Transformers expects.
 
-    Names begin with the prefix of the backbone's class, such as `model` for Llama, `bert` for BERT and
+    The names begin with the prefix of the backbone's class, such as `model` for Llama, `bert` for BERT and
     `transformer` for GPT-2.
     """
     prefix = model.model.base_model_prefix
@@ -210,7 +211,7 @@ def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: A
     """Return the SHA-256 of everything that determines an evaluator's scores.
 
     It covers every tensor (name, type, shape, bytes), adapters merged in memory, the tokenizer, the template, the
-    mask, and `more` values that determine how the weights are read.
+    mask, and the values in `more`, which determine how the weights are read.
     """
     digest = hashlib.sha256()
     hash_tensors(digest, folder)

@@ -1,4 +1,4 @@
-"""Evaluators, which turn traces into judgments with a model, with rules or by asking a server."""
+"""Evaluators turn traces into judgments, with a model, with rules or by querying a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +18,8 @@ from stepsight.core.trace import Trace
 class Evaluator(ABC):
     """The base class of everything that turns traces into judgments.
 
-    `format` is the kind of evaluator, and for models the format of the checkpoint. `provenance` says how it was
-    trained.
+    `format` is the kind of evaluator; for a model, it is the format of the checkpoint. `provenance` describes how
+    the evaluator was trained.
     """
 
     name: str
@@ -36,9 +36,10 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def attention(self) -> str:
-        """`bidirectional` if a step's judgment takes later steps into account, else `causal`.
+        """`bidirectional` if a step's judgment takes later steps into account, and otherwise `causal`.
 
-        If a causal model sees them by a second reading, this follows, as in `causal, read twice`.
+        A causal model that reads the solution again, and so sees later steps, adds its reading, as in `causal, read
+        twice`.
         """
 
     @property
@@ -49,7 +50,7 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def context(self) -> int | None:
-        """The length of the longest input in tokens, or None if the evaluator does not use tokens."""
+        """The maximum input length in tokens, or None if it is unknown or the evaluator does not use tokens."""
 
     @property
     @abstractmethod
@@ -59,17 +60,17 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def parameters(self) -> int:
-        """The number of weights, or 0 if this machine holds none."""
+        """The number of weights, or 0 if this machine holds none of them."""
 
     @property
     @abstractmethod
     def described(self) -> str:
-        """A one-line description."""
+        """A description of the evaluator in one line."""
 
     def description(self, seconds: float = 0.0) -> EvaluatorSummary:
-        """Return a summary that can be used when the evaluator is no longer in memory.
+        """Return a summary that remains usable when the evaluator is no longer in memory.
 
-        `seconds` is the time it took to load.
+        `seconds` is the time that loading took.
         """
         return EvaluatorSummary(
             name=self.name,
@@ -86,14 +87,14 @@ class Evaluator(ABC):
 
     @abstractmethod
     def encode(self, trace: Trace) -> Encoded:
-        """Return the token ids of the whole trace, or nothing if there is no tokenizer.
+        """Return the token ids of the whole trace, which are empty if the evaluator has no tokenizer.
 
         Raises `UserError` if the trace is too long.
         """
 
 
 class RuleEvaluator(Evaluator):
-    """An evaluator without weights and tokens that judges each trace on its own."""
+    """An evaluator without weights and tokens. It judges each trace independently of the others."""
 
     @property
     def context(self) -> int | None:
@@ -117,11 +118,11 @@ class RuleEvaluator(Evaluator):
 
 
 class ServedEvaluator(Evaluator):
-    """An evaluator that a server runs. It judges many traces at once, and its weights are not accessible."""
+    """An evaluator that runs on a server. It judges many traces at once, and its weights are not accessible."""
 
     @property
     def dtype(self) -> str:
-        """A constant, since the data type is up to the server."""
+        """A constant instead of a data type, which is up to the server."""
         return SERVED
 
     @property
@@ -130,14 +131,14 @@ class ServedEvaluator(Evaluator):
 
     @abstractmethod
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
-        """Estimate the number of tokens that the server computes for a trace."""
+        """Estimate how many tokens the server computes for a trace."""
 
     @abstractmethod
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace, in order, with a bounded number of traces in progress.
+        """Yield a judgment for each trace, in order, with a limited number of traces in progress.
 
         `check` is called while waiting for answers, and an error that it raises stops the work. Raises `UserError`
-        if the server fails. Judgments that were yielded before remain valid.
+        if the server fails. Judgments yielded before the error remain valid.
         """

@@ -1,12 +1,13 @@
-"""Kernels for the CPU: matrix products, each optionally fused with one further operation.
+"""CPU kernels for matrix products, each optionally fused with one further operation.
 
-They go through oneDNN if PyTorch has it. It runs the further operation in the same pass, and on AMD processors it
-is faster than PyTorch's own float32 product (2.3 times on Zen 5, with the same rounding). These operations are
-emitted by `torch.compile` and are not a public interface, so only this module uses them. They are tried out before
-they are trusted. If they are missing or give wrong numbers, PyTorch's own operations replace them.
+They use oneDNN if PyTorch has it. oneDNN runs the further operation in the same pass, and on AMD processors it is
+faster than PyTorch's own float32 product (2.3 times on Zen 5, with the same rounding). Its operations are emitted
+by `torch.compile` and are not a public interface, so only this module uses them. They are tested before use. If
+they are missing or give wrong numbers, PyTorch's own operations replace them.
 
 Weights have the shape (outputs, inputs). They are multiplied without repacking: with hundreds of rows this is as
-fast as a packed copy, and a large model has no room for two copies. `packed` copies a weight into oneDNN's layout.
+fast as with a packed copy, and there is no room for two copies of a large model. `packed` copies a weight into
+oneDNN's layout.
 """
 
 from functools import cache
@@ -27,7 +28,7 @@ _NATIVE = {
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return `x W' + b` for `x` of shape (rows, inputs)."""
+    """Return `x W' + b`. `x` has the shape (rows, inputs)."""
     return _run(x, weight, bias, "none") if _is_usable(x.dtype) else functional.linear(x, weight, bias)
 
 
@@ -58,7 +59,7 @@ def packed(weight: Tensor) -> Tensor:
 
 @cache
 def is_native(dtype: str) -> bool:
-    """True if the processor has instructions for products in this data type, according to PyTorch and oneDNN."""
+    """True if PyTorch and oneDNN report that the processor has instructions for products in this data type."""
     if dtype == "float32":
         return True
     able, instructions = _NATIVE[dtype]
@@ -92,7 +93,7 @@ def _join(x: Tensor, weight: Tensor, other: Tensor, operation: str) -> Tensor:
 @cache
 @torch.inference_mode()
 def _is_usable(dtype: torch.dtype) -> bool:
-    """True if oneDNN's operations exist and give the right numbers."""
+    """True if oneDNN's operations exist and give correct results in this data type."""
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     x = torch.linspace(-1, 1, 2 * 64).view(2, -1).to(dtype)

@@ -1,6 +1,6 @@
-"""LLaDA's own names for configuration and weights, read without its remote code.
+"""LLaDA's own names for configuration and weights, handled without its remote code.
 
-LLaDA is Llama with another attention mask: it has the same layers under other names, and attends in both
+LLaDA is Llama with a different attention mask: it has the same layers under other names, and attends in both
 directions. Its `config.json`, abbreviated:
 
     {"model_type": "llada", "d_model": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 32,
@@ -52,12 +52,12 @@ NAMES = {
 
 
 def recognises(config: Mapping[str, Any]) -> bool:
-    """True if a `config.json` is LLaDA's."""
+    """True if a `config.json` describes a LLaDA model."""
     return config.get("model_type") == "llada" or ("d_model" in config and "mlp_hidden_size" in config)
 
 
 def renamed(name: str) -> str:
-    """Return a weight's name in Llama's layers. The name of a weight outside the layers is unchanged."""
+    """Return the name of a LLaDA weight in Llama's layers. Names of weights outside the layers are unchanged."""
     for pattern, other in NAMES.items():
         name, found = re.subn(pattern, other, name)
         if found:
@@ -68,7 +68,7 @@ def renamed(name: str) -> str:
 def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
     """Translate LLaDA's `config.json` into the arguments of a `LlamaConfig` with bidirectional attention.
 
-    Raises `UserError` naming the key if a key is missing or has a value that Llama's layers cannot express.
+    Raises `UserError`, naming the key, if a key is missing or has a value that Llama's layers cannot express.
     """
     for key in _NEEDED:
         if not isinstance(config.get(key), int):

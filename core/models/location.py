@@ -1,7 +1,7 @@
-"""Finding evaluators on this machine, without PyTorch.
+"""Lookup of evaluators on this machine, without PyTorch.
 
-Shipped evaluators are found by name, others by path, and those in the cache of the model hub by an id such as
-GAIR/ReasonEval-7B. Nothing is fetched and no file is opened: `core.models.checkpoint_resolver` does both.
+Shipped evaluators are found by name, others by path, and those in the model hub's cache by an id such as
+GAIR/ReasonEval-7B. Nothing is fetched and no file is opened; `core.models.checkpoint_resolver` does both.
 """
 
 import os
@@ -20,19 +20,19 @@ EQUATIONS = "equations"
 
 
 def shipped_evaluators() -> list[str]:
-    """Return the names of the evaluators in the assets folder, with the bidirectional ones first."""
+    """Return the names of the evaluators in the assets folder, bidirectional ones first."""
     return sorted(path.parent.name for path in asset("evaluators").glob(f"*/{CARD}"))
 
 
 def is_shipped(spec: str | Path) -> bool:
-    """True if this is the name of an evaluator that every installation has, with or without a reading."""
+    """True if `spec` names an evaluator that every installation has, with or without a reading."""
     return split_reading(str(spec))[0] in (*shipped_evaluators(), EQUATIONS)
 
 
 def can_load(spec: str | Path) -> bool:
-    """True if this machine has a folder with this name, path or id, or if the evaluator needs none.
+    """True if this machine has a folder for this name, path or id, or if the evaluator needs no folder.
 
-    An evaluator behind a server needs no folder. The contents of the folder are not checked.
+    `equations` and evaluators behind a server need none. The contents of the folder are not checked.
     """
     spec, _ = split_reading(str(spec))
     if spec == EQUATIONS or is_address(spec):
@@ -45,7 +45,7 @@ def can_load(spec: str | Path) -> bool:
 
 
 def cached(spec: str) -> Path | None:
-    """Return the folder of a hub's model that was fetched before, or None, without contacting the hub."""
+    """Return the folder of a hub model that was fetched before, or None. The hub is not contacted."""
     return fetched_folder(spec) or kept_folder(spec)
 
 
@@ -56,9 +56,9 @@ def fetched_folder(repo: str) -> Path | None:
 
 
 def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path | None:
-    """Return the folder in which the hub's own client keeps a model, or None if there is none.
+    """Return the folder in which the hub's own client stores a model, or None if there is none.
 
-    If `weights` is set, a folder without weights does not count. Completeness is not checked.
+    If `weights` is True, a folder without weights does not count. Completeness is not checked.
     """
     folder = cached_snapshot(spec, revision)
     if folder is None:
@@ -69,12 +69,12 @@ def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True)
 
 
 def shipped_folder(name: str) -> Path | None:
-    """Return the folder of a shipped evaluator, or None if none has this name."""
+    """Return the folder of the shipped evaluator called `name`, or None if there is none."""
     return asset("evaluators", name) if name in shipped_evaluators() else None
 
 
 def local_folder(spec: str | Path) -> Path | None:
-    """Return the folder with a shipped evaluator's name or a path, or None if there is none."""
+    """Return the folder for the name of a shipped evaluator or for a path, or None if there is none."""
     folder = shipped_folder(str(spec)) or Path(spec)
     return folder if os.path.isdir(folder) else None
 

@@ -1,4 +1,4 @@
-"""The memory of this machine, and how much of it an evaluator needs. This module works without PyTorch."""
+"""The memory of this machine, and how much of it an evaluator needs. Does not need PyTorch."""
 
 import ctypes
 import os
@@ -20,12 +20,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8
 
 
 def needed_memory(parameters: int, dtype: str) -> int:
-    """Estimate the number of bytes that an evaluator with weights of this data type takes while scoring."""
+    """Estimate how many bytes an evaluator takes while scoring, given its parameter count and data type."""
     return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
 
 
 def total_memory() -> int | None:
-    """Return the most memory, in bytes, that this process may have, or None if the system does not say."""
+    """Return the maximum memory of this process in bytes, or None if the system does not say."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -35,7 +35,7 @@ def total_memory() -> int | None:
 
 
 def free_memory() -> int | None:
-    """Return the number of bytes available to this process now, or None if the system does not say.
+    """Return the number of bytes currently available to this process, or None if the system does not say.
 
     The system's file cache counts as free.
     """
@@ -51,28 +51,28 @@ def free_memory() -> int | None:
 
 
 def return_freed_memory() -> None:
-    """Have the C library return freed memory to the system early.
+    """Make the C library return freed memory to the system early.
 
-    This is for a long-lived process with many threads, and has to be called before they start. Arrays of over four
-    megabytes are mapped separately. By default the library raises that limit up to 32 MB as arrays are freed. Large
-    arrays then lie among small objects that stay: a server under load grew to 1.6 GB, of which 0.6 GB were holes.
-    All threads share two heaps, since with one heap per thread, 18 heaps held 280 MB.
+    This is for a long-lived process with many threads, and must be called before they start. Arrays of over four
+    megabytes are then always mapped separately; by default, the library raises that limit up to 32 MB as arrays are
+    freed. Large arrays then end up among small objects that stay: a server under load grew to 1.6 GB, of which 0.6
+    GB were holes. All threads share two heaps; with one heap per thread, 18 heaps held 280 MB.
     """
     _set_limits(2**22, 2**24)
     _set_option(_ARENAS, 2)
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep up to 64 MB of freed memory for reuse.
+    """Make the C library keep up to 64 MB of freed memory for reuse.
 
-    This is for a process that scores and ends. A forward pass frees a few megabytes with every product, and getting
-    this memory back from the system page by page takes a tenth of the time of the pass.
+    This is for a process that scores and then exits. A forward pass frees a few megabytes with every product, and
+    getting this memory back from the system page by page takes a tenth of the time of the pass.
     """
     _set_limits(2**25, 2**26)
 
 
 def _set_limits(mapped: int, kept: int) -> None:
-    """Set the size in bytes from which an array is mapped separately, and the number of freed bytes to keep."""
+    """Set the size in bytes from which arrays are mapped separately, and the number of freed bytes to keep."""
     _set_option(_MMAP_THRESHOLD, mapped)
     _set_option(_TRIM_THRESHOLD, kept)
 
@@ -84,7 +84,7 @@ def _set_option(option: int, value: int) -> None:
 
 
 def release_memory() -> None:
-    """Make the C library return the freed memory that it keeps to the system.
+    """Make the C library return all freed memory that it keeps to the system.
 
     A long solution leaves 200 MB behind that shorter ones do not need.
     """
@@ -99,7 +99,7 @@ def _c_library() -> object:
 
 
 def memory_of(fetched: Fetched, dtype: str) -> int:
-    """Estimate the memory that a fetched evaluator and the models it depends on need, from their file sizes."""
+    """Estimate how many bytes a fetched evaluator needs, including its parts, from their file sizes."""
     models = (fetched, *fetched.parts.values())
     # Weights that came without a config have the type of their base.
     known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), dtype)
@@ -108,7 +108,7 @@ def memory_of(fetched: Fetched, dtype: str) -> int:
 
 
 def has_room(needed: int) -> bool:
-    """True if this many bytes are free, or if the system does not say."""
+    """True if `needed` bytes are free, or if the system does not say how much is."""
     free = free_memory()
     return free is None or needed <= free
 
@@ -116,7 +116,7 @@ def has_room(needed: int) -> bool:
 def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
     """Raise `UserError` if fewer than `needed` bytes are free.
 
-    If `whole` is set, it is raised only if the machine does not have that much memory at all.
+    If `whole` is True, compare with the machine's total memory instead.
     """
     there = total_memory() if whole else free_memory()
     if there is None or needed <= there:
@@ -131,7 +131,7 @@ def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
 
 
 def _kept_of_files() -> int:
-    """Return the number of bytes of cached files in the group's memory, which can be reclaimed."""
+    """Return how many bytes of the control group's memory are cached files, which can be reclaimed."""
     try:
         lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:

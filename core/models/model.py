@@ -1,4 +1,4 @@
-"""The step model: a Transformers backbone with a score head that is applied at step ends."""
+"""The step model: a Transformers backbone with a score head that is applied at the ends of steps."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -31,8 +31,8 @@ _EPS = 1e-6
 class LayerMixture(nn.Module):
     """A learnt mixture of the states after each layer: the sum of `softmax(w)_l · h_l / rms(h_l)`.
 
-    It follows ELMo (Peters et al. 2018, equation 1), but scales each layer's states to a root mean square of 1,
-    since they grow from layer to layer. It is initialised to the mean of all layers.
+    It follows ELMo (Peters et al. 2018, equation 1), but scales the states of each layer to a root mean square of
+    1, since they grow from layer to layer. It is initialised to the mean of all layers.
     """
 
     def __init__(self, layers: int) -> None:
@@ -40,7 +40,7 @@ class LayerMixture(nn.Module):
         self.weight = nn.Parameter(torch.zeros(layers))
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """Mix the layers' states, each of shape (…, hidden). The result has the same shape."""
+        """Mix the states of all layers, each of shape (…, hidden). The result has the same shape."""
         shares = self.weight.softmax(0)
         mixed = torch.zeros_like(states[-1])
         for share, state in zip(shares, states, strict=True):
@@ -50,21 +50,19 @@ class LayerMixture(nn.Module):
 
 
 class Ensemble(nn.Module, ABC):
-    """A score head with several members whose disagreement measures its uncertainty."""
+    """A score head with several members. Their disagreement measures its uncertainty."""
 
     @abstractmethod
     def spread(self, hidden: Tensor) -> Tensor:
-        """Return the standard deviation of the members' validities, shape (…).
-
-        `hidden` holds the hidden states, shape (…, hidden).
-        """
+        """Return the standard deviation of the members' validities, shape (…), for hidden states of shape (…,
+        hidden)."""
 
 
 class StepModel(nn.Module):
     """The model `p_i = softmax(W h_i)` (paper, §3.3).
 
-    `h_i` is the backbone's hidden state at the end of step `i`, or a mixture of its layers' states. The attention
-    mask is the backbone's own: if `config.is_causal` is false, every position sees the whole input.
+    `h_i` is the backbone's hidden state at the end of step `i`, or a mixture of the states of its layers. The
+    attention mask is the backbone's own: if `config.is_causal` is False, every position sees the whole input.
     """
 
     accepts_loss_kwargs = True
@@ -78,8 +76,8 @@ class StepModel(nn.Module):
     ) -> None:
         """Create a model from a backbone and a head.
 
-        `head` maps hidden states to the logits of neg, neu and pos, shape (..., 3). If it is None, a linear head is
-        created. Without a `mixture`, the head reads the states of the last layer.
+        `head` maps hidden states to the logits of neg, neu and pos, shape (..., 3). If it is None, a new linear
+        head is created. The head reads the `mixture` or, if that is None, the states of the last layer.
         """
         super().__init__()
         self.model = backbone
@@ -103,9 +101,9 @@ class StepModel(nn.Module):
 
     @classmethod
     def with_new_head(cls, backbone: "PreTrainedModel", *, mixed: bool = False) -> "StepModel":
-        """Create a model with a head drawn from torch's global generator.
+        """Create a model with a new head, whose weights are drawn from torch's global generator.
 
-        With `mixed` set, it reads a mixture of the layers.
+        If `mixed` is True, the head reads a mixture of all layers.
         """
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
@@ -122,11 +120,12 @@ class StepModel(nn.Module):
     ) -> dict[str, Tensor]:
         """Return `logits` of shape (batch, steps, 3) and, if `labels` are given, the mean cross-entropy as `loss`.
 
-        `input_ids` and `attention_mask` (1 on real tokens) have shape (batch, tokens) and are right-padded. `ends`,
-        shape (batch, steps), holds positions, and any value where `labels` is `IGNORED`. `num_items_in_batch` is
-        the number of supervised ends in the whole optimiser step, or of examples that have at least one. If it is
-        given, the loss is this part's share of the mean over all of them. The shares add up to that mean, whereas
-        the means of parts with different numbers of ends would not average to it.
+        `input_ids` and `attention_mask` (1 on real tokens) have the shape (batch, tokens) and are right-padded.
+        `ends`, shape (batch, steps), holds the positions of step ends; where `labels` is `IGNORED` its value does
+        not matter. `num_items_in_batch` is the number of supervised ends in the whole optimiser step, or of
+        examples that have at least one. If it is given, the loss is this part's share of the mean over all of them.
+        These shares add up to that mean, whereas the means of parts with different numbers of ends would not
+        average to it.
         """
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         logits = self.logits(hidden, ends)
@@ -145,7 +144,7 @@ class StepModel(nn.Module):
     def states(self, **inputs: Any) -> Tensor:
         """Return the states that the head reads, shape (batch, tokens, hidden).
 
-        The arguments are those of the backbone.
+        The arguments are passed to the backbone.
         """
         if self.mixture is None:
             last: Tensor = self.model(**inputs)[0]
@@ -158,7 +157,8 @@ class StepModel(nn.Module):
     def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
         """Apply the head to the hidden states at the positions `ends`.
 
-        `hidden` has shape (batch, tokens, hidden), `ends` (batch, steps), and the result (batch, steps, 3).
+        `hidden` has the shape (batch, tokens, hidden), `ends` the shape (batch, steps), and the result (batch,
+        steps, 3).
         """
         logits: Tensor = self.score(self._at(hidden, ends))
         return logits
@@ -169,12 +169,12 @@ class StepModel(nn.Module):
         return hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
 
     def judge(self, input_ids: Tensor, attention_mask: Tensor, ends: Tensor) -> Tensor:
-        """Return `rows` at the ends of an input in the form that `forward` takes, shape (batch, steps, columns)."""
+        """Return `rows` at the positions `ends`, shape (batch, steps, columns). Takes the inputs of `forward`."""
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         return self.rows_at(hidden, ends)
 
     def rows_at(self, hidden: Tensor, ends: Tensor) -> Tensor:
-        """Return `rows` at `ends`, shape (batch, steps), of the hidden states, shape (batch, tokens, hidden)."""
+        """Return `rows` of `hidden`, shape (batch, tokens, hidden), at `ends`, shape (batch, steps)."""
         return self.rows(self._at(hidden, ends))
 
     def rows(self, hidden: Tensor) -> Tensor:
@@ -188,7 +188,7 @@ class StepModel(nn.Module):
         return torch.cat([probs, self.score.spread(hidden).float().unsqueeze(-1)], dim=-1)
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
-        """Make the backbone's layers keep only their input and recompute the rest. Called by the trainer."""
+        """Make the backbone's layers store only their input and recompute the rest. Called by the trainer."""
         self.model.activation_checkpointing_enable(**options)
 
 
@@ -204,16 +204,16 @@ SIGMOID: Rows = (None, None, 0)
 
 
 def outputs_of(rows: Rows) -> Outputs:
-    """Return the kind of outputs of an evaluator whose head has these rows."""
+    """Return the kind of outputs that an evaluator with these head rows gives."""
     return Outputs.VALIDITY if rows[Label.NEU] is None else Outputs.THREE_WAY
 
 
 def linear_head(weight: Tensor, bias: Tensor | None = None, rows: Rows = THREE_WAY) -> nn.Linear:
     """Create a head with three logits from a checkpoint's `weight`, shape (classes, hidden), and `bias`.
 
-    A label without a class gets the logit -inf, whatever the hidden state, and so the probability 0. With two
-    classes the probabilities are `(1 - v, 0, v)`, where `v` comes from the softmax over the two. With one class,
-    `SIGMOID`, the logit of neg is 0, so that `v` is the sigmoid of the other logit.
+    A label without a class always has the logit -inf and so the probability 0. With two classes the probabilities
+    are `(1 - v, 0, v)`, where `v` comes from the softmax over the two. With one class, `SIGMOID`, the logit of neg
+    is 0, so that `v` is the sigmoid of the other logit.
     """
     complete = None not in rows
     head = nn.Linear(weight.shape[1], len(Label), bias=bias is not None or not complete, dtype=weight.dtype)

@@ -1,4 +1,5 @@
-"""The network of the Llama family on the CPU: Llama, LLaDA, Mistral and Qwen2, with Transformers' results.
+"""The network of the Llama family (Llama, LLaDA, Mistral and Qwen2) on the CPU, with the same results as
+Transformers.
 
 The layers of these models differ only in biases, sliding windows and the mask. The network computes with the
 weights of any module that uses Transformers' names, either directly or, for small models, with prepared copies of
@@ -6,9 +7,9 @@ them. In a prepared copy
 
 - weights are packed for the products, with queries, keys and values in one product;
 - the weights of norms are folded into the matrices that follow them;
-- rotary pairs lie side by side, so that a rotation is one complex multiplication.
+- the two numbers of a rotary pair are adjacent, so that a rotation is one complex multiplication.
 
-Either way, inputs follow one another without padding, and the last layer computes only keys, values and the tokens
+In both cases, inputs are concatenated without padding, and the last layer computes only keys, values and the tokens
 that are read.
 """
 
@@ -49,7 +50,7 @@ _PLAIN: dict[str, tuple[object, ...]] = {
 
 @dataclass
 class DecoderConfig:
-    """The values of a config.json that determine the layers, under Transformers' names."""
+    """The values in a config.json that determine the layers, under Transformers' names."""
 
     model_type: str
     vocab_size: int
@@ -72,14 +73,15 @@ class DecoderConfig:
         return self.model_type == "qwen2"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole config.json as it was read, with the mask added."""
+        """Return the whole config.json as it was read, with `is_causal` added."""
         return {**self.values, "is_causal": self.is_causal}
 
 
 def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> DecoderConfig | None:
-    """Return the config of a decoder of this family, with the mask `attention` or, if that is None, its own mask.
+    """Return the config of a decoder of this family. `values` is the content of its config.json.
 
-    Returns None if `values`, the config.json, describe another network or are incomplete.
+    `attention` is the mask; if it is None, the config's own mask is kept. Returns None if `values` describe another
+    network or are incomplete.
     """
     if llada.recognises(values):
         try:
@@ -126,7 +128,7 @@ def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> D
 
 
 def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the rotary embedding of a new-style or old-style config, or None if its kind is not supported here."""
+    """Return the rotary embedding of a new-style or old-style config, or None if its kind is not supported."""
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
     if not isinstance(rope, Mapping):
         return None
@@ -144,9 +146,9 @@ _LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_positi
 
 @dataclass(frozen=True, eq=False)
 class _Projection:
-    """One product that computes queries, keys and values, or some of them.
+    """One product that computes queries, keys and values, or only some of the three.
 
-    `heads` holds the number of heads of each. The first `rotated` of all heads are rotated.
+    `heads` holds the head count of each. The first `rotated` of all these heads are rotated.
     """
 
     weight: Tensor
@@ -182,7 +184,7 @@ class Layer:
     @classmethod
     @torch.no_grad()
     def prepared(cls, module: Any, config: DecoderConfig, *, is_last: bool) -> "Layer":
-        """Create a layer on prepared copies of a module's weights.
+        """Create a layer from prepared copies of a module's weights.
 
         The last layer computes queries separately from keys and values.
         """
@@ -199,9 +201,9 @@ class Layer:
         )
 
     def project(self, states: Tensor, rotation: Tensor, parts: slice = slice(None)) -> list[Tensor]:
-        """Compute queries, keys and values for states, using some of the `projections`.
+        """Compute queries, keys and values for states, using the `projections` selected by `parts`.
 
-        Each result has shape (tokens, heads, width).
+        Each result has the shape (tokens, heads, width).
         """
         normed = self._normed(states, self.before)
         found: list[Tensor] = []
@@ -213,8 +215,8 @@ class Layer:
     def finish(self, attended: Tensor, states: Tensor) -> Tensor:
         """Return the states after this layer.
 
-        `states` are the states before it, and `attended` the result of its attention, both of shape (tokens,
-        width).
+        `states` are the states before the layer, and `attended` is the result of its attention. Both have the shape
+        (tokens, width).
         """
         states = product_plus(attended, self.out, states)
         normed = self._normed(states, self.after)
@@ -231,7 +233,7 @@ class Layer:
     def _rotated(self, heads: Tensor, count: int, rotation: Tensor) -> Tensor:
         """Rotate the first `count` heads, shape (tokens, heads, width).
 
-        A prepared layer does this in place. Otherwise `count` has to be zero or all heads.
+        A prepared layer does this in place. For any other layer, `count` must be zero or the number of all heads.
         """
         if not count:
             return heads
@@ -257,7 +259,10 @@ class DecoderNetwork:
 
     @classmethod
     def of(cls, module: Any, config: DecoderConfig, *, prepared: bool = False) -> "DecoderNetwork":
-        """Create a network on the weights of a module that uses Transformers' names."""
+        """Create a network from the weights of a module that uses Transformers' names.
+
+        If `prepared` is True, its layers use prepared copies of the weights.
+        """
         last = len(module.layers) - 1
         layers = [
             Layer.prepared(layer, config, is_last=number == last) if prepared else Layer.of(layer, config)
@@ -274,12 +279,12 @@ class DecoderNetwork:
         first: tuple[Tensor, Tensor] | None = None,
         inner: list[Tensor] | None = None,
     ) -> Tensor:
-        """Compute hidden states of the tokens `ids` at `positions`, both of shape (tokens,).
+        """Compute the hidden states of the tokens `ids` at `positions`, both of shape (tokens,).
 
-        If `reads` is given, only the tokens at these indices are returned. The first layer's queries, keys and
-        values depend only on token and position. If the tokens are prefixes of a few inputs, `first` gives the ids
-        and positions of those inputs, and the first layer's attention gets the projections of these. The states at
-        `reads` after each layer are appended to `inner`.
+        If `reads` is given, only the states of the tokens at these indices are returned. `first` gives ids and
+        positions to project in the first layer instead of all tokens, and its attention receives these projections.
+        This saves work if the tokens are prefixes of a few inputs, since the first layer's queries, keys and values
+        depend only on token and position. The states at `reads` after each layer are appended to `inner`.
         """
         rotation, states = self._rotation(positions), functional.embedding(ids, self.embedding)
         last = len(self.layers) - 1
@@ -314,7 +319,7 @@ class DecoderNetwork:
         rotation: Tensor,
         reads: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Compute the states after a layer, and the next layer's queries, keys and values."""
+        """Compute the states after `layer`, and the queries, keys and values of the layer `following` it."""
         parts = slice(None) if reads is None else slice(1, None)
         if len(states) <= _WHOLE:
             states = layer.finish(attended, states)
@@ -333,9 +338,9 @@ class DecoderNetwork:
         return states, projected
 
     def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """Return which of the first `tokens` tokens each of the tokens at positions `queries` can see.
+        """Return which of the first `tokens` tokens are visible from each of the positions `queries`.
 
-        The mask has shape (queries, tokens).
+        The mask has the shape (queries, tokens).
         """
         places = torch.arange(tokens)
         if not self.config.is_causal:
@@ -345,7 +350,7 @@ class DecoderNetwork:
         return seen if window is None else seen & (places > queries[:, None] - window)
 
     def slides(self, tokens: int) -> bool:
-        """True if there is a sliding window and this many tokens exceed it."""
+        """True if the network has a sliding window and `tokens` tokens exceed it."""
         return self.config.sliding_window is not None and tokens > self.config.sliding_window
 
     def attention(
@@ -363,10 +368,7 @@ class DecoderNetwork:
 
 
 def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
-    """Return the modules for queries, keys and values.
-
-    Each comes with its number of heads, and True if these are rotated.
-    """
+    """Return the modules for queries, keys and values, each with its head count and True if these are rotated."""
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     return [
         (attention.q_proj, heads, True),
@@ -376,10 +378,7 @@ def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bo
 
 
 def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection:
-    """Join several results of `_projected` into one packed product.
-
-    The weight of the preceding norm is folded in.
-    """
+    """Join several results of `_projected` into one packed product that includes the preceding norm's weight."""
     weights: list[Tensor] = []
     biases: list[Tensor] = []
     for part, heads, is_rotated in parts:
@@ -393,13 +392,13 @@ def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection
 
 
 def _side_by_side(rows: Tensor, heads: int) -> Tensor:
-    """Reorder the rows of a weight or a bias so that the two halves of each rotary pair are neighbours."""
+    """Reorder the rows of a weight or a bias so that the two numbers of each rotary pair are adjacent."""
     halves = rows.reshape(heads, 2, len(rows) // heads // 2, *rows.shape[1:])
     return halves.transpose(1, 2).reshape(rows.shape)
 
 
 def _frequencies(config: DecoderConfig) -> Tensor:
-    """Return the angle between adjacent positions for each pair of numbers in a head, as float32 on the CPU."""
+    """Return the rotation angle per position for each pair of numbers in a head, as float32 on the CPU."""
     rope, width = config.rope_parameters, config.head_dim
     powers = torch.arange(0, width, 2, dtype=torch.int64, device="cpu").float() / width
     plain = 1.0 / float(rope["rope_theta"]) ** powers

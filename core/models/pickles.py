@@ -1,4 +1,4 @@
-"""Reading weights from PyTorch's pickle files without running any code in them, and writing them as safetensors.
+"""Conversion of weights from PyTorch's pickle files to safetensors, without running any code in the files.
 
 `torch.load` with `weights_only` allows only what tensors need, and fails on anything else.
 """
@@ -24,7 +24,7 @@ _SHARD = 2_000_000_000
 
 
 def pickle_files(folder: Path) -> list[Path]:
-    """Return the pickle files with a folder's weights: those in the index, or the single file, or none.
+    """Return the pickle files that hold a folder's weights: those in the index, or the single file, or none.
 
     Raises `UserError` if a file in the index is missing.
     """
@@ -38,9 +38,9 @@ def pickle_files(folder: Path) -> list[Path]:
 
 
 def read_pickle(path: Path) -> dict[str, Tensor]:
-    """Read the tensors of a file by name, mapped from disk if possible.
+    """Read the tensors in a pickle file by name, memory-mapped if possible.
 
-    Raises `UserError` if the file is damaged or holds anything but tensors. No code in it is run.
+    Raises `UserError` if the file is damaged or holds anything but tensors. Code in the file is never run.
     """
     try:
         values = _load(path)
@@ -88,7 +88,7 @@ class ShardWriter:
         """The file of each tensor that was written."""
 
     def write(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
-        """Write the tensors. Raises `UserError` if a tensor cannot be saved, and `OSError` if the disk fails."""
+        """Write named tensors. Raises `UserError` if a tensor cannot be saved, and `OSError` if the disk fails."""
         for name, tensor in tensors:
             if self._waiting and sum(one.nbytes for one in self._waiting.values()) + tensor.nbytes > _SHARD:
                 self._flush()
@@ -109,7 +109,7 @@ class ShardWriter:
 
 
 def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors, copying those that share memory with another one, such as tied weights."""
+    """Return the tensors, with copies of those that share memory with another tensor, such as tied weights."""
     seen: set[int] = set()
     apart = {}
     for name, tensor in tensors.items():

@@ -1,7 +1,7 @@
 """The placement of an evaluator's weights: on which devices, and in which data type.
 
-By default they keep the type in which they are stored, if the processor computes it well. Commands, pages, jobs and
-memory estimates all use this module, so that they agree. It needs PyTorch only if it has to query the processor.
+By default the weights keep their stored type if the processor computes it well. Commands, pages, jobs and memory
+estimates all use this module, so that they agree. It needs PyTorch only if it has to query the processor.
 """
 
 import struct
@@ -39,8 +39,9 @@ class Placement:
     `device` is cpu, cuda, cuda:N, or auto, which selects a GPU if there is one. `dtype` is one of `DTYPES`, or
     `STORED`.
 
-    `device_map` is Accelerate's and overrides `device`. It is one of `SPREADS`, which distribute the layers over
-    the GPUs and, if these are too small, over memory and disk; or a single device; or a device for each module.
+    `device_map` has the same meaning as in Accelerate and overrides `device`. It is one of `SPREADS`, which
+    distribute the layers over the GPUs and, if these are too small, over memory and disk; or a single device; or a
+    device for each module.
     """
 
     device: str = "cpu"
@@ -54,7 +55,7 @@ class Placement:
 
 
 def typed_name(name: str, dtype: str) -> str:
-    """Return the name of an evaluator whose weights have this data type.
+    """Return the name of an evaluator whose weights have the type `dtype`.
 
     The type is part of the name unless it is float32, because scores in other types differ.
     """
@@ -63,7 +64,7 @@ def typed_name(name: str, dtype: str) -> str:
 
 
 def untyped_name(name: str, dtype: str) -> str:
-    """Return the name without the data type that `typed_name` adds to it."""
+    """Return the name without the data type that `typed_name` appended."""
     bare, reading = split_reading(name)
     return f"{bare.removesuffix(f' ({dtype})')}{reading or ''}"
 
@@ -71,7 +72,7 @@ def untyped_name(name: str, dtype: str) -> str:
 def computed_dtype(stored: str, place: Placement) -> str:
     """Return the default data type for computing with weights that are stored in the type `stored`.
 
-    It is the same type if this is one of `DTYPES` and the device computes it well, else float32.
+    This is `stored` itself if it is one of `DTYPES` and the device computes it well, and otherwise float32.
     """
     if stored not in DTYPES or stored == "float32" or not place.on_processor:
         return stored if stored in DTYPES else "float32"
@@ -84,8 +85,8 @@ def computed_dtype(stored: str, place: Placement) -> str:
 def stored_dtype(folder: Path, untold: str = "float32") -> str:
     """Return the data type in which a folder's weights are stored.
 
-    It is the type in the config if some tensor has that type or there are only pickles, else the type of most
-    numbers. If neither config nor tensors give a type, it is `untold`.
+    This is the type in the config if any tensor has it or if there are only pickles. Otherwise it is the type of
+    most elements. If neither config nor tensors give a type, `untold` is returned.
     """
     try:
         config = read_config_file(folder)
@@ -100,9 +101,9 @@ def stored_dtype(folder: Path, untold: str = "float32") -> str:
 
 
 def expected_dtype(stored: str, place: Placement) -> str:
-    """Return the data type in which weights that are not on this machine yet would be computed.
+    """Return the data type in which weights that are not yet on this machine would be computed.
 
-    `stored` is the type in which they are stored. If it is "", the most common one, bfloat16, is assumed.
+    `stored` is the type in which the weights are stored. If it is "", bfloat16, the most common type, is assumed.
     """
     return computed_dtype(stored or "bfloat16", place) if place.dtype == STORED else place.dtype
 
@@ -119,9 +120,9 @@ def _weight_files(folder: Path) -> list[Path]:
 
 @lru_cache(512)
 def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
-    """Count the elements of each type in a safetensors file by reading its header.
+    """Count the elements of each data type in a safetensors file by reading its header.
 
-    `size` and `changed` serve as keys of the cache.
+    `size` and `changed` only serve as cache keys.
     """
     counts: Counter[str] = Counter()
     try:

@@ -1,4 +1,4 @@
-"""Networks as Transformers loads them: of any kind that it knows, on any device, without remote code.
+"""Networks loaded with Transformers: of any kind that it knows, on any device, without remote code.
 
 Importing Transformers takes seconds, so `core.models.backbone` imports this module only if needed.
 """
@@ -31,10 +31,11 @@ _NEW = 100_000_000
 def load_backbone(
     folder: Path, place: Placement | None = None, attention: str | None = None, layers: int | None = None
 ) -> PreTrainedModel:
-    """Load the network that computes a folder's hidden states, without its head. LLaDA is supported too.
+    """Load the network that computes a folder's hidden states, without its head. LLaDA is also supported.
 
-    `place` defaults to the CPU in float32. `attention` sets the mask, and None keeps the config's. Layers above the
-    first `layers` are left out. Raises `UserError` naming the first tensor that is missing or misshapen.
+    `place` defaults to the CPU in float32. `attention` sets the mask; None keeps the mask in the config. If
+    `layers` is given, only the first `layers` layers are loaded. Raises `UserError`, naming the tensor, if a tensor
+    is missing or misshapen.
     """
     values = read_config_file(folder)
     config = read_config(folder, values, attention)
@@ -45,7 +46,8 @@ def load_backbone(
 
 
 def _key_mapping(folder: Path) -> Mapping[str, str] | None:
-    """Return regular expressions that turn stored tensor names into Transformers', or None if they are the same."""
+    """Return regular expressions that turn stored tensor names into Transformers' names, or None if they are the
+    same."""
     names = tensor_files(folder)
     if any(name.startswith("model.transformer.blocks.") for name in names):
         # Even if the config is a Llama's, as with an adapter of ours.
@@ -57,10 +59,11 @@ def _key_mapping(folder: Path) -> Mapping[str, str] | None:
 
 
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
-    """Return the Transformers config of a folder whose config.json holds `values`, with the mask `attention`.
+    """Return the Transformers config of a folder, with the mask `attention`. `values` is the content of
+    config.json.
 
     Raises `UserError` if Transformers does not know the model or refuses a value, if there is no such mask, or if
-    the config asks for a different one.
+    the config requires a different one.
     """
     kind = values.get("model_type")
     try:
@@ -83,7 +86,10 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
 
 
 def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
-    """Keep the first `layers` layers of a config's network. Raises `UserError` naming `where` if it has fewer."""
+    """Limit a config to the first `layers` layers of its network.
+
+    Raises `UserError`, starting with `where`, if the network has fewer layers.
+    """
     there = int(config.num_hidden_layers)
     if layers > there:
         raise UserError(
@@ -100,12 +106,10 @@ def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
 def load_weights(
     kind: str, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
 ) -> PreTrainedModel:
-    """Load a folder's weights into the network for this config.
+    """Load a folder's weights into the network that `config` describes.
 
-    `kind` is the name of one of Transformers' Auto classes.
-
-    Raises `UserError` if a tensor is missing or misshapen, naming the first one, or if the network cannot be spread
-    over the placement's devices.
+    `kind` is the name of one of Transformers' Auto classes. Raises `UserError` if a tensor is missing or misshapen,
+    naming the first one, or if the network cannot be spread over the placement's devices.
     """
     auto, there = getattr(transformers, kind), count_numbers(folder)
     with _quiet():
@@ -145,9 +149,9 @@ def load_weights(
 
 
 def check_split(place: Placement, network: PreTrainedModel) -> None:
-    """Raise `UserError` if a network cannot be spread over devices as the placement's `device_map` asks.
+    """Raise `UserError` if a network cannot be spread over devices as the placement's `device_map` requires.
 
-    The network may be without weights.
+    The weights of the network need not be loaded.
     """
     if isinstance(place.device_map, dict):
         try:
@@ -166,7 +170,7 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
 def _check_size(network: PreTrainedModel, there: int) -> None:
     """Raise `UserError` if a network has many more weights than the files.
 
-    Otherwise the missing weights would be allocated.
+    Without this check, memory would be allocated for the missing weights.
     """
     wanted = sum(parameter.numel() for parameter in network.parameters())
     if wanted > 2 * there + _NEW:

@@ -1,4 +1,4 @@
-"""HTTP requests with retries and size limits, and downloads that resume.
+"""HTTP requests with retries and size limits, and downloads that resume. Does not need PyTorch.
 
-Begin with `http`. A `Downloader` fetches whole files. This package works without PyTorch.
+Start with `http`. A `Downloader` fetches whole files.
 """

@@ -1,7 +1,4 @@
-"""Downloads that resume after an interruption.
-
-A file appears under its final name only once its hash is verified.
-"""
+"""Downloads that resume after an interruption. A file gets its final name only when its hash has been verified."""
 
 import os
 import time
@@ -29,8 +26,8 @@ _PARTIAL_CONTENT, _RANGE_NOT_SATISFIABLE = 206, 416
 class RemoteContent:
     """A file at a `url`.
 
-    `name` is how messages refer to it, `digest` is the value that `digest_of` should return, and `size` is in
-    bytes, or None if it is unknown.
+    `name` is what messages call the file. `digest` is the value that `digest_of` must return for it, and `size` its
+    size in bytes, or None if unknown.
     """
 
     url: str
@@ -41,30 +38,30 @@ class RemoteContent:
 
 
 def partial_of(path: Path) -> Path:
-    """Return the path of the incomplete file while `path` is being downloaded."""
+    """Return the path of the incomplete file during a download to `path`."""
     return path.with_name(f"{path.name}.stepsight.incomplete")
 
 
 class Downloader:
     """A downloader that fetches files one after the other.
 
-    `explain` makes the error that is raised when a server refuses.
+    `explain` builds the error that is raised if a server refuses a request.
     """
 
     def __init__(
         self, client: httpx2.Client, explain: Callable[[httpx2.Response, RemoteContent], Exception], seconds: float
     ) -> None:
-        """Create a downloader that lets a server be silent for at most `seconds`."""
+        """Create a downloader that times out when a server sends nothing for `seconds` seconds."""
         self._client, self._explain, self._seconds = client, explain, seconds
         self._has_answered = False
 
     def download(self, content: RemoteContent, path: Path, progress: Progress) -> None:
-        """Download `content` to `path`. The folder of `path` has to exist.
+        """Download `content` to `path`. The folder of `path` must exist.
 
         Raises `UserError` if the connection breaks repeatedly, in which case the next call resumes, or if the
-        digest differs, in which case nothing is kept. Raises `httpx2.ConnectError` at once if the server cannot be
-        reached and none has answered this downloader before, the error from `explain` if the server refuses, and
-        `OSError`.
+        digest differs, in which case nothing is kept. Raises `httpx2.ConnectError` immediately if the server cannot
+        be reached and this downloader has never had an answer, the error from `explain` if the server refuses, and
+        `OSError` if the file cannot be written.
         """
         partial = partial_of(path)
         if content.size is not None and size_of(partial) > content.size:
@@ -106,7 +103,7 @@ class Downloader:
                     time.sleep(_TICK)
 
     def _receive(self, content: RemoteContent, partial: Path, progress: Progress) -> None:
-        """Receive the missing bytes. Raises one of `BROKEN`, or `FailedAttemptError`."""
+        """Receive the missing bytes. Raises one of the errors in `BROKEN`, or `FailedAttemptError`."""
         there = size_of(partial)
         headers = {"accept-encoding": "identity", **content.headers}
         if there:

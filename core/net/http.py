@@ -1,4 +1,4 @@
-"""HTTP for all parts of StepSight: connections, retries and bounded bodies.
+"""HTTP for all parts of StepSight: connections, retries and bodies of limited size.
 
 Responses are untrusted. Their size is limited after decompression, and text from them is shortened before it is
 shown.
@@ -34,10 +34,10 @@ _LONGEST_ERROR = 1 << 16
 
 
 class FailedAttemptError(Exception):
-    """A request that may succeed when it is repeated.
+    """A request failed but may succeed if it is repeated.
 
     `error` is the exception to raise when no attempt is left. `after` is the number of seconds that the server asks
-    to wait, or None if it does not say. `costs` is the number of attempts that this failure counts as, 0 if the
+    to wait, or None if it does not say. `costs` is the number of attempts that this failure uses up; it is 0 if the
     server is merely busy.
     """
 
@@ -51,7 +51,7 @@ class Retries:
     """The rule for repeating a request that makes no progress.
 
     The request may fail `attempts` times. Pauses start at `first` seconds and double up to `longest` seconds,
-    unless the server asks for a certain time. Waits for a busy server last at most `patience` seconds in all.
+    unless the server asks for a certain pause. Waiting for a busy server takes at most `patience` seconds in total.
     """
 
     attempts: int
@@ -63,11 +63,11 @@ class Retries:
         self.progressed()
 
     def progressed(self) -> None:
-        """Forget the failures so far."""
+        """Forget all failures so far, because the request has made progress."""
         self._failures, self._pauses, self._waited = 0, 0, 0.0
 
     def pause(self, failure: FailedAttemptError) -> float:
-        """Return the number of seconds to wait before the next attempt.
+        """Count a failure and return the number of seconds to wait before the next attempt.
 
         Raises the failure's error if no attempt is left.
         """
@@ -86,9 +86,10 @@ class Retries:
 
 
 def bearer(key: str, hint: str) -> dict[str, str]:
-    """Return the authorization header for a key, or no header if the key is empty.
+    """Return the authorization header for an API key, or no header if the key is empty.
 
-    Raises `UserError` if the key has characters that no key can have. The message does not repeat the key.
+    Raises `UserError` with the given `hint` if the key contains invalid characters. The message does not repeat the
+    key.
     """
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
@@ -99,10 +100,10 @@ def bearer(key: str, hint: str) -> dict[str, str]:
 def make_client(
     kind: type[ClientKind], seconds: float, headers: Mapping[str, str] | None = None, **options: Any
 ) -> ClientKind:
-    """Create a client that lets a server be silent for this many seconds.
+    """Create a client of class `kind` that times out when a server sends nothing for `seconds` seconds.
 
-    It uses the proxies that the environment names, except for this machine itself. Raises `UserError` if a proxy
-    cannot be used.
+    It uses the proxies named in the environment, except for requests to this machine itself. Raises `UserError` if
+    a proxy cannot be used.
     """
     timeout = httpx2.Timeout(seconds, connect=_CONNECTING, pool=None)
     try:
@@ -112,13 +113,13 @@ def make_client(
 
 
 def proxy_error(error: Exception) -> UserError:
-    """Return the error for a proxy in the environment that cannot be used."""
+    """Return the error to raise if a proxy named in the environment cannot be used."""
     hint = "Name one by http:// or https:// in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or unset them."
     return UserError(f"the proxy that the environment names cannot be used ({reason(error):.200}).", hint)
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
-    """Return the exception for an error response.
+    """Return the exception to raise for an error response.
 
     It is `error`, wrapped in a `FailedAttemptError` if repeating the request may help.
     """
@@ -137,7 +138,7 @@ def reason(error: Exception) -> str:
 def error_text(body: bytes) -> str:
     """Return the message in the body of an error response.
 
-    If the body has none of the usual shapes, its beginning is returned.
+    If the body has none of the usual formats, its beginning is returned.
     """
     body = body[:_LONGEST_ERROR]
     with suppress(ValueError):
@@ -147,7 +148,7 @@ def error_text(body: bytes) -> str:
 
 
 def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
-    """Return the body of a response, or None if it has more than `most` bytes. Raises one of `BROKEN`."""
+    """Return the body of a response, or None if it has more than `most` bytes. May raise the errors in `BROKEN`."""
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
@@ -157,7 +158,7 @@ def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
 
 
 async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | None:
-    """Return the body of a response as `read_bounded` does, for an asynchronous client."""
+    """Like `read_bounded`, but for an asynchronous client."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
@@ -169,8 +170,8 @@ async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | No
 def read_lines(response: httpx2.Response, longest: int) -> Iterator[bytes]:
     """Yield the lines of a body as they arrive, without line endings.
 
-    Raises one of `BROKEN`, which includes the cases that a line has more than `longest` bytes or that the last line
-    does not end.
+    Raises one of the errors in `BROKEN`, also if a line has more than `longest` bytes or the last line is
+    incomplete.
     """
     parts: list[bytes] = []
     size = 0
@@ -195,7 +196,7 @@ def _message(value: object) -> str:
 
 
 def _retry_after(text: str | None) -> float | None:
-    """Return the seconds in a Retry-After header, given as a number or a date, or None if it cannot be read."""
+    """Return the seconds given by a Retry-After header as a number or a date, or None if it cannot be parsed."""
     try:
         seconds = float(text or "")
     except ValueError:

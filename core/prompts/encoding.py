@@ -1,4 +1,4 @@
-"""Encoding a trace as token ids, with the position at which each step is read."""
+"""Encoding of traces as token ids, with the position at which each step is read."""
 
 import json
 import re
@@ -25,12 +25,12 @@ _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 
 
 class Pieces:
-    """A tokenizer for the pieces of an input. It gives the same tokens as for one long text.
+    """A tokenizer for the pieces of an input that gives the same tokens as for one long text.
 
     A SentencePiece tokenizer puts a space mark at the start of a text, and a byte-level one may do so. It marks
     either the whole input once, or each stretch between added tokens, as its tokenizer.json says. A piece that
-    continues another must not get a mark of its own. The last pieces are cached, since candidates for a step share
-    the steps before them.
+    continues another piece must not get a mark. The last pieces are cached, since candidates for a step share all
+    earlier steps.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -39,14 +39,14 @@ class Pieces:
 
     @cached_property
     def marked_once(self) -> bool:
-        """True if only the start of the whole input gets the space mark, not each stretch after an added token."""
+        """True if only the start of the whole input gets a space mark, not each stretch after an added token."""
         return any(
             part.get("type") == "Metaspace" and part.get("prepend_scheme") == "first"
             for part in _steps(json.loads(self._tokenizer.to_str()).get("pre_tokenizer"))
         )
 
     def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
-        """Return the token ids of each text. `continues` is True for each text that continues another."""
+        """Return the token ids of each text. `continues[i]` is True if text `i` continues another text."""
         wanted = list(zip(texts, continues, strict=True))
         # Read once, since another thread may replace it.
         kept = self._kept
@@ -68,7 +68,7 @@ class Pieces:
 
     @cached_property
     def _bare(self) -> Tokenizer:
-        """The tokenizer without its space mark."""
+        """The same tokenizer, but without the space mark."""
         parts = json.loads(self._tokenizer.to_str())
         parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
         parts["pre_tokenizer"] = _unmarked(parts.get("pre_tokenizer"), "pretokenizers")
@@ -78,7 +78,7 @@ class Pieces:
 
 
 def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the steps of a normalizer or pre-tokenizer, which may be a sequence."""
+    """Return the steps of a normalizer or pre-tokenizer, which can be a single step or a sequence."""
     if part is None:
         return []
     inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
@@ -86,7 +86,7 @@ def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
-    """Return a normalizer or pre-tokenizer without the step that puts a space mark before a text."""
+    """Return a normalizer or pre-tokenizer without the step that adds a space mark."""
     steps = []
     for step in _steps(part):
         if step["type"] == "Prepend":
@@ -106,13 +106,13 @@ class Encoded:
     `ids` holds all token ids, shape (tokens,). `ends` holds the last position of each sub-step, in ascending order.
     `reads` holds `e_i`, the position at which each sub-step is read, usually its last.
 
-    The prefix ending with sub-step `i` is `ids[: ends[i] + 1]`, token for token. If an evaluator is asked about
+    The prefix ending with sub-step `i` is `ids[: ends[i] + 1]`, token for token. If an evaluator is queried about
     each sub-step separately, `calls` holds the inputs for each sub-step, with the positions that are read in them,
     and `ids` is the longest of these inputs.
 
-    If the steps are read more than once, no prefix of `ids` shows fewer of them. `prefix` then returns the input
-    for a number of sub-steps, and `ids` is the one for all of them. With `in_reverse`, `prefix` returns an input
-    with the sub-steps in reverse order instead, which is read in addition to the prefix of `ids`.
+    If the steps are read more than once, the prefixes of `ids` cannot be used. Instead, `prefix(n)` returns the
+    input for the first `n` sub-steps, and `ids` is the input for all of them. If `in_reverse` is True, `prefix(n)`
+    returns an input with these sub-steps in reverse order, which is read in addition to the prefix of `ids`.
     """
 
     ids: Ints
@@ -127,12 +127,12 @@ class Encoded:
 
     @property
     def longest(self) -> int:
-        """The number of tokens in the longest input."""
+        """The length of the longest input in tokens."""
         return len(self) if self.prefix is None else max(len(self), len(self.prefix(len(self.ends))))
 
 
 class Mark(Enum):
-    """A mark between the parts of an input, where a token is left out or a step ends."""
+    """A mark between the parts of an input: a token was left out, or a step ends."""
 
     LEFT_OUT = auto()
     END = auto()
@@ -142,10 +142,10 @@ _Part = int | str | Mark
 
 
 class Encoder:
-    """An encoder of traces as token ids.
+    """An encoder that turns traces into token ids.
 
     `closing` holds the tokens of the separator, and `separator` is the last of them. Raises `UserError` if the
-    tokenizer lacks the template's tokens.
+    tokenizer lacks tokens of the template.
     """
 
     asks_each_step = False
@@ -176,7 +176,7 @@ class Encoder:
         return self.closing[-1]
 
     def encode(self, trace: Trace) -> Encoded:
-        """Return the token ids of a trace, with the position at which each sub-step is read."""
+        """Return the token ids of a trace and the position at which each sub-step is read."""
         if self.template.reading == Reading.ONCE:
             return self.encode_once(trace)
         in_reverse = self.template.reading == Reading.BOTH_ORDERS
@@ -193,20 +193,20 @@ class Encoder:
         )
 
     def encode_once(self, trace: Trace) -> Encoded:
-        """Return the token ids of a trace that is read once, whatever the template says."""
+        """Return the token ids for reading a trace once, whatever reading the template sets."""
         return self._encoded(self._parts(trace))
 
     def reread(self, reading: Reading, first_copy: FirstCopy = OWN) -> "Encoder":
-        """Return an encoder with another reading that shares the tokenizer."""
+        """Return an encoder with another reading. It shares the tokenizer with this one."""
         other = copy(self)
         other.template = replace(self.template, reading=reading)
         other.first_copy = first_copy
         return other
 
     def verdict(self, probs: Floats32) -> Floats32:
-        """Combine the probabilities at all positions read in a sub-step's calls into those of the sub-step.
+        """Combine the probabilities read in the calls about a sub-step into the probabilities of the sub-step.
 
-        `probs` has shape (reads, 3), in the order of the calls. The result has shape (3,).
+        `probs` has the shape (reads, 3), in the order of the calls. The result has the shape (3,).
         """
         last: Floats32 = probs[-1]
         return last
@@ -229,7 +229,7 @@ class Encoder:
         return Encoded(np.asarray(ids, dtype=np.int64), last, reads)
 
     def _opening(self, trace: Trace) -> Iterable[_Part]:
-        """Yield the tokens and texts before the first sub-step."""
+        """Yield the tokens and texts that precede the first sub-step."""
         yield from self.bos
         for part in self._prompt:
             problem = self.template.problem_text(trace.problem)
@@ -252,7 +252,7 @@ class Encoder:
             yield from [*separator, Mark.END] if kept else [Mark.END, *separator]
 
     def _lines(self, text: str, separator: list[_Part]) -> Iterable[_Part]:
-        """Yield the text of a step, with the separator between its lines if the template asks for it."""
+        """Yield the text of a step, with the separator between its lines if the template says so."""
         if self.template.lines != Lines.SEPARATORS:
             yield text
             return
@@ -271,7 +271,7 @@ class Encoder:
         return merged
 
     def _continues(self, parts: list[_Part]) -> list[bool]:
-        """True for each text that continues a longer text."""
+        """Return a flag for each text among the parts: True if it continues a longer text."""
         continues = []
         before: _Part | None = None
         for part in parts[len(self.bos) :]:
@@ -282,7 +282,7 @@ class Encoder:
         return continues
 
     def _restarts(self, before: _Part) -> bool:
-        """True if a text after this part gets a space mark, as at the start of an input.
+        """True if text after the part `before` gets a space mark, just like the start of an input.
 
         This is the case after most added tokens.
         """
@@ -312,13 +312,13 @@ class Encoder:
         return ids
 
     def _split(self, text: str) -> list[int | str]:
-        """Split the template's own text at the added tokens that it spells, and replace them by their ids."""
+        """Split the template's text at added tokens, and replace these tokens by their ids."""
         names = sorted(self._added, key=len, reverse=True)
         parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
         return [self._added.get(part, part) for part in parts if part]
 
     def _guard(self) -> None:
-        """Make the template's tokens special, so that no problem or step can produce them by spelling them."""
+        """Mark the template's tokens as special, so that the text of a problem or step never turns into them."""
         used = {*self.bos, *self.closing}
         used |= {part for part in (*self._prompt, *self._between) if isinstance(part, int)}
         for number, token in self.tokenizer.get_added_tokens_decoder().items():
@@ -329,10 +329,8 @@ class Encoder:
 
 
 class CallEncoder(Encoder, ABC):
-    """An encoder for evaluators that judge one step at a time.
-
-    Each step is encoded as inputs of its own, together with the steps before it.
-    """
+    """An encoder for evaluators that judge one step at a time. Each step has separate inputs, with all steps before
+    it."""
 
     asks_each_step = True
 
@@ -349,7 +347,7 @@ class CallEncoder(Encoder, ABC):
 
     @abstractmethod
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
-        """Yield the continuation of the prompt for each call about the last of these steps.
+        """For each call about the last of these steps, yield the rest of the input after the prompt.
 
-        A continuation consists of tokens and texts, with a mark after each position that is read.
+        It consists of tokens and texts, with a mark after each position that is read.
         """

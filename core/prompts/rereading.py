@@ -1,15 +1,16 @@
-"""The second reading, with which a causal evaluator takes later steps into account.
+"""Readings in which a causal evaluator takes later steps into account.
 
-Read twice, the input for the first `j` steps is that of another trace. Its problem is the problem, a blank line and
-these steps as text, one per line (the first copy). Its steps are the same steps, which are judged in this second
-copy. Online, a step is the last one of both copies. Offline, the first copy holds the whole solution.
+Read twice, the input for the first `j` steps is that of another trace. The problem of that trace is the problem, a
+blank line and the `j` steps as text, one per line (the first copy). Its steps are the same `j` steps, which are
+judged in this second copy. Online, a step is the last step of both copies. Offline, the first copy holds the whole
+solution.
 
-Read in both orders, a step is judged after the steps before it, and once more in an input that holds the first `j`
-steps in reverse order, after the steps that follow it. Its probabilities are the mean of the two. BiPRM had the
-idea of scoring the reverse order too, but its code is not public: this rule is ours.
+Read in both orders, a step is judged after the steps before it, and again in an input that holds the first `j`
+steps in reverse order, after the steps that follow it. Its probabilities are the mean of the two. BiPRM also has
+the idea of scoring the reverse order, but its code is not public: this rule is ours.
 
 Controls replace the first copy by the solution of another problem, by the same steps in another order, or by
-nothing, with which the evaluator reads once. They show how much of an effect comes from having read on.
+nothing, so that the evaluator reads once. They show how much of an effect is due to the later steps themselves.
 """
 
 import hashlib
@@ -31,10 +32,10 @@ from stepsight.core.trace import Trace
 
 
 class CopyOf(StrEnum):
-    """The content of a first copy.
+    """The content of the first copy.
 
-    It holds the trace's own steps, as many steps of solutions of other problems, its own steps in another order, or
-    nothing.
+    It is the trace's own steps, as many steps from solutions of other problems, the trace's own steps in another
+    order, or nothing.
     """
 
     OWN = "own"
@@ -45,16 +46,16 @@ class CopyOf(StrEnum):
 
 @dataclass(frozen=True)
 class FirstCopy:
-    """The text before the steps of a trace that is read twice.
+    """The first copy: text that precedes the steps of a trace that is read twice.
 
-    `others` are the solutions from which those of other problems are drawn. By default they are the gallery's.
+    `others` are the solutions from which steps for other problems are drawn; by default, these are the gallery's.
     """
 
     of: CopyOf = CopyOf.OWN
     others: tuple[Trace, ...] = ()
 
     def before(self, first: Trace, whole: Trace) -> Trace:
-        """Return the trace whose single reading is the second reading of `first`, the beginning of `whole`."""
+        """Return the trace to read once in order to read `first`, the beginning of `whole`, twice."""
         copy = self._steps(first, whole)
         return Trace.of(
             "\n\n".join([first.problem, *(["\n".join(copy)] if copy else [])]), first.substeps, id=whole.id
@@ -69,14 +70,15 @@ class FirstCopy:
         return own if self.of == CopyOf.OWN else ()
 
     def _others(self, whole: Trace) -> Iterator[str]:
-        """Yield the steps of solutions of other problems without end, from one that the trace determines."""
+        """Yield steps from solutions of other problems in an endless cycle. The trace `whole` determines where it
+        starts."""
         others = [one for one in self.others or _gallery() if one.problem != whole.problem]
         begin = int(_drawing(whole).integers(len(others)))
         return (text for one in cycle(others[begin:] + others[:begin]) for text in one.substeps)
 
     @property
     def mark(self) -> str:
-        """A text that is equal only for equal first copies."""
+        """A text that identifies the first copy: equal only for equal first copies."""
         texts = "".join(one.digest for one in self.others)
         return f"{self.of} {hashlib.sha256(texts.encode()).hexdigest()}" if texts else str(self.of)
 
@@ -85,7 +87,7 @@ OWN = FirstCopy()
 
 
 def read_as(reading: Reading, trace: Trace) -> tuple[Trace, ...]:
-    """Return the traces whose single readings together are the reading of a whole trace."""
+    """Return the traces that have to be read once each to give a whole trace the reading `reading`."""
     if reading == Reading.TWICE:
         return (OWN.before(trace, trace),)
     return (trace, reversed_steps(trace)) if reading == Reading.BOTH_ORDERS else (trace,)
@@ -121,15 +123,15 @@ _SPELT = re.compile(
 class Rereading:
     """A reading that may differ from an evaluator's own.
 
-    Its `str` follows the name of the evaluator, as in `mini-causal, read twice`. That is the name of the evaluator
-    with this reading, and loads it.
+    Its `str` is a suffix for the evaluator's name, as in `mini-causal, read twice`. Loading that name gives the
+    evaluator with this reading.
     """
 
     reading: Reading
     first_copy: FirstCopy = OWN
 
     def __post_init__(self) -> None:
-        """Raise `UserError` if there is no first copy to replace."""
+        """Raise `UserError` if the first copy is to be replaced but the reading has none."""
         if self.first_copy.of != CopyOf.OWN and self.reading != Reading.TWICE:
             raise UserError(
                 f"there is no first copy {self.first_copy.of} in an input that is read {_WORDS[self.reading]}.",
@@ -146,7 +148,7 @@ class Rereading:
         return f"{_WORDS[self.reading]}{copy}"
 
     def note(self, name: str) -> str:
-        """Return what has to be known of the scores of the evaluator with this `name`."""
+        """Return a note for readers of the scores that the evaluator called `name` gives with this reading."""
         text = f"{name} was not trained to be read {_WORDS[self.reading]}."
         copy = _CONTROLS.get(self.first_copy.of)
         return text if copy is None else f"{text} The first copy is {copy}: a control, not its own judgment."
@@ -160,12 +162,12 @@ READINGS = (
 
 
 def causal_attention(reading: Reading) -> str:
-    """Return the `attention` of a causal evaluator with this reading."""
+    """Return the value of `Evaluator.attention` for a causal evaluator with this reading."""
     return CAUSAL if reading == Reading.ONCE else f"{CAUSAL}{Rereading(reading)}"
 
 
 def split_reading(name: str) -> tuple[str, Rereading | None]:
-    """Split the name of an evaluator from its reading, which is None if the name has none."""
+    """Split an evaluator's name into the bare name and the reading, which is None if the name includes none."""
     found = _SPELT.fullmatch(name)
     if found is None:
         return name, None
@@ -174,6 +176,6 @@ def split_reading(name: str) -> tuple[str, Rereading | None]:
 
 
 def reading_note(name: str) -> str:
-    """Return the note on an evaluator whose name tells another reading than its own, or "" for any other one."""
+    """Return the note on an evaluator whose name includes a reading, or "" for any other evaluator."""
     bare, reading = split_reading(name)
     return "" if reading is None else reading.note(bare)

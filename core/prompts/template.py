@@ -1,4 +1,4 @@
-"""Prompt templates: the texts around a trace's problem and steps, and the token at which a step is read."""
+"""Prompt templates: the text around a trace's problem and steps, and the token at which a step is read."""
 
 import re
 from collections.abc import Mapping
@@ -14,10 +14,9 @@ from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
 class Read(StrEnum):
-    """The token at which a step is read.
+    """The token at which a step is read: the separator's last, or the step's last or second-to-last token.
 
-    It is the last token of the step's separator, or the last or second-to-last token of the step itself. In the
-    latter two cases the separator is not part of the input.
+    In the latter two cases the separator is not part of the input.
     """
 
     SEPARATOR = "separator"
@@ -26,7 +25,7 @@ class Read(StrEnum):
 
 
 class Separator(StrEnum):
-    """The kind of a template's `separator`: a token spelt as in the vocabulary, or any text."""
+    """The kind of a template's `separator`: the name of a token in the vocabulary, or any text."""
 
     TOKEN = "token"
     TEXT = "text"
@@ -41,10 +40,10 @@ class Strip(StrEnum):
 
 
 class Lines(StrEnum):
-    """How line breaks within a step are treated.
+    """What happens to line breaks within a step.
 
-    They are kept as part of the text, replaced by the separator with the lines between tokenized one by one, or
-    replaced by spaces. In each case the step is read at its end.
+    They are kept, replaced by the separator with the lines tokenized one by one, or replaced by spaces. In each
+    case the step is read at its end.
     """
 
     KEPT = "kept"
@@ -53,7 +52,7 @@ class Lines(StrEnum):
 
 
 class Reading(StrEnum):
-    """The number of times that a causal evaluator reads a solution.
+    """How a causal evaluator reads a solution.
 
     Read twice, the steps are judged with a first copy of all of them in view. In both orders, the steps are read
     once forwards and once backwards. Either way, later steps can change the judgment of earlier ones.
@@ -66,17 +65,16 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, config=STRICT)
 class PromptTemplate(Record):
-    """The template of an input.
+    """The template of an input. By default, ReasonEval's prompt is followed by steps that each end with a separator
+    token.
 
-    The default is ReasonEval's prompt, followed by steps that each end with a separator token.
-
-    The paper leaves the prompt open. `prompt` contains `{problem}` once. Vocabulary tokens that it spells, such as
-    those of a chat template, are encoded as those tokens. `separator` comes after each step and, if `opening` is
-    set, after the prompt too. `step` contains `{step}` once and may contain `{number}`, which counts from 1. A step
-    that already begins that way does not get the beginning twice. `between` precedes every step but the first, and
-    may spell tokens as `prompt` does. If `joined` is set, the tokens are those of one long text. Otherwise the
-    prompt and each step are tokenized separately. `strip` and `lines` control the treatment of white space, and
-    `reading` how often the steps are read (see `core.prompts.rereading`).
+    The paper leaves the prompt open. `prompt` contains `{problem}` once. If it spells tokens of the vocabulary,
+    such as those of a chat template, they are encoded as those tokens. `separator` comes after each step and, if
+    `opening` is True, also after the prompt. `step` contains `{step}` once and may contain `{number}`, which counts
+    from 1. A step whose text already begins with the words before `{step}` does not get them again. `between`
+    precedes every step but the first, and may spell tokens like `prompt`. If `joined` is True, the input is
+    tokenized as one long text. Otherwise the prompt and each step are tokenized separately. `strip` and `lines`
+    control the treatment of white space, and `reading` how often the steps are read (see `core.prompts.rereading`).
 
     A problem or step that happens to contain the spelling of a separator token never produces that token.
     """
@@ -105,7 +103,7 @@ class PromptTemplate(Record):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PromptTemplate":
-        """Create a template from its values.
+        """Create a template from a mapping.
 
         Raises `UserError` if a key is unknown, a value has the wrong type, or a text lacks its placeholder.
         """
@@ -115,7 +113,8 @@ class PromptTemplate(Record):
             raise error.at("the template") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values for `from_dict`: prompt, separator, bos, and all values that are not the default."""
+        """Return the mapping for `from_dict`: prompt, separator, bos, and every value that differs from the
+        default."""
         always = ("prompt", "separator", "bos")
         values = {key: str(value) if isinstance(value, StrEnum) else value for key, value in asdict(self).items()}
         return {
@@ -128,7 +127,7 @@ class PromptTemplate(Record):
         return problem.strip() if self.strip == Strip.ALL else problem
 
     def step_text(self, number: int, text: str) -> str:
-        """Return the text of a step, numbered from 1, without `between`."""
+        """Return the text of step `number`, counted from 1, as the template writes it, without `between`."""
         text = text if self.strip == Strip.NONE else text.strip()
         text = text.replace("\n", " ") if self.lines == Lines.SPACES else text
         if self.step == "{step}":

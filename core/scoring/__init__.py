@@ -1,4 +1,4 @@
-"""Turning traces into judgments.
+"""Scoring, which turns traces into judgments.
 
-Begin with `Scorer`, which takes any evaluator, and `Client`, which lets a server do the same.
+Start with `Scorer`, which takes any evaluator, or with `Client`, which lets a server do the same.
 """

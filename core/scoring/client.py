@@ -1,4 +1,4 @@
-"""A client of a StepSight server, with the methods of `Scorer`. It works without PyTorch."""
+"""A client of a StepSight server, with the methods of `Scorer`. Does not need PyTorch."""
 
 import json
 import os
@@ -55,13 +55,13 @@ Made = TypeVar("Made")
 
 
 class Client(AbstractScorer):
-    """A scorer that has a StepSight server score the traces.
+    """A scorer that lets a StepSight server score the traces.
 
     It has the methods and results of `Scorer`, except that probabilities are rounded to six digits. Connections are
-    kept for the next call. It is safe to use from several threads.
+    kept open for the next call. Several threads can use a client at once.
 
-    If the server is busy, it is asked again later, for at most `patience` seconds without any progress. Raises
-    `UserError` if the server does not answer or refuses.
+    If the server is busy, requests are repeated for at most `patience` seconds without progress. Raises `UserError`
+    if the server does not answer or refuses a request.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class Client(AbstractScorer):
     ) -> None:
         """Create a client of the server at `address`, such as http://127.0.0.1:7860.
 
-        `evaluator` is one of the names that the server offers, or None for the first one. `key` is needed by a
-        server with accounts, and `stepsight user key` prints it. If it is None, it is taken from the environment
-        variable STEPSIGHT_KEY. A server that is silent for `timeout` seconds counts as unreachable.
+        `evaluator` is one of the names that the server offers, or None for the first one. `key` is the API key that
+        `stepsight user key` prints, which a server with accounts requires. If it is None, it is taken from the
+        environment variable STEPSIGHT_KEY. A server that sends nothing for `timeout` seconds counts as unreachable.
         """
         self.address = checked_url(address, "Give one such as http://127.0.0.1:7860.", KEY_VARIABLE)
         key = os.environ.get(KEY_VARIABLE, "") if key is None else key
@@ -93,7 +93,7 @@ class Client(AbstractScorer):
         self.close()
 
     def close(self) -> None:
-        """Close the connections that are kept. The next call opens new ones."""
+        """Close all open connections. The next call opens new ones."""
         connections = self.__dict__.pop("_connections", None)
         if connections is not None:
             connections.close()
@@ -104,10 +104,8 @@ class Client(AbstractScorer):
 
     @cached_property
     def evaluator(self) -> EvaluatorSummary:
-        """The server's description of the evaluator.
-
-        Raises `UserError` if the server has no evaluator with this name.
-        """
+        """The server's description of the evaluator. Raises `UserError` if the server has no evaluator with this
+        name."""
         with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
             content = _body(response, _LONGEST_LINE)
         try:
@@ -126,7 +124,7 @@ class Client(AbstractScorer):
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
-        """See `Scorer.score`. At most 64 traces are sent at a time."""
+        """Like `Scorer.score`, but the traces are sent to the server, at most 64 at a time."""
         mode = Mode(mode)
         for chunk in _chunks(traces):
             judged: dict[int, Judgment | UserError] = {}
@@ -151,7 +149,7 @@ class Client(AbstractScorer):
         return {"mode": mode, "traces": [chunk[place][1] for place in left], **self._of_evaluator}
 
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
-        """See `Scorer.score_next`."""
+        """Like `Scorer.score_next`, but the server does the work."""
         texts = check_candidates(candidates)
         asked = {"problem": problem, "steps": _texts(steps), **self._of_evaluator}
         rows = np.zeros((len(texts), len(LABEL_NAMES)), np.float32)
@@ -170,7 +168,7 @@ class Client(AbstractScorer):
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
         """Return the result of `read` on a response.
 
-        Raises `UserError` if no StepSight server gives such a response.
+        Raises `UserError` if the response cannot come from a StepSight server of this version.
         """
         try:
             return read(*of)
@@ -183,10 +181,10 @@ class Client(AbstractScorer):
     def _lines(
         self, path: str, body: Callable[[Sequence[int]], object], count: int
     ) -> Generator[tuple[int, Line | UserError]]:
-        """Yield the line for each of `count` places as it arrives.
+        """Yield, as it arrives, each of the indices below `count` with its line of the response.
 
-        Places that the server postpones or that a broken connection loses are requested again. `body` creates the
-        request for the remaining places.
+        Indices that the server postpones or that a broken connection loses are requested again. `body` builds the
+        request for the remaining indices.
         """
         left, retries = list(range(count)), self._retries()
         while left:
@@ -214,7 +212,7 @@ class Client(AbstractScorer):
                 time.sleep(retries.pause(failed))
 
     def _opened(self, method: str, path: str, body: object, retries: Retries) -> httpx2.Response:
-        """Return a response with status 200, which the caller has to close.
+        """Return a response with status 200, which the caller must close.
 
         Raises `UserError` if all attempts fail.
         """
@@ -248,7 +246,7 @@ class Client(AbstractScorer):
 
 
 def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
-    """Yield lists of traces with their JSON, each small enough for one request."""
+    """Yield lists of traces with their JSON, each list small enough for one request."""
     chunk: list[tuple[Trace, Line]] = []
     size = 0
     for trace in traces:
@@ -272,7 +270,7 @@ def _texts(steps: Sequence[str | Sequence[str]]) -> list[str | list[str]]:
 
 
 def _body(response: httpx2.Response, most: int) -> bytes:
-    """Return the body of a response, or nothing if it breaks off or has more than `most` bytes."""
+    """Return the body of a response. It is empty if the response breaks off or has more than `most` bytes."""
     try:
         return read_bounded(response, most) or b""
     except BROKEN:
@@ -280,7 +278,7 @@ def _body(response: httpx2.Response, most: int) -> bytes:
 
 
 def _refusal(response: httpx2.Response, address: str) -> UserError:
-    """Return the error for a refusal, in the server's own words."""
+    """Return the error for a refused request, with the server's own message if there is one."""
     try:
         values = parse_json(_body(response, _LARGEST_FAILURE))
     except ValueError:
@@ -294,7 +292,7 @@ def _refusal(response: httpx2.Response, address: str) -> UserError:
 
 
 def _seconds(text: Any) -> float | None:
-    """Return the number of seconds after which a trace may be sent again, or None if the response does not say."""
+    """Return the number of seconds after which a trace may be sent again, or None if the server does not say."""
     try:
         return max(0.0, min(float(text), 3600.0))
     except (TypeError, ValueError):
@@ -302,10 +300,10 @@ def _seconds(text: Any) -> float | None:
 
 
 def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
-    """Return the place that a line belongs to, and its content.
+    """Parse a line of a response. Return the index that it belongs to, and its content.
 
-    The content is the line itself, the error that it reports, or the number of seconds after which to ask again.
-    Raises `ValueError`, `KeyError` or `TypeError` if the line is malformed.
+    The content is the line itself, the error that it reports, or the number of seconds to wait before the next
+    request. Raises `ValueError`, `KeyError` or `TypeError` if the line is malformed.
     """
     line = parse_json(text)
     place = line["index"]

@@ -1,4 +1,4 @@
-"""The forward pass for inputs with a common beginning, which is read once and then continued for each of them."""
+"""A forward pass for inputs with a common prefix, which is read once and then continued for each input."""
 
 import threading
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _BUDGET = 16_384
 class ContinuedForward:
     """A forward pass for causal models that continues from the keys and values of a prefix.
 
-    It keeps the last prefixes for later calls. It is safe to use from several threads.
+    It keeps the last prefixes for later calls. Several threads can use it at once.
     """
 
     def __init__(self, evaluator: ModelEvaluator, forward: Forward) -> None:
@@ -35,14 +35,14 @@ class ContinuedForward:
 
     @property
     def continues(self) -> bool:
-        """True if inputs can continue from a prefix. Otherwise each has to be read from its start."""
+        """True if inputs can continue from a prefix. Otherwise each input has to be read from its start."""
         return not self._evaluator.encoder.asks_each_step and (self._continuation or self._prefixes) is not None
 
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """Return the probabilities of `prefix` and of each of the `inputs` at their reads.
+        """Return the probabilities at the read positions of `prefix`, then at those of each input.
 
-        Each result has shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and its
-        reads come after them. Raises `ValueError` if inputs cannot continue from a prefix.
+        Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
+        its read positions come after these. Raises `ValueError` if inputs cannot continue from a prefix.
         """
         with self._lock:
             if self._continuation is not None:
@@ -82,7 +82,7 @@ class ContinuedForward:
 
     @cached_property
     def _continuation(self) -> PrefixContinuation | None:
-        """The continuation for a causal decoder on the CPU, or None for any other model."""
+        """The implementation for a causal decoder on the CPU, or None for any other model."""
         model, forward = self._evaluator.model, self._forward
         if (
             not isinstance(forward, PackedForward)
@@ -94,10 +94,8 @@ class ContinuedForward:
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:
-        """The prefixes of a backbone without a `_continuation`.
-
-        It is None if the backbone has to read every input from its start.
-        """
+        """The prefix cache for a backbone without a `_continuation`, or None if such a backbone cannot continue
+        from a prefix."""
         if not self._evaluator.is_causal or not can_continue(self._evaluator.model.model):
             return None
         return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)
@@ -108,9 +106,9 @@ def leave_out(
 ) -> LeaveOneOut:
     """Score a trace with several sub-steps without each of them in turn, using a causal model.
 
-    The sub-steps before the omitted one keep the scores that they have in the whole trace. The trace itself is read
-    once, and about half of the tokens of the n shortened traces are read. Raises `UserError` if the trace, or a
-    version of it with a placeholder, is longer than the context.
+    The sub-steps before the omitted one keep the scores that they have in the whole trace. The whole trace is read
+    once, then about half of the tokens of the n shortened traces. Raises `UserError` if the trace, or a version of
+    it with a placeholder, is longer than the context.
     """
     whole, n = evaluator.encode(trace), len(trace.substeps)
     inputs, starts, read = [], [], []

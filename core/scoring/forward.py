@@ -1,4 +1,4 @@
-"""Forward passes: the inputs that a mode needs, batches under a token budget, and a pass for any backbone."""
+"""Forward passes: the inputs that a mode needs, batches within a token budget, and a pass for any backbone."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """The first `length` tokens of `ids`, read at the positions `reads`, shape (k,).
+    """The first `length` tokens of `ids`, which are read at the positions `reads`, shape (k,).
 
     Prefixes of one trace share the same `ids` array, so that a forward pass can share work between them.
     """
@@ -34,7 +34,7 @@ class Input:
 
     @property
     def key(self) -> bytes:
-        """A key that is the same for equal token sequences."""
+        """A cache key, equal for equal token sequences."""
         return self.ids[: self.length].tobytes()
 
 
@@ -46,7 +46,7 @@ Calls = Sequence[Sequence[Encoded]]
 
 
 def call_inputs(calls: Calls) -> list[Input]:
-    """Return the inputs of all calls, in order."""
+    """Return the inputs of all calls about all steps, in order."""
     return [Input(call.ids, len(call), call.reads) for step in calls for call in step]
 
 
@@ -59,8 +59,8 @@ def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats
 def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> list[Input]:
     """Return the inputs for one trace in a mode.
 
-    A causal evaluator needs only the whole trace. A bidirectional one needs the whole trace offline, the prefix of
-    each step online, and the prefix of each sub-step in hindsight.
+    A causal evaluator needs only the whole trace. A bidirectional one needs the whole trace offline, the prefix up
+    to each step online, and the prefix up to each sub-step in hindsight.
     """
     if encoded.calls or causal:
         return whole_inputs(encoded)
@@ -71,12 +71,12 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
 
 
 def whole_inputs(encoded: Encoded) -> list[Input]:
-    """Return the input of a whole encoded trace, or those of its calls."""
+    """Return the inputs for a whole encoded trace: the trace itself, or all its calls."""
     return call_inputs(encoded.calls) if encoded.calls else [Input(encoded.ids, len(encoded), encoded.reads)]
 
 
 def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
-    """Return the prefixes that a mode asks for, each as the range of the sub-steps that are judged with it.
+    """Return the prefixes that a mode needs, each given by the range of sub-steps that are judged with it.
 
     The end of the range is also the number of sub-steps in the prefix.
     """
@@ -89,10 +89,10 @@ def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:
-    """Build the scores from the rows for each of `mode_inputs`, shape (reads, 3), or (reads, 4) with a spread.
+    """Build the scores from the rows computed for each of `mode_inputs`.
 
-    The scores are copies, because the rows are views of a whole batch, which would stay in memory as long as the
-    scores.
+    Rows have the shape (reads, 3), or (reads, 4) with a spread. They are copied, because they are views of a whole
+    batch, which would stay in memory as long as the scores.
     """
     together = np.concatenate(rows)
     if causal:
@@ -105,7 +105,7 @@ class Forward(Protocol):
     """A way of running inputs through a step model."""
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
-        """Return probabilities of shape (k, 3) for each input, in order.
+        """Return the probabilities at the read positions of each input, shape (k, 3), in input order.
 
         An ensemble adds its spread as a fourth column.
         """
@@ -113,9 +113,10 @@ class Forward(Protocol):
 
 
 def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) -> Iterator[Numbered]:
-    """Cut numbered inputs, in order, into batches of at most `budget` tokens. A longer input is a batch of its own.
+    """Group numbered inputs, in order, into batches of at most `budget` tokens. A longer input gets a separate
+    batch.
 
-    With `padded` set, each input counts as long as the longest one in its batch.
+    If `padded` is True, each input counts as long as the longest one in its batch.
     """
     batch: Numbered = []
     total = longest = 0
@@ -132,15 +133,15 @@ def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) ->
 
 
 def padded_rows(values: Ints, rows: int = ROWS) -> Ints:
-    """Append zeros to `values` up to a multiple of `rows`. The extra rows are computed but never read."""
+    """Append zeros to `values` up to a multiple of `rows`. The added rows are computed but never read."""
     return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
 
 class PaddedForward:
     """A forward pass that runs padded batches through the model.
 
-    Attention masks come from lengths, never from token ids, because LLaDA's pad token is also its end token.
-    Packing several inputs into one row instead would let bidirectional attention leak between them.
+    Attention masks are computed from lengths, never from token ids, because LLaDA's pad token is also its end
+    token. Inputs are not packed into one row, because bidirectional attention would leak between them.
     """
 
     def __init__(self, model: StepModel, token_budget: int = 16_384) -> None:

@@ -1,4 +1,4 @@
-"""The KV cache: keys and values of prefixes that a causal backbone has read and can continue from."""
+"""The KV cache: the keys and values of prefixes that a causal backbone has read and can continue from."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ KEPT = 16_384
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Token ids, shape (tokens,), with the keys and values of each layer, shape (1, heads, tokens, width)."""
+    """Token ids, shape (tokens,), and their keys and values in each layer, shape (1, heads, tokens, width)."""
 
     ids: Ints
     layers: tuple[tuple[Tensor, Tensor], ...] = ()
@@ -30,9 +30,9 @@ class Prefix:
         return len(self.ids)
 
     def first(self, tokens: int) -> "Prefix":
-        """Return the prefix cut to this length.
+        """Return the prefix cut to its first `tokens` tokens.
 
-        This is possible because later tokens do not change earlier ones in a causal network.
+        In a causal network this is possible because later tokens do not change earlier ones.
         """
         if tokens == len(self):
             return self
@@ -41,24 +41,22 @@ class Prefix:
 
 
 class Prefixes:
-    """The prefixes that a causal `backbone` read last, up to `kept` tokens in all.
+    """The prefixes that a causal `backbone` has read most recently, up to `kept` tokens in total.
 
-    Prefixes are compared by token ids, so it does not matter how a tokenizer treats the border between two steps.
-    Two inputs share exactly those first tokens that are equal.
+    Prefixes are compared by token ids, so it does not matter how a tokenizer treats the boundary between two steps:
+    two inputs share exactly their first equal tokens.
     """
 
     def __init__(self, backbone: nn.Module, kept: int = KEPT, states: Callable[..., Tensor] | None = None) -> None:
-        """Create an empty cache.
-
-        `states` runs the backbone if other states than its last layer's are needed.
-        """
+        """Create an empty cache. `states` runs the backbone; by default it returns the states of the last layer."""
         self._backbone = backbone
         self._states = states or (lambda **inputs: backbone(**inputs)[0])
         self._kept = kept
         self._prefixes: list[Prefix] = []
 
     def find(self, ids: Ints) -> Prefix:
-        """Return the prefix with these tokens. Only tokens beyond the longest cached prefix are computed."""
+        """Return the prefix with these token ids. Only tokens beyond the longest matching cached prefix are
+        computed."""
         best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
         if len(begun) == len(ids):
@@ -78,7 +76,7 @@ class Prefixes:
         return Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
 
     def after(self, prefix: Prefix, rows: Ints) -> Tensor:
-        """Return the hidden states, shape (rows, tokens, hidden), of several inputs that each follow the prefix.
+        """Return the hidden states, shape (rows, tokens, hidden), of several inputs that all follow the prefix.
 
         `rows` holds the token ids of these inputs, shape (rows, tokens). They are right-padded, since later tokens
         do not change earlier states.
@@ -104,7 +102,7 @@ def shared(inputs: Sequence[Ints]) -> int:
 def can_continue(backbone: nn.Module) -> bool:
     """True if continuing from a prefix gives the same result as reading the whole input.
 
-    This is tried out, since no config says so.
+    This is tested, since no config says so.
     """
     if "past_key_values" not in inspect.signature(backbone.forward).parameters or _rotates_by_length(backbone):
         return False
@@ -124,10 +122,7 @@ def can_continue(backbone: nn.Module) -> bool:
 
 
 def _rotates_by_length(backbone: nn.Module) -> bool:
-    """True if the rotation of early tokens depends on the length of the input.
-
-    A short trial does not reveal this.
-    """
+    """True if the rotation of early tokens depends on the length of the input, which a short test cannot detect."""
     rope = getattr(backbone.config, "rope_parameters", None) or {}
     # Backbones with layers of several kinds have such an object for each kind.
     kinds = {str(part.get("rope_type")) for part in (rope, *rope.values()) if isinstance(part, dict)}
@@ -135,7 +130,7 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
 
 
 def _cache(prefix: Prefix, rows: int) -> "DynamicCache":
-    """Create a cache for `rows` inputs that have all read the prefix. Copies are made only as the layers run."""
+    """Create a cache for `rows` inputs that all follow the prefix. Copies are made only while the layers run."""
     # It brings Transformers.
     from transformers.cache_utils import DynamicCache, DynamicLayer
 

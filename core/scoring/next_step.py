@@ -19,10 +19,10 @@ from stepsight.core.trace import Trace, check_candidates
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Candidates for the next step, encoded.
+    """Encoded candidates for the next step.
 
-    `encoded` holds the encodings of the `unique` texts. The prefix that candidates share is kept up to `end`
-    tokens. If `end` is None, as before the first step, all shared tokens are kept.
+    `encoded` holds the encodings of the distinct texts, `unique`. The prefix shared by the candidates is kept for
+    later calls, up to `end` tokens. If `end` is None, as before the first step, all shared tokens are kept.
     """
 
     candidates: tuple[str, ...]
@@ -32,14 +32,14 @@ class Asked:
 
     @cached_property
     def inputs(self) -> list[Input]:
-        """Each unique candidate together with everything before it, read at its end."""
+        """An input for each distinct candidate, with everything before it, read at its end."""
         return [Input(one.ids, len(one), one.reads[-1:]) for one in self.encoded]
 
     @cached_property
     def shared(self) -> int:
         """The number of shared leading tokens to keep.
 
-        It never exceeds the tokens of the steps, so beginnings that only the candidates share are not kept.
+        Only tokens of the problem and the earlier steps count, not a common beginning of the candidates.
         """
         tokens = shared([item.ids for item in self.inputs])
         # A step that is read at the token before its last can be read in the prefix.
@@ -47,11 +47,11 @@ class Asked:
 
 
 class NextSteps:
-    """A scorer of candidates for the next step, with one evaluator. It is safe to use from several threads.
+    """A scorer of candidates for the next step with one evaluator. Several threads can use it at once.
 
     A causal evaluator reads the problem and the steps once, keeps the keys and values, and continues from them with
-    all candidates at once. A later call continues from the longest matching prefix. For a bidirectional evaluator
-    every candidate changes every step, so it reads everything again, in batches.
+    all candidates at once. A later call continues from the longest matching prefix. With a bidirectional evaluator,
+    every candidate changes every step, so everything is read again, in batches.
     """
 
     def __init__(self, evaluator: ModelEvaluator, forward: Forward, continued: ContinuedForward) -> None:
@@ -60,11 +60,11 @@ class NextSteps:
         self._continued = continued
 
     def score(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
-        """See `Scorer.score_next`."""
+        """The same as `Scorer.score_next`."""
         return self.score_encoded(self.encode(problem, steps, candidates))
 
     def encode(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Asked:
-        """Encode candidates for `score_encoded`. Raises `UserError` as `Scorer.score_next` does."""
+        """Encode candidates for `score_encoded`. Raises `UserError` like `Scorer.score_next`."""
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
@@ -74,10 +74,7 @@ class NextSteps:
         return Asked(tuple(candidates), tuple(unique), encoded, end)
 
     def tokens(self, asked: Asked) -> int:
-        """Return an upper bound on the number of tokens to compute.
-
-        Shared tokens count once if they can be kept.
-        """
+        """Return an upper bound on the tokens to compute. Shared tokens count once if they can be kept."""
         if self.asks_each_step:
             return sum(len(call) for one in asked.encoded for call in one.calls[-1])
         if not self.keeps_prefixes:
@@ -86,12 +83,12 @@ class NextSteps:
 
     @property
     def asks_each_step(self) -> bool:
-        """True if the evaluator gets a separate input for each step."""
+        """True if the evaluator needs separate inputs for each step."""
         return self._evaluator.encoder.asks_each_step
 
     @property
     def keeps_prefixes(self) -> bool:
-        """True if the tokens that candidates share are read only once."""
+        """True if tokens shared by the candidates are read only once."""
         return self._continued.continues
 
     def score_encoded(self, asked: Asked) -> Floats32:

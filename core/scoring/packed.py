@@ -1,12 +1,13 @@
 """The forward pass for decoders on the CPU: several inputs side by side, without padding.
 
-Projections run over all inputs of a batch in one row, and attention over each input separately. After the last
+Projections run over all inputs of a batch in one row, and attention runs over each input separately. After the last
 layer's keys and values, only the tokens that are read are computed. The first layer's queries, keys and values
-depend only on token and position, so all prefixes of a trace share them. Batches are small enough for the caches to
-hold the values between two products.
+depend only on token and position, so all prefixes of a trace share them. Batches are small enough for the CPU
+caches to hold the values between two products.
 
-A small model in float32 is copied into prepared form (see `core.models.network`) and runs on single-threaded
-workers side by side, which keep the matrix units and the caches busier than one product split between cores.
+A small model in float32 is copied into prepared form (see `core.models.network`) and runs on several
+single-threaded workers at once, which keep the matrix units and the caches busier than one product split between
+cores.
 """
 
 from collections import deque
@@ -34,14 +35,14 @@ _LARGEST = 100_000_000
 
 
 class PackedForward:
-    """A forward pass for step models with a backbone of the Llama family."""
+    """A forward pass for step models whose backbone belongs to the Llama family."""
 
     def __init__(
         self, model: StepModel, token_budget: int = 1024, workers: int | None = None, cores: int | None = None
     ) -> None:
-        """Create a forward pass that cuts inputs into the same batches as a machine with this many `cores`.
+        """Create a forward pass that forms the same batches as on a machine with `cores` cores.
 
-        The default is the number on this machine. Other batches change the last bit of the results.
+        The default is the core count of this machine. Different batches change the last bit of the results.
         """
         config = _config_of(model)
         assert config is not None
@@ -56,7 +57,7 @@ class PackedForward:
 
     @staticmethod
     def supports(model: StepModel) -> bool:
-        """True if this pass gives the same results as the model's own."""
+        """True if this pass gives the same results as running the model itself."""
         return _config_of(model) is not None
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
@@ -72,8 +73,8 @@ class PackedForward:
     def _outputs(self, batches: Iterator[Numbered], check: Check) -> Iterator[tuple[Numbered, list[Floats32]]]:
         """Yield each batch with its outputs.
 
-        Only a few batches are handed to the workers in advance, so that two concurrent passes share the workers and
-        neither has to wait for the other to finish.
+        Only a few batches are submitted to the workers in advance, so that two concurrent passes share the workers
+        and neither has to wait for the other to finish.
         """
         ahead: deque[tuple[Numbered, Future[list[Floats32]]]] = deque()
         for batch in batches:
@@ -114,7 +115,7 @@ class PackedForward:
         return np.split(rows, np.cumsum([len(item.reads) for item in batch])[:-1])
 
     def _tokens(self, inputs: Iterable[Input]) -> tuple[Tensor, Tensor]:
-        """Concatenate the ids and the positions of several inputs."""
+        """Concatenate the ids of several inputs, and also their positions."""
         ids = np.concatenate([item.ids[: item.length] for item in inputs])
         positions = np.concatenate([np.arange(item.length) for item in inputs])
         ids, positions = (padded_rows(one, *(() if self.is_prepared else (ROWS,))) for one in (ids, positions))
@@ -122,12 +123,12 @@ class PackedForward:
 
 
 def _bounds(inputs: Iterable[Input]) -> list[int]:
-    """Return where each input starts when they are concatenated, and where the last one ends."""
+    """Return the start of each input in the concatenation of all inputs, and the end of the last one."""
     return [0, *accumulate(item.length for item in inputs)]
 
 
 def _config_of(model: StepModel) -> DecoderConfig | None:
-    """Return the config of the model's network if it is a `Decoder` or a small Transformers network, else None."""
+    """Return the network's config if the network is a `Decoder` or a small Transformers network, or else None."""
     if isinstance(model.model, Decoder):
         return model.model.config
     return decoder_config(model.config.to_dict()) if _is_small(model) else None
@@ -140,7 +141,7 @@ def _is_small(model: StepModel) -> bool:
 
 
 class _Spans:
-    """Attention of each input over itself.
+    """Attention in which each input attends only to itself.
 
     In the first layer, `firsts` gives the start of each input's queries, keys and values.
     """
@@ -185,7 +186,7 @@ class _Spans:
 def _start(workers: int, threads: int) -> ThreadPoolExecutor:
     """Start a pool of workers with `threads` threads each.
 
-    PyTorch gives every new thread the thread count that was set last in any thread, so the count of this thread is
+    PyTorch gives every new thread the thread count that was last set in any thread, so this thread's count is
     restored once all workers have set theirs.
     """
     before = torch.get_num_threads()

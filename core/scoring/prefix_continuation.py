@@ -1,8 +1,9 @@
-"""Continuing inputs from a kept prefix on the CPU, in the same pass as the new tokens of that prefix.
+"""Continuation of inputs from a kept prefix on the CPU, in the same pass as the new tokens of that prefix.
 
-The keys and values of a prefix lie in a buffer with spare room. A pass appends those of the new tokens and attends
-over all of them, with a mask that lets an input see itself and as much of the prefix as it shares. The next pass
-overwrites the inputs. So a prefix is copied neither for its inputs nor when it grows, and nothing is padded.
+The keys and values of a prefix are in a buffer with spare room. A pass appends those of the new tokens and attends
+to all of them, with a mask that lets an input see itself and as much of the prefix as it shares. The next pass
+overwrites the inputs. So the prefix is never copied, neither for its inputs nor when it grows, and nothing is
+padded.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ _SHARED, _PADDING = -1, -2
 
 @dataclass(eq=False)
 class _Buffer:
-    """Token ids, shape (tokens,), with room for keys and values of each layer, shape (1, heads, room, width).
+    """Token ids, shape (tokens,), and room for their keys and values in each layer, shape (1, heads, room, width).
 
     The first `len(ids)` keys and values are filled.
     """
@@ -42,7 +43,7 @@ class _Buffer:
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def grown(self, room: int, tokens: int) -> "_Buffer":
-        """Return a copy of the first `tokens` tokens with this much room."""
+        """Return a copy of the buffer's first `tokens` tokens with room for `room` tokens."""
         copied = []
         for pair in self.layers:
             keys, values = (one.new_empty(*one.shape[:2], room, one.shape[3]) for one in pair)
@@ -55,7 +56,7 @@ class _Buffer:
 class PrefixContinuation:
     """A scorer of inputs that share a prefix, for causal networks.
 
-    It keeps the last prefixes, up to `kept` tokens in all. It is not safe to use from several threads.
+    It keeps the last prefixes, up to `kept` tokens in total. Threads must not use it at the same time.
     """
 
     def __init__(self, model: StepModel, network: DecoderNetwork, kept: int = KEPT) -> None:
@@ -65,10 +66,10 @@ class PrefixContinuation:
 
     @torch.inference_mode()
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """Return the probabilities of `prefix` and of each of the `inputs` at their reads.
+        """Return the probabilities at the read positions of `prefix`, then at those of each input.
 
-        Each result has shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and its
-        reads come after them. The prefix is kept.
+        Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
+        its read positions come after these. The prefix is kept for later calls.
         """
         ids = prefix.ids[: prefix.length]
         rests = [
@@ -92,9 +93,10 @@ class PrefixContinuation:
         return [np.concatenate(found), *rows]
 
     def _begin(self, ids: Ints, new: int, known: int) -> _Buffer:
-        """Return a buffer that holds the longest kept beginning of `ids`, but at most `known` tokens of it.
+        """Return a buffer that already holds a beginning of `ids`: the longest one kept, but at most `known`
+        tokens.
 
-        It has room for all of `ids` and `new` more tokens, and becomes the most recent buffer.
+        The buffer has room for all of `ids` and `new` more tokens, and becomes the most recently used one.
         """
         best = max(self._buffers, key=lambda one: shared([one.ids, ids]), default=_Buffer(ids[:0]))
         begun, needed = min(known, shared([best.ids, ids])), len(ids) + new
@@ -119,10 +121,10 @@ class PrefixContinuation:
     def _pass(
         self, buffer: _Buffer, prefix: Input, stop: int, rests: Sequence[Input], starts: Sequence[int]
     ) -> tuple[Floats32, list[Floats32]]:
-        """Append the tokens of `prefix` up to `stop` to the buffer, and run them together with the `rests`.
+        """Append the tokens of `prefix` up to `stop` to the buffer, and run them together with the inputs `rests`.
 
-        Each of the `rests` follows a prefix of the buffer, whose length is given in `starts`. Returns the
-        probabilities at the reads among the new tokens, and at the reads of each of the `rests`.
+        Input `i` of `rests` follows the first `starts[i]` tokens of the buffer. Returns the probabilities at the
+        read positions among the new tokens, and a list of those for each of `rests`.
         """
         before = len(buffer.ids)
         new = prefix.ids[before:stop]
@@ -151,10 +153,10 @@ class PrefixContinuation:
 
 
 class _Attend:
-    """Attention of new tokens over the first tokens of a buffer and over their own input.
+    """Attention of new tokens to the first tokens of a buffer and to their own input.
 
-    Anything after them in a pass is padding. `owners`, `positions` and `sees`, shape (tokens,), give the input of
-    each token, its position in that input, and how many tokens the input shares with the buffer.
+    `owners`, `positions` and `sees`, shape (tokens,), give the input of each token, the token's position in that
+    input, and how many tokens the input shares with the buffer. Any further tokens in a pass are padding.
     """
 
     def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, sees: Ints) -> None:

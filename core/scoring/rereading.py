@@ -1,4 +1,4 @@
-"""The inputs of an evaluator that reads a solution twice or in both orders, and the scores from their results."""
+"""The inputs for an evaluator that reads a solution twice or in both orders, and the scores computed from them."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,8 @@ from stepsight.core.trace import Trace
 
 
 def reread_inputs(trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-    """Return the inputs for one trace in a mode: one per prefix, after the whole trace if both orders are read."""
+    """Return the inputs for one trace in a mode: one per prefix, preceded by the whole trace if both orders are
+    read."""
     assert encoded.prefix is not None
     first = whole_inputs(encoded) if encoded.in_reverse else []
     return first + [item for _, stop in prefixes(trace, mode) for item in whole_inputs(encoded.prefix(stop))]
@@ -22,9 +23,10 @@ def reread_inputs(trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
 def reread_rows(
     encoder: Encoder, trace: Trace, encoded: Encoded, mode: Mode, rows: Iterable[Floats32]
 ) -> tuple[Floats32, ...]:
-    """Return the probabilities of the sub-steps judged with each prefix, from the rows for `reread_inputs`.
+    """Return the probabilities of the sub-steps judged with each prefix, computed from the rows for
+    `reread_inputs`.
 
-    Each result has shape (sub-steps, 3). The spread of an ensemble, which differs between prefixes, is left out.
+    Each result has the shape (sub-steps, 3). The spread of an ensemble differs between prefixes and is left out.
     """
     assert encoded.prefix is not None
     outputs = iter(rows)

@@ -28,14 +28,15 @@ class Scorer(AbstractScorer):
     """A scorer of traces with one evaluator.
 
     A causal evaluator needs one pass per trace, whatever the mode. A bidirectional one needs one pass per prefix
-    both online and in hindsight, since the same passes fill the whole triangle. Within a window equal inputs run
-    once. It is safe to use from several threads.
+    both online and in hindsight, since the same passes fill the whole triangle. Equal inputs within a window are
+    run only once. Several threads can use a scorer at once.
     """
 
     def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
-        """Create a scorer. `forward` is the forward pass of a model, by default the fastest one for it.
+        """Create a scorer. `forward` is the forward pass of a model; by default, the fastest one is chosen.
 
-        Raises `TypeError` unless the evaluator is a model, a set of rules, or behind a server.
+        `window` is the number of traces held at a time. Raises `TypeError` unless the evaluator is a model, a set
+        of rules, or behind a server.
         """
         if not isinstance(evaluator, ModelEvaluator | RuleEvaluator | ServedEvaluator):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
@@ -59,11 +60,11 @@ class Scorer(AbstractScorer):
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
 
-        At most `window` traces are held at a time, or a few for each concurrent request to a server. In float32,
-        other traces change a result by at most 1e-5. Raises `UserError` if a trace is longer than the evaluator's
-        context. If `on_skip` is given, such a trace is skipped instead, and `on_skip` is called with the trace and
-        the error. `UserError` is also raised if a probability is not a number. An error that `check` raises stops
-        the work, as in `score_encoded`.
+        At most `window` traces are held at a time, or with a server, a few for each concurrent request. In float32,
+        the results for a trace depend on the other traces by at most 1e-5. Raises `UserError` if a trace is longer
+        than the evaluator's context; if `on_skip` is given, the trace is skipped instead, and `on_skip` is called
+        with the trace and the error. `UserError` is also raised if a probability is not a number. An error that
+        `check` raises stops the work, as in `score_encoded`.
         """
         return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
 
@@ -73,7 +74,7 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
     ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace as `score` does, for traces that `Evaluator.encode` has already encoded.
+        """Like `score`, but for traces that `Evaluator.encode` has already encoded.
 
         `check` is called between parts of the work, and an error that it raises stops the work.
         """
@@ -85,7 +86,7 @@ class Scorer(AbstractScorer):
             yield from self._score_window(window, mode, check)
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
-        """Return the number of tokens in all inputs of a trace, or 0 for an evaluator that uses rules."""
+        """Return the total number of tokens in all inputs of a trace, or 0 if the evaluator uses rules."""
         if isinstance(self.evaluator, RuleEvaluator):
             return 0
         if isinstance(self.evaluator, ServedEvaluator):
@@ -95,11 +96,11 @@ class Scorer(AbstractScorer):
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """Score each candidate as the step after `steps`, which may be empty.
 
-        A step-level beam search does this repeatedly. The results are online scores: probabilities of neg, neu and
-        pos, shape (candidates, 3). In float32 they equal those from scoring the problem, the steps and the
-        candidate from scratch within 1e-5. A causal evaluator reads the problem and the steps once. If a call
-        extends an earlier one, it reads only the new tokens. Raises `UserError` if there is no candidate, or if one
-        is empty or makes the input too long.
+        A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu and
+        pos, shape (candidates, 3). In float32 they are within 1e-5 of those from scoring the problem, the steps and
+        the candidate from scratch. A causal evaluator reads the problem and the steps only once, and only the new
+        tokens if a call extends an earlier one. Raises `UserError` if there is no candidate, or if one is empty or
+        makes the input too long.
         """
         if self._next is not None:
             return self._next.score(problem, steps, candidates)
@@ -108,9 +109,9 @@ class Scorer(AbstractScorer):
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
-        """See `AbstractScorer.leave_one_out`.
+        """The same as `AbstractScorer.leave_one_out`, but faster for a causal model that reads a solution once.
 
-        A causal model that reads once reads again only what follows each omitted sub-step.
+        Such a model reads again only what follows each omitted sub-step.
         """
         alone = self.evaluator.sees_later_steps or len(trace.substeps) == 1
         if self._continued is None or not self._continued.continues or alone:
@@ -120,9 +121,9 @@ class Scorer(AbstractScorer):
 
     @property
     def next_steps(self) -> NextSteps | None:
-        """The scorer of candidates for a next step.
+        """The special scorer of candidates for a next step.
 
-        It is None if it is just as good to score each candidate offline as the last step of a trace.
+        It is None if scoring each candidate offline, as the last step of a trace, is just as fast.
         """
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
@@ -149,12 +150,12 @@ class Scorer(AbstractScorer):
             yield Judgment(trace, mode, _scores(self.evaluator, trace, encoded, mode, rows))
 
     def _shares_first_copy(self, encoded: Encoded, inputs: Sequence[Input]) -> bool:
-        """True if the inputs of a trace share the beginning of a first copy, which can be read once."""
+        """True if the inputs of a trace share the start of a first copy, which then has to be read only once."""
         twice = encoded.prefix is not None and not encoded.in_reverse and len(inputs) > 1
         return twice and self._continued is not None and self._continued.continues
 
     def _run_continued(self, inputs: Sequence[Input]) -> list[Floats32]:
-        """Return the rows for the inputs of a trace. What each shares with the last one is read once."""
+        """Return the rows for the inputs of a trace. Tokens shared with the last input are read only once."""
         *others, whole = inputs
         starts = [min(shared([whole.ids, one.ids]), int(one.reads[0])) for one in others]
         assert self._continued is not None
@@ -162,7 +163,7 @@ class Scorer(AbstractScorer):
         return [*rows, last]
 
     def _run_unique(self, inputs: list[Input], check: Check) -> list[Floats32]:
-        """Run each distinct token sequence once."""
+        """Run the forward pass once for each distinct input, and return the results for all inputs."""
         first: dict[tuple[bytes, bytes], int] = {}
         which = [first.setdefault((item.key, item.reads.tobytes()), len(first)) for item in inputs]
         unique = dict(zip(reversed(which), reversed(inputs), strict=True))
@@ -174,7 +175,7 @@ class Scorer(AbstractScorer):
 def _scores(
     evaluator: ModelEvaluator, trace: Trace, encoded: Encoded, mode: Mode, rows: tuple[Floats32, ...]
 ) -> StepScores | Hindsight:
-    """Build the scores of a trace from the rows for its inputs."""
+    """Build the scores of a trace from the rows that were computed for its inputs."""
     if encoded.prefix is not None:
         return assemble(reread_rows(evaluator.encoder, trace, encoded, mode, rows), mode, causal=False)
     if encoded.calls:
@@ -187,8 +188,8 @@ def encode_all(
 ) -> Iterator[tuple[Trace, Encoded]]:
     """Yield each trace with its token ids.
 
-    Raises `UserError` if a trace is too long. If `on_skip` is given, such a trace is skipped instead, and `on_skip`
-    is called with the trace and the error.
+    Raises `UserError` if a trace is too long. If `on_skip` is given, the trace is skipped instead, and `on_skip` is
+    called with the trace and the error.
     """
     for trace in traces:
         try:
@@ -204,8 +205,8 @@ def encode_all(
 def fastest_forward(evaluator: ModelEvaluator, cores: int | None = None) -> Forward:
     """Return the fastest forward pass for the model on its device.
 
-    `cores` is the core count of a machine whose results have to be matched to the last bit. The default is this
-    machine's.
+    `cores` is the core count of a machine whose results have to be reproduced to the last bit. It defaults to this
+    machine's core count.
     """
     kind, model = suitable_pass(evaluator), evaluator.model
     return PackedForward(model, cores=cores) if kind is PackedForward else PaddedForward(model)
@@ -217,6 +218,6 @@ def suitable_pass(evaluator: ModelEvaluator) -> type[PackedForward | PaddedForwa
 
 
 def window_of(kind: type) -> int:
-    """Return the number of traces held at a time with a forward pass of this class, or without a forward pass."""
+    """Return how many traces to hold at a time with a forward pass of class `kind`, or with none."""
     # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
     return 256 if issubclass(kind, PaddedForward) else 16

@@ -15,7 +15,7 @@ Skip = Callable[[Trace, UserError], None]
 
 
 class AbstractScorer(ABC):
-    """A scorer of traces with one evaluator."""
+    """The base class of scorers, which score traces with one evaluator."""
 
     @abstractmethod
     def score(
@@ -23,7 +23,7 @@ class AbstractScorer(ABC):
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
 
-        Raises `UserError` if a trace is longer than the evaluator's context. If `on_skip` is given, such a trace is
+        Raises `UserError` if a trace is longer than the evaluator's context. If `on_skip` is given, the trace is
         skipped instead, and `on_skip` is called with the trace and the error.
         """
 
@@ -31,7 +31,7 @@ class AbstractScorer(ABC):
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """Score each candidate as the step after `steps`, which may be empty.
 
-        A step-level beam search does this repeatedly. The results are online scores: probabilities of neg, neu and
+        A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu and
         pos, shape (candidates, 3). Raises `UserError` if there is no candidate, or if one is empty or makes the
         input too long.
         """
@@ -41,10 +41,10 @@ class AbstractScorer(ABC):
         return next(iter(self.score([trace], mode)))
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
-        """Score a trace offline as a whole and without each of its sub-steps: n + 1 passes for n sub-steps.
+        """Score a trace offline, both whole and without each of its sub-steps: n + 1 passes for n sub-steps.
 
-        Raises `UserError` if the trace is longer than the evaluator's context, and any error that `check` raises
-        between passes.
+        `check` is called between passes, and an error that it raises ends the work. Raises `UserError` if the trace
+        is longer than the evaluator's context.
         """
         gap, found = Gap(gap), []
         for judgment in self.score([trace, *shortened(trace, gap)], Mode.OFFLINE):

@@ -1,4 +1,4 @@
-"""Reading texts: splitting pasted ones into steps with formulas kept whole, and the table of equivalent signs.
+"""Splitting of pasted text into steps, with formulas kept whole, and the table of equivalent signs.
 
-Begin with `split_solution` for the one and `signs.comparable` for the other.
+Start with `split_solution` for steps and `signs.comparable` for signs.
 """

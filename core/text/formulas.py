@@ -1,4 +1,4 @@
-"""Finding the LaTeX, drawings and code in a text, which are never cut."""
+"""Detection of the LaTeX, drawings and code in a text, which are never cut."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?
 
 
 def formula_blocks(text: str) -> list[Span]:
-    r"""Return the start and end of each closed block, in order.
+    r"""Return the start and end of each block that is closed, in order.
 
     Blocks are `\[ \]`, `$$ $$`, `\( \)`, `\begin{…} \end{…}`, `[asy]` and code between triple backticks.
     """
@@ -43,7 +43,7 @@ def formulas(text: str) -> list[Span]:
 
 
 def outside(places: Iterator[re.Match[str]], spans: list[Span]) -> Iterator[re.Match[str]]:
-    """Yield the matches that begin outside every span, in order."""
+    """Yield the matches that begin outside all of the `spans`, in order."""
     index = 0
     for match in places:
         while index < len(spans) and spans[index][1] <= match.start():
@@ -53,7 +53,7 @@ def outside(places: Iterator[re.Match[str]], spans: list[Span]) -> Iterator[re.M
 
 
 def unbroken_lines(text: str) -> list[str]:
-    """Return the lines of a text, ignoring line breaks within a block."""
+    """Return the lines of a text. Line breaks inside a block do not end a line."""
     lines, start = [], 0
     for line_break in outside(re.finditer("\n", text), formula_blocks(text)):
         lines.append(text[start : line_break.start()])

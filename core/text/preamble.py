@@ -1,4 +1,4 @@
-"""Finding the text in a model's response that is not judged: its thinking, and openings such as "Sure!"."""
+"""Detection of the parts of a model's response that are not judged: its thinking, and openings such as "Sure!"."""
 
 import re
 
@@ -37,9 +37,9 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|$)")
 
 
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
-    """Return the solution, and the parts before it that do not belong to it, in the order of the text.
+    """Return the solution, and the parts before it that do not belong to it, in text order.
 
-    If nothing would remain, nothing is set aside, so that a text that was cut off in the middle of its thinking is
+    If nothing would remain, nothing is set aside. So a response that was cut off in the middle of its thinking is
     judged.
     """
     rest, aside = _set_thinking_aside(text)
@@ -74,10 +74,7 @@ def _set_thinking_aside(text: str) -> tuple[str, list[str]]:
 
 
 def _opening(text: str) -> int:
-    """Return the end of the opening that a text begins with.
-
-    It is 0 if there is no opening, or if nothing follows it.
-    """
+    """Return the end of an opening such as "Sure!", or 0 if the text has none or nothing follows it."""
     position = 0
     for _ in range(_MOST):
         piece = _PIECE.match(text, position)

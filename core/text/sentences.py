@@ -1,4 +1,4 @@
-"""Splitting a paragraph into sentences, with LaTeX, decimals and abbreviations kept whole."""
+"""Splitting of a paragraph into sentences, with LaTeX, decimals and abbreviations kept whole."""
 
 import re
 
@@ -35,7 +35,7 @@ _FINAL = re.compile(r"[#*_\s]*final answer\b", re.IGNORECASE)
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, in order. Everything from `Final Answer` on counts as one sentence."""
+    """Return the sentences of a text in order. Everything from `Final Answer` on is one sentence."""
     spans = formulas(text)
     parts, start, index = [], 0, 0
     places = sorted([*_END.finditer(text), *_FORMULA_END.finditer(text)], key=lambda match: match.start())
@@ -52,7 +52,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
-    """True if `match` is the end of the sentence that begins at `start`, and another sentence follows."""
+    """True if `match` ends the sentence that begins at `start`, and another sentence follows."""
     if not _START.match(text, match.end()):
         return False
     before = text[max(start, match.start() - 12) : match.start() + 1]

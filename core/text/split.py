@@ -1,4 +1,4 @@
-"""Splitting a pasted solution into its steps, and into the text around them that is not judged."""
+"""Splitting of a pasted solution into its steps and the text around them that is not judged."""
 
 import itertools
 import re
@@ -74,15 +74,15 @@ class Split:
 
 
 def split_steps(text: str) -> list[str | list[str]]:
-    """Return the steps of a solution as found by `split_solution`."""
+    """Return only the steps that `split_solution` finds."""
     return list(split_solution(text).steps)
 
 
 def split_solution(text: str) -> Split:
-    """Split a solution into steps by the first of these forms that fits.
+    """Split a solution into steps, using the first of these forms that matches.
 
     - a JSON list of texts, in which an inner list is a step with sub-steps
-    - headings such as `Step 1: …`, on lines of their own or within a line
+    - headings such as `Step 1: …`, on separate lines or within a line
     - a numbered list, which may start again under a heading
     - bullets
     - paragraphs between blank lines
@@ -90,10 +90,10 @@ def split_solution(text: str) -> Split:
     - the sentences of a paragraph, on one line or wrapped
 
     Numbers and bullets are removed. A heading belongs to the step after it. The text before the first number and
-    the final answer are steps of their own. LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and
+    the final answer are separate steps. LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and
     `</think>`, and openings such as "Sure!", are set aside.
 
-    Raises `UserError` if a JSON list has elements other than texts.
+    Raises `UserError` if a JSON list contains anything but texts and lists of texts.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     listed = read_json_list(text)
@@ -104,9 +104,9 @@ def split_solution(text: str) -> Split:
 
 
 def read_json_list(text: str) -> list[str | list[str]] | None:
-    """Return the steps of a JSON list, or None if the text is not one.
+    """Return the steps in a JSON list, or None if the text is not a JSON list.
 
-    Raises `UserError` if the list has elements other than texts.
+    Raises `UserError` if the list contains anything but texts and lists of texts.
     """
     if not text.startswith("["):
         return None
@@ -142,7 +142,7 @@ def _split(text: str) -> list[str]:
 
 
 def _without_rules(lines: list[str]) -> list[str]:
-    """Remove horizontal rules between blank lines. A rule below a sum belongs to the sum."""
+    """Blank out horizontal rules between blank lines. A rule below a sum is kept."""
     around = ["", *lines, ""]
     return [
         "" if _RULE.fullmatch(line) and not around[index].strip() and not around[index + 2].strip() else line
@@ -153,7 +153,7 @@ def _without_rules(lines: list[str]) -> list[str]:
 def _trimmed(step: str) -> str:
     """Remove the blank lines around a step.
 
-    If all its lines are indented, as in code, only the common indent is removed.
+    If all its lines are indented, as in code, only their common indentation is removed.
     """
     lines = step.strip("\n").rstrip().split("\n")
     while lines and not lines[0].strip():
@@ -178,7 +178,7 @@ def _is_bare(match: re.Match[str]) -> bool:
 def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[int]:
     """Return the indices of the lines that begin a numbered step.
 
-    There have to be at least two. Numbers count up by one, and may start again from 1 after a heading or an
+    There must be at least two. Numbers count up by one, and may start again from 1 after a heading or an
     announcement.
     """
     starts: list[int] = []
@@ -201,7 +201,7 @@ def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[in
 
 
 def _begins_again(lines: list[str], index: int) -> bool:
-    """True if a heading, or a paragraph ending in a colon, stands right before this line."""
+    """True if a heading, or a paragraph ending in a colon, directly precedes the line at `index`."""
     before = index - 1
     while before >= 0 and not lines[before].strip():
         before -= 1
@@ -215,7 +215,7 @@ def _begins_again(lines: list[str], index: int) -> bool:
 def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
     """Return the texts of marked steps without their marks.
 
-    The text before the first mark and the answer after the last step are included.
+    The text before the first mark and the answer after the last step are included as steps.
     """
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
@@ -244,7 +244,7 @@ def _is_number(line: str, markers: tuple[re.Pattern[str], ...], number: int) -> 
 
 
 def _unmarked(line: str, markers: tuple[re.Pattern[str], ...]) -> str:
-    """Return a line without its mark. Emphasis that starts before the number and continues after it is kept."""
+    """Return a line without its step mark. Emphasis that starts before the number and ends after it is kept."""
     match = _match(markers, line)
     if match is None:
         return line
@@ -255,7 +255,7 @@ def _unmarked(line: str, markers: tuple[re.Pattern[str], ...]) -> str:
 
 
 def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
-    """Split off the headings at the end of some lines. Returns the headings, and the lines before them."""
+    """Split trailing headings off some lines. Returns the headings, and the lines before."""
     stop = len(lines)
     while stop and (not lines[stop - 1].strip() or _HEADING.fullmatch(lines[stop - 1])):
         stop -= 1
@@ -263,7 +263,7 @@ def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
-    """Split off the paragraph at the end of a step that announces the next list."""
+    """Split off the last paragraph of a step, which announces the next list."""
     stop = len(lines)
     while stop and not lines[stop - 1].strip():
         stop -= 1
@@ -274,10 +274,7 @@ def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
 
 
 def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[str]]:
-    """Split off a conclusion after a blank line from the last item of a list.
-
-    Such a conclusion does not belong to the list.
-    """
+    """Split off a conclusion that follows the last item of a list after a blank line but is not part of it."""
     for index in range(len(item) - 1, 0, -1):
         if not item[index - 1].strip() and item[index].strip() and not item[index][0].isspace():
             if _CONCLUSION.match(item[index]):
@@ -287,9 +284,9 @@ def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[s
 
 
 def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str], list[str]]:
-    """Split off the final answers at the end of some lines, since they are steps of their own.
+    """Split off the final answers at the end of some lines, since they are separate steps.
 
-    Lines that are indented below an item belong to the item.
+    If the lines are an item of a list, indented lines remain part of the item.
     """
     answers: list[str] = []
     while len(answers) < _MOST_ANSWERS and (start := _answer_start(lines)) is not None:
@@ -301,7 +298,10 @@ def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str]
 
 
 def _answer_start(lines: list[str]) -> int | None:
-    """Return the index of the line at which the final answer begins, under a heading or in the last paragraph."""
+    """Return the index of the line at which the final answer begins, or None if there is no final answer.
+
+    It begins with a heading of its own, or in the last paragraph.
+    """
     last = _last_paragraph(lines)
     found = None
     for index in range(len(lines) - 1, max(0, len(lines) - 1 - _LONGEST_ANSWER), -1):
@@ -316,9 +316,9 @@ def _answer_start(lines: list[str]) -> int | None:
 
 
 def _last_paragraph(lines: list[str]) -> int:
-    """Return the index of the line at which the last paragraph begins.
+    """Return the index of the first line of the last paragraph.
 
-    A paragraph that ends in a colon includes the text after it.
+    A paragraph that ends in a colon or comma includes the text after it.
     """
     start = len(lines)
     while True:
@@ -338,13 +338,16 @@ def _last_paragraph(lines: list[str]) -> int:
 
 
 def _concludes(lines: list[str], index: int) -> bool:
-    """True if the paragraph that begins at this line draws the conclusion and boxes the answer."""
+    """True if a paragraph begins at the line `index`, states the conclusion, and boxes the answer."""
     is_first = index > 0 and not lines[index - 1].strip()
     return is_first and bool(_CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
 
 
 def _broken(text: str, marker: re.Pattern[str]) -> list[str]:
-    """Return the lines of a text, with a line break before each step mark that stands within a line."""
+    """Return the lines of a text, with a line break inserted before each step mark inside a line.
+
+    The result is empty if there are fewer than two such marks.
+    """
     places: list[int] = []
     expected = 1
     for match in outside(marker.finditer(text), formulas(text)):
@@ -369,10 +372,10 @@ def _begins_step(text: str, match: re.Match[str], is_named: bool) -> bool:
 
 
 def _bullets(lines: list[str]) -> list[int]:
-    """Return the indices of the lines that begin a bullet, if a solution is a bulleted list.
+    """Return the indices of the lines that begin a bullet, or none unless the solution is a bulleted list.
 
-    The list has at least two bullets and nothing between them, with at most one paragraph before it and at most the
-    conclusion after it.
+    Such a list has at least two bullets and no other text between them, at most one paragraph before it, and only
+    the conclusion after it.
     """
     matches = [(index, match) for index, line in enumerate(lines) if (match := _BULLET.match(line))]
     if len(matches) < 2:
@@ -399,7 +402,8 @@ def _bullets(lines: list[str]) -> list[int]:
 def _paragraphs(lines: list[str]) -> list[str]:
     """Return the paragraphs between blank lines.
 
-    A heading is joined to the next paragraph, and so is a paragraph ending in a colon before maths, code or a list.
+    A heading is joined to the next paragraph, and so is a paragraph that ends in a colon before maths, code or a
+    list.
     """
     groups: list[list[str]] = [[]]
     for line in lines:
@@ -434,9 +438,9 @@ def _ends_open(text: str) -> bool:
 
 
 def _by_line(lines: list[str]) -> list[str]:
-    """Return one step per line.
+    """Split a solution into one step per line.
 
-    Lines within a sentence belong together. A single line, or wrapped text, is split into its sentences instead.
+    Lines within a sentence stay together. A single line, or wrapped text, is split into sentences instead.
     """
     lines = [line for line in lines if line.strip()]
     if _is_wrapped(lines):
@@ -454,10 +458,10 @@ def _by_line(lines: list[str]) -> list[str]:
 
 
 def _is_wrapped(lines: list[str]) -> bool:
-    """True if lines were wrapped at a fixed width.
+    """True if the lines were wrapped at a fixed width.
 
-    This means that the first word of the next line would never have fitted, and that some break falls within a
-    sentence.
+    This means that the first word of the next line would never have fitted, and that at least one line break is
+    inside a sentence.
     """
     width = max(map(len, lines), default=0)
     if len(lines) < 2 or width < _NARROWEST_WRAP or any("\n" in line for line in lines):
@@ -468,17 +472,14 @@ def _is_wrapped(lines: list[str]) -> bool:
 
 
 def _is_cut(line: str, after: str) -> bool:
-    """True if a line break falls within a sentence."""
+    """True if the line break between `line` and `after` is inside a sentence."""
     return not line.rstrip().rstrip("*_\"')]$").endswith((".", "!", "?", ":", ";")) and bool(
         _SMALL_WORD.match(after)
     )
 
 
 def _continues(step: str, line: str) -> bool:
-    """True if a line belongs to the step before it.
-
-    It does if it is indented code, a table row, or in the middle of a sentence.
-    """
+    """True if a line belongs to the step before it: it is indented code, a table row, or inside a sentence."""
     last = step.rpartition("\n")[2]
     if line[0].isspace() and (last[0].isspace() or last.rstrip().endswith((":", "{", "(", "[", ","))):
         return True
