@@ -1,8 +1,8 @@
 """Finding benchmark problems among the training problems.
 
-A model trained on data from the source of a benchmark (PRM800K, PRMBench and MR-MATH all draw on MATH) may have
-seen the benchmark's problems. Problems are compared by their normalised text, so that copies which differ only in
-typesetting count as the same problem.
+PRM800K, PRMBench and MR-MATH all draw on MATH, so a model trained on one of them may have seen the problems of
+another. Problems are compared by their normalised text, so that copies that differ only in typesetting count as the
+same problem.
 """
 
 import re

@@ -46,7 +46,7 @@ class PaperItem:
 
     @property
     def value(self) -> float:
-        """The number that the paper prints."""
+        """The printed number as a float."""
         sign, digits, _ = self._parts()
         return float(digits.replace(",", "")) * (-1 if sign in ("−", "-") else 1)
 

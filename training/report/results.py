@@ -46,7 +46,7 @@ def slug(name: str) -> str:
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows grouped by evaluator, with the baselines last."""
+    """Return the rows grouped by evaluator, with baselines last."""
     kept = list(rows)
     places = {name: place for place, name in enumerate(dict.fromkeys(row.evaluator for row in kept))}
     return sorted(kept, key=lambda row: (row.is_baseline, places[row.evaluator]))

@@ -34,7 +34,7 @@ class RunFolder:
         self._free = free
 
     def has_run(self) -> bool:
-        """True if the folder already belongs to a run."""
+        """True if a run has claimed the folder."""
         return self._record.is_file()
 
     def record(self) -> dict[str, Any]:

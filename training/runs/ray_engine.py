@@ -122,7 +122,7 @@ class _Team(Generic[Part, Result]):
             self._hire()
 
     def work(self, parts: Iterable[Part]) -> Iterator[Result]:
-        """Yield the results in the order of the parts."""
+        """Process the parts and yield their results in order."""
         rest, turn = enumerate(parts), 0
         while self._hand_out(rest):
             ready, _ = self._ray.wait(list(self._busy), num_returns=1)

@@ -50,7 +50,7 @@ class _StoryWriter:
 
     @property
     def offset(self) -> int:
-        """The number of steps before the first group."""
+        """The number of steps before the first calculation."""
         return int(self.outlined) + int(self.reading is not None)
 
     @property

@@ -1,50 +1,50 @@
 """Stories: templates of problems whose solution is a chain of calculations, read from `stories/*.yaml`.
 
-Each file of `stories/` holds the stories of one family, by name. `families.py` gives each family its weight. A
+Each file in `stories/` holds the stories of one family, by name. `families.py` gives each family its weight. A
 story looks like this:
 
     party:
       problems: |                      # one wording a line: {k} a number, {a_} with its noun, @{p} dollars
         {name} and others, {k} in all, share a bill for {a_} at @{p} each. What does each of them pay?
-      names: {name: people}            # words that are drawn: a list of them, or `people` or `things`
-      quantities:                      # numbers that are drawn, and what they count
+      names: {name: people}            # words to draw: a list of them, or `people` or `things`
+      quantities:                      # numbers to draw, and what they count
         k: {values: 3 to 9, noun: people}
         a: {values: [2, 4, 6], noun: pizzas, words: {6: half a dozen pizzas}}
         p: {values: 10 to 30 by 5, noun: dollars for one pizza}
       conditions: [x > 5]              # must hold for the right values
-      steps:                           # key: formula over the quantities and the steps before; `what` names it
+      steps:                           # key: a formula of quantities and earlier steps; `what` names the result
         w: {formula: a * p, what: the bill}
         x:
           formula: w / k
           what: the share of each
           wording: |                   # instead of the common wording
             Each pays {eq}.
-          mistakes:                    # errors that the step invites besides those that any formula invites
+          mistakes:                    # in addition to the errors that any formula of this form invites
             - kind: invalid inference
               formula: w / (k + 1)
               wording: "{What} comes to {eq}."       # fits the right calculation too, and is used for both
-              reason: With {name}, {eq} for each.    # fits only the error
+              reason: With {name}, {eq} for each.    # fits only the mistake
               right:                                 # problems in which the reason is true
                 problems: |
                   {name} and {k} others share a bill for {a_} at @{p} each. What does each of them pay?
-      verifications:                   # ways back from the answer to a number in the problem
+      verifications:                   # calculate backwards from the answer to a number in the problem
         - steps: {y: answer * k, z: y / a}
           equals: p
       bounds:                          # true of every right solution
         x < w: the share {x} must be less than the whole bill {w}
 
-A file begins with a comment on the subject of its stories. Wordings that several stories of a file share are
+A file begins with a comment on the subject of its stories. A wording that several stories in a file share is
 written once and named: `wording: &halved |`, then `wording: *halved`.
 
-The wording must not give errors away. An error therefore mostly has the wording of the right calculation, and a
-phrase that fits only the error, its `reason`, should have a counterpart: `right` holds problems with the same
-quantities in which the phrase is true. In those problems the mistake's formula is right, and the story's own
-formula is the mistake. Steps whose results are not needed there are left out, and so are verifications and bounds.
-Results with another meaning in those problems are named in `what`, by key, and have the common wording.
+The wording must not give errors away. A mistake is therefore mostly worded like the right calculation. A phrase
+that fits only the mistake, its `reason`, should have a counterpart: `right` holds problems with the same quantities
+in which the phrase is true. In those problems the mistake's formula is right, and the story's own formula is the
+mistake. Steps that are not needed there are left out, and so are verifications and bounds. `what` renames, by key,
+results that mean something else there; they get the common wording.
 
 In a wording, `{eq}` stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
-mathematics, and `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so
-the hashes in `tests/training/synth/test_corpus.py`.
+a formula, and `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and
+therefore the hashes in `tests/training/synth/test_corpus.py`.
 """
 
 import random

@@ -1,9 +1,9 @@
 """Pretraining by masked-token diffusion, in which a backbone learns to predict hidden tokens.
 
 The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1). For each example a rate `t` is drawn
-uniformly, and each token is hidden with probability `t`. The loss is the cross-entropy of the hidden tokens divided
-by `t`, over all tokens. A backbone with a causal mask learns from the same examples with the same tokens hidden,
-but predicts a hidden token only from those before it.
+uniformly, and each token is hidden with probability `t`. The loss is the sum of the cross-entropies of the hidden
+tokens, each divided by `t`, over the number of all tokens. A backbone with a causal mask learns from the same
+examples with the same tokens hidden, but predicts a hidden token only from the tokens before it.
 """
 
 from collections.abc import Sequence

@@ -149,7 +149,7 @@ def _drawn(pool: Pool) -> dict[str, Any]:
 
 
 def summary(manifest: Mapping[str, Any], folder: Path) -> str:
-    """Summarise a manifest in a few lines."""
+    """Summarise a manifest in a few lines of text."""
     solutions, thresholds = manifest["solutions"], manifest["thresholds"]
     names = ", ".join(manifest["subsets"])
     judged = f"{solutions['scored']:,} solutions judged by {manifest['evaluator']['name']}"

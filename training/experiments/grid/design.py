@@ -1,9 +1,9 @@
-"""The design of a grid: a YAML file with the keys that its runs share, and those of each size and amount of data.
+"""The design of a grid: a YAML file with the settings that all runs share, and those of each size and data.
 
 name: toy
 base: {truncation: random, epochs: 3, …}            keys of a training configuration
 sizes:
-  1B: {backbone: {…}, batch_size: 24}               the same, for one size
+  1B: {backbone: {…}, batch_size: 24}               further keys for this size
 data:
   1k: {data: {sources: [{kind: prm800k, path: …, sample: 1000}]}}
 masks: [bidirectional, causal]
@@ -99,12 +99,12 @@ class RunSettings:
 
 @dataclass(frozen=True, config=STRICT)
 class Design(Record):
-    """The design of a whole grid, with its parts in the order of the file.
+    """The design of a grid. Its sizes and amounts of data keep the order of the file.
 
     A run uses `processes` processes with `threads` threads each. With `learn_tokenizer`, one tokenizer for all runs
-    is learnt from the last entry of `data`; without it, every run uses the tokenizer that its configuration names,
-    or learns its own. With `leave_out_tests`, problems of the tests are left out of the training data. Problems of
-    the data's own `benchmarks` are always left out.
+    is trained on the last entry of `data`. Without it, every run uses the tokenizer that its configuration names,
+    or trains its own. With `leave_out_tests`, problems of the test sets are left out of the training data. Problems
+    of the data's own `benchmarks` are always left out.
     """
 
     name: str
@@ -159,7 +159,7 @@ class Design(Record):
 
     @property
     def sha256(self) -> str:
-        """A hash of everything that the grid's results depend on."""
+        """A hash of everything in the design that affects the results."""
         values = dataclasses.asdict(self) | {"notes": None}
         for held in values["tests"]:
             del held["note"]

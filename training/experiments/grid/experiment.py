@@ -1,12 +1,13 @@
-"""Running a grid in its folder: the remaining runs are done, several at once if they fit on the machine.
+"""Running a grid in its folder. Only unfinished runs are done, several at a time if they fit on the machine.
 
-    FOLDER/grid.json       the design to which the folder belongs
+    FOLDER/grid.json       the record that identifies the design
     FOLDER/tokenizer       the tokenizer that all runs share, if the design learns one
     FOLDER/runs/RUN        the evaluator of a run
     FOLDER/results/RUN.json, FOLDER/logs/RUN.txt
     FOLDER/results.json    all results so far, which `stepsight report grid` reads
 
-For each run `stepsight grid` starts a process, which may also be started by hand:
+If several runs are done at a time, or a run needs several processes, `stepsight grid` starts this module for each
+run. A run can also be started by hand:
 
     python -m stepsight.training.experiments.grid.experiment GRID.yaml FOLDER RUN [--db URL]
 """
@@ -85,11 +86,11 @@ class Grid:
     def run(
         self, runs: Sequence[RunSettings], jobs: int, store: Store | None, db: str | None = None
     ) -> GridResults:
-        """Do those of the `runs` that are not finished, `jobs` at a time, and return all results in the folder.
+        """Do the unfinished ones of `runs`, `jobs` at a time, and return all results in the folder.
 
-        `store` receives the traces of the tests and the judgments, and `db` is its address. A failed run does not
-        stop the others. Raises `UserError` if the folder belongs to another design and, at the end, if any run
-        failed.
+        `store` receives the traces of the test sets and the judgments, and `db` is its address. A failed run does
+        not stop the others. Raises `UserError` if the folder belongs to another design. If any run failed, raises
+        `UserError` at the end.
         """
         self._begin()
         self._prepare(store)
@@ -208,7 +209,7 @@ def dataset_name(design: Design, held: HeldOutSet) -> str:
 
 
 def measure_baselines(design: Design, root: Path) -> dict[str, dict[Key, Figures]]:
-    """Return the figures of the trivial evaluators on each test and in each mode."""
+    """Return the figures of the trivial baselines on each test set in each mode."""
     measured: dict[str, dict[Key, Figures]] = {name: {} for name in BASELINES}
     for held in design.tests:
         traces = held.traces(root)

@@ -62,7 +62,7 @@ def by_size_and_data(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFra
 
 
 def gains(pairs: pd.DataFrame) -> pd.Series:
-    """Return bidirectional minus causal for each pair."""
+    """Return the bidirectional figure minus the causal one for each pair."""
     return pairs["bidirectional"] - pairs["causal"]
 
 
@@ -96,7 +96,7 @@ def resampled_means(values: Floats64) -> Floats64:
 
 
 def mean(values: ArrayLike) -> Value:
-    """Return the mean of the values, ignoring NaN."""
+    """Return the mean of the values that are not NaN."""
     kept = _numbers(values)
     return Value(float(kept.mean())) if len(kept) else Value.none(_NONE)
 

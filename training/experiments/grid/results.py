@@ -73,10 +73,10 @@ class Figures:
 
 
 def figures_of(table: StepTable) -> Figures:
-    """Return an evaluator's figures on the labelled steps of a table, with decisions by argmax.
+    """Return an evaluator's figures on the labelled steps of a table. Classes are predicted by argmax.
 
-    Thirds are the paper's buckets. If the gold lacks a class, macro-AUC is the mean over the classes it has. For an
-    evaluator without three probabilities, the AUCs are those of its validity.
+    Thirds are the paper's buckets. If a class is absent from the gold labels, macro-AUC is the mean over the
+    others. For an evaluator without three probabilities, the AUCs are computed from validity.
     """
     steps = classify(table)
     thirds = {third.value: _third(classify(part)) for third, part in by_third(table).items()}
@@ -141,11 +141,11 @@ class RunResult:
 
 @dataclass(frozen=True)
 class GridResults:
-    """The finished runs of a grid, in the order of its design.
+    """The results of a grid's finished runs, in the order of the design.
 
-    `planned` is the number of all runs, finished or not. `baselines` holds the figures of each trivial evaluator.
-    `notes` says, for each test, what a reader has to know about it. `rounded` is True if the figures are printed
-    fractions with three decimals.
+    `planned` is the number of all runs, finished or not. `baselines` holds the figures of each trivial baseline.
+    `notes` tells readers what to know about each test set. `rounded` is True if the figures were printed with three
+    decimal places.
     """
 
     name: str

@@ -161,7 +161,7 @@ def cell_table(results: GridResults, key: Key) -> Table:
 
 
 def deviation(values: pd.Series) -> Value:
-    """Return the sample standard deviation."""
+    """Return the sample standard deviation, which is undefined for a single value."""
     return Value(float(np.std(values, ddof=1))) if len(values) > 1 else Value.none("one seed only")
 
 
@@ -240,10 +240,10 @@ def _survival(first: GridResults, second: GridResults, key: Key, metric: str) ->
 
 
 def _kept(before: Floats64, after: Floats64) -> Value:
-    """Return the mean of `after` as a share of the mean of `before`, with an interval over resamples of the pairs.
+    """Return the mean of `after` as a share of the mean of `before`, with a bootstrap interval over the pairs.
 
-    Resamples in which the mean of `before` is not above zero are left out. They are few if its own interval lies
-    above zero.
+    Resamples in which the mean of `before` is not above zero are left out. They are few, since the share is
+    undefined unless the interval of that mean lies above zero.
     """
     if len(before) < FEWEST:
         return Value.none(f"there are fewer than {FEWEST} pairs")
