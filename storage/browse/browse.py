@@ -113,7 +113,7 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
 
 
 def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[BrowseRow]:
-    """Return the list rows of the traces at `places`, in order. Traces deleted in the meantime are skipped."""
+    """Return list rows for the traces at `places`, in order. Traces deleted in the meantime are skipped."""
     ids = columns.traces.trace_ids[places].tolist()
     rows = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
     return [

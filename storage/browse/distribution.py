@@ -26,10 +26,8 @@ class Distribution:
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """Return the distribution of the validities that the filter's evaluator gave in the filter's mode.
-
-    The filter must name an evaluator. All of its conditions apply except `bin`.
-    """
+    """Return the distribution for the filter's evaluator, which must be set, in the filter's mode. The condition
+    `bin` is ignored."""
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)

@@ -72,33 +72,33 @@ class Conditions(BaseModel):
 
     Conditions on the trace:
 
-    - `gold`: `error` if the gold names a first error; `clean` if there is gold and it names no error;
-      `redundant` if the gold calls a step redundant, with or without an error; `missing` if there is no
-      gold.
-    - `text` (`q` in URLs): the problem or a sub-step contains this text. Case and surrounding spaces are
+    - `gold`: `error` if a gold label marks a first error; `clean` if there are gold labels but no error;
+      `redundant` if a gold label calls a step redundant, with or without an error; `missing` if there are
+      no gold labels.
+    - `text` (`q` in URLs): text that the problem or a sub-step contains. Case and surrounding spaces are
       ignored.
     - `group`: the benchmark's class of the trace.
-    - `meta`: conditions on fields of the trace's metadata, as in `storage.browse.metadata.MetaCondition`.
-    - `error_at`: the third of the solution that has the gold's first error (`core.metrics.table.Third`). A
-      trace without an error is in no third.
+    - `meta`: conditions on metadata fields, as in `storage.browse.metadata.MetaCondition`.
+    - `error_at`: the third of the solution that contains the first gold error (`core.metrics.table.Third`).
+      A trace without an error is in no third.
     - `relabelled`: whether a person has labelled the trace.
 
-    The other conditions are on the standing judgments of `evaluator` in `mode`:
+    Conditions on the standing judgment of `evaluator` in `mode`:
 
     - `verdict`: the verdict on the solution. `redundant` matches valid and invalid solutions; `unjudged`
       means that there is no verdict.
-    - `mistake`: how the first step called wrong compares with the gold's first error, as in
-      `core.metrics.first_error.Outcome`. `wrong` stands for every outcome but `right`. A trace whose gold
-      or verdicts say too little has no outcome.
+    - `mistake`: how the first step called wrong compares with the first gold error, as in
+      `core.metrics.first_error.Outcome`. `wrong` stands for every outcome but `right`. A trace has no
+      outcome if its gold labels or verdicts are incomplete.
     - `other_mistake`: the same comparison for the evaluator `other`.
-    - `modes`: whether the two modes agree that the solution is valid or invalid. Both verdicts are needed.
-    - `against`: another evaluator, one of the two calling the solution valid and the other invalid.
-    - `change`: the least value of the largest absolute retroactive change. Only hindsight judgments have
-      one.
-    - `cell`, such as `neg-pos`: the trace has a step whose gold is the first label and that the evaluator
-      gives the second label, by argmax.
-    - `bin`, such as `wrong-0.35`: the trace has a step with this gold (`STEP_GOLD`) whose validity is in
-      the bin that begins at this number.
+    - `modes`: whether the online and offline verdicts on the solution agree. Both are needed.
+    - `against`: another evaluator, such that one of the two calls the solution valid and the other invalid.
+    - `change`: the least value of the largest absolute retroactive change, which only hindsight judgments
+      have.
+    - `cell`, such as `neg-pos`: the trace has a step with the first gold label to which the evaluator gives
+      the second label, by argmax.
+    - `bin`, such as `wrong-0.35`: the trace has a step with this kind of gold label (`STEP_GOLD`) whose
+      validity is in the bin that begins at this number.
     """
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)

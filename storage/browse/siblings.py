@@ -1,6 +1,6 @@
-"""Traces of one dataset that solve the same problem.
+"""Traces of a dataset that solve the same problem.
 
-Texts of problems have no index, so each dataset's are read once, as hashes, and kept until it changes.
+Problem texts have no index, so the problems of each dataset are read once, as hashes, and cached until it changes.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _BYTES = 8
 
 @dataclass(frozen=True, eq=False)
 class ProblemHashes:
-    """The database ids of a dataset's traces in file order, and hashes of their problems, both of shape (n,)."""
+    """The database ids of a dataset's traces in file order, and hashes of their problems, each of shape (n,)."""
 
     trace_ids: Ints
     hashes: NDArray[np.uint64]
@@ -34,12 +34,12 @@ class ProblemHashes:
 
 
 def count_siblings(store: Store, trace: StoredTrace) -> int:
-    """Count the traces of the dataset with the problem of this trace, itself included, up to `MOST_SIBLINGS`."""
+    """Count the traces in the dataset that solve the same problem, including this one, at most `MOST_SIBLINGS`."""
     return len(_sibling_ids(store, trace))
 
 
 def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
-    """Return the traces of the dataset with the problem of this trace, itself included, in file order."""
+    """Return the traces in the dataset that solve the same problem, including this one, in file order."""
     with store.read() as session:
         wanted = traces().where(TraceRow.id.in_(_sibling_ids(store, trace))).order_by(TraceRow.position)
         return [one for one in load_traces(session, wanted) if one.problem == trace.problem]

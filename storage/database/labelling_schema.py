@@ -108,8 +108,7 @@ class CampaignAnnotatorRow(Base):
 
 
 class InvitationCampaignRow(Base):
-    """A link from an invitation to a campaign. Accepting the invitation makes a person an annotator of the
-    campaign."""
+    """A link from an invitation to a campaign. Whoever accepts the invitation becomes an annotator of it."""
 
     __tablename__ = "invitation_campaigns"
 

@@ -91,7 +91,7 @@ def upgrade(connection: Connection, name: str) -> None:
 
 
 def _take_over(connection: Connection) -> None:
-    """Record the first migration as done in a store of StepSight 0.1.0, whose tables are the same."""
+    """Record the first migration as done in a store of StepSight 0.1.0, which has the same tables."""
     if inspect(connection).has_table(_ALEMBIC):
         stamp = text(f"UPDATE {_ALEMBIC} SET version_num = :first WHERE version_num = :last")
         connection.execute(stamp, {"first": _FIRST, "last": _OF_0_1_0})

@@ -92,9 +92,9 @@ class Store:
         """Open a session that commits at the end of the `with` block and rolls back if the block raises.
 
         On SQLite the write lock is taken at the start, because a reader that becomes a writer cannot wait for
-        another writer. A commit survives a power cut only if `durable` is set; such a session is slower and waits
-        less long for other writers. A `brief` session waits at most one second. Raises `UnavailableError` if the
-        database fails, or if its file was deleted or replaced in the meantime, in which case the commit would be
+        another writer. A commit survives a power cut only with `durable`, which makes the session slower and less
+        patient with other writers. A `brief` session waits at most one second. Raises `UnavailableError` if the
+        database fails, or if its file was deleted or replaced in the meantime, because the commit would then be
         lost.
         """
         self._check_file()

@@ -216,7 +216,7 @@ def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints)
 
 
 def starts(counts: AnyInts) -> Ints:
-    """Return the start index of each of several consecutive runs. `counts` are the lengths of the runs."""
+    """Return the index at which each of several consecutive runs starts, given the lengths of the runs."""
     begin: Ints = np.cumsum(counts, dtype=np.int64) - counts
     return begin
 
@@ -326,10 +326,11 @@ def substep_rows(
 ) -> tuple[Ints, Ints, Floats32]:
     """Return the online or offline probabilities of every sub-step of the chosen judgments.
 
-    The three arrays hold the index of the judgment in `chosen`, the index of the sub-step in `gold`, and its
-    probabilities. In the triangle of a hindsight judgment, the online probabilities of a sub-step are taken from
-    the row of the last sub-step of its step. The offline ones are taken from the row of the sub-step `last[trace]`,
-    by default the final one of the trace. Sub-steps after `last` get NaN.
+    The result is three arrays: the index in `chosen` of the judgment, the index in `gold` of the sub-step, and its
+    probabilities. A hindsight judgment has a triangle of probabilities, with a row for each number of sub-steps
+    read so far. There, the online probabilities of a sub-step come from the row of the last sub-step of its step,
+    and the offline ones from the row of sub-step `last[trace]`, by default the final one. Sub-steps after `last`
+    get NaN.
     """
     trace = judgments.trace[chosen]
     sizes = gold.sizes[trace]
@@ -433,8 +434,8 @@ class Profiles:
 class JudgedProfiles:
     """The profiles of up-to-date judgments made in the mode `stored`.
 
-    `given` holds all of them, by the mode for which they provide scores. `standing` holds only those that stand in
-    it.
+    `given` holds all of them, by the mode for which they provide scores. `standing` holds only those of judgments
+    that stand in that mode.
     """
 
     stored: Mode

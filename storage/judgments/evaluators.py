@@ -63,7 +63,7 @@ class StoredEvaluator:
 
     @property
     def dtype(self) -> str:
-        """The data type of the evaluator's weights at the time it judged."""
+        """The data type that the evaluator's weights had when it judged."""
         return str(self.info.get("dtype", _DTYPE))
 
     @property

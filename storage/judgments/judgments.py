@@ -45,8 +45,8 @@ _newer = aliased(JudgmentRow)
 class StoredJudgment(Judgment):
     """A judgment and the evaluator that made it. `stale` is True if the trace has changed since `created`.
 
-    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. A stale judgment may not have
-    one row per sub-step of the trace.
+    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. A stale judgment can have a
+    different number of rows than the trace has sub-steps.
     """
 
     id: int = field(kw_only=True)

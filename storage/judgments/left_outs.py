@@ -1,4 +1,7 @@
-"""Storing scores of traces with one step left out, which show what each step of a solution depends on."""
+"""Storing the scores that evaluators give to a trace when one of its steps is left out.
+
+Such scores show which steps of a solution depend on which.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -112,7 +115,7 @@ def iterate_left_out(
 
 
 def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset that the evaluator has not scored without each sub-step, in file order.
+    """Yield the traces of a dataset that lack scores with some sub-step left out, in file order.
 
     Scores may be saved during the iteration.
     """
@@ -158,8 +161,7 @@ def score_left_out(
 
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
-    """Return the evaluators that have scored a trace with steps left out, as a mapping from their ids to the gaps
-    used."""
+    """Return, keyed by evaluator id, the gaps with which a trace was scored with steps left out."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
     found: dict[int, tuple[Gap, ...]] = {}
     with store.read() as session:
@@ -203,8 +205,8 @@ def _judged(evaluator_id: int, trace: StoredTrace) -> Select[Any]:
 def _needs(trace: StoredTrace) -> dict[int, bool]:
     """Return whether each sub-step of a trace is necessary. Sub-steps for which this is unknown are omitted.
 
-    In StrictPRMBench, the metadata tell. Elsewhere a step is necessary if its gold label is pos, and unnecessary if
-    it is neu.
+    For StrictPRMBench this is in the metadata. Elsewhere a step is necessary if its gold label is pos, and
+    unnecessary if it is neu.
     """
     owners = trace.owners.tolist()
     edits = {name: trace.meta.get(name) for name in (NECESSARY, INERT)}
@@ -231,8 +233,7 @@ def left_out_rows(
 
 
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
-    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores of the trace with steps left
-    out.
+    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores with steps left out.
 
     With `complete`, there must be scores for leaving out each sub-step.
     """

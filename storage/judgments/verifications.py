@@ -11,8 +11,7 @@ from stepsight.storage.database.store import Store
 
 @dataclass(frozen=True)
 class Verification:
-    """The F1 measured on a `part` of ProcessBench and its confidence interval, beside the published F1, all in
-    percent.
+    """A measured F1 on a `part` of ProcessBench and its confidence interval, beside the published F1, in percent.
 
     The evaluator is the hub model `repo` at a `revision`, with weights of type `dtype`. Its first error in a trace
     is the first step whose validity is below `threshold`. `whole` is True if all traces of the part were scored.

@@ -97,7 +97,7 @@ class Dispute:
 class DisputeFilter:
     """A filter of disputes by dataset, trace and state. None and "" match anything.
 
-    With `unblinded_for`, only disputes match whose trace is not blinded for this user id (see `unblinded`).
+    If `unblinded_for` is a user id, only disputes match whose trace that user may see unblinded (see `unblinded`).
     """
 
     dataset: str = ""

@@ -121,7 +121,7 @@ def check_plan(plan: CampaignPlan) -> None:
 
 
 def shown_beside(shows: str, shows_equations: bool) -> frozenset[str]:
-    """Return the kinds of information (see `storage.people.exposures.WHAT`) shown before submission."""
+    """Return which kinds of information in `storage.people.exposures.WHAT` are shown before submission."""
     shown = {SCORES: shows == Shows.SCORES, EQUATIONS: shows_equations}
     return frozenset(what for what, is_shown in shown.items() if is_shown)
 

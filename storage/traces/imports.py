@@ -233,7 +233,7 @@ class ImportSummary:
 
     @property
     def read(self) -> int:
-        """The number of traces in the file that were wanted, whether new or not."""
+        """The number of wanted traces in the file, counting repeated and already stored ones."""
         return self.added + self.unchanged + self.repeated
 
     def __str__(self) -> str:

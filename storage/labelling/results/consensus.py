@@ -41,7 +41,7 @@ _BATCH = 200
 
 @dataclass(frozen=True)
 class Consensus:
-    """The labels of a trace on which its annotators agree.
+    """The labels that the annotators of a trace agree on.
 
     `labels` has `neg`, `neu`, `pos` or None for each step. `how` says how each label came about:
 
@@ -138,7 +138,7 @@ class LabelledTrace:
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
     def relabelled(self) -> Trace:
-        """Return the trace with these labels as its gold labels."""
+        """Return a copy of the trace whose gold labels are these labels."""
         steps = (
             replace(step, label=None if label is None else Label[label.upper()], valid=None)
             for step, label in zip(self.trace.steps, self.labels, strict=True)

@@ -6,9 +6,9 @@
 
 With one record per step, traces of any length fit the same Argilla dataset. Its fields are `problem`, `before` (the
 preceding steps) and `step`, and its question `label` takes neg, neu, pos or unsure. `step` in the metadata is
-1-based. An annotator's label is a response. Its `user_id`, which Argilla requires, is derived from the annotator's
-name, and `annotators` names everybody who labelled the trace. The consensus is a suggestion by the agent
-`consensus`.
+1-based. Annotators' labels are written as responses, and the consensus as a suggestion by the agent `consensus`. A
+response needs a `user_id`, which is derived from the annotator's name. `annotators` names everybody who labelled
+the trace.
 """
 
 from collections.abc import Iterable

@@ -27,7 +27,7 @@ from stepsight.storage.labelling.results.decisions import Decision
 
 
 def format_row(labelled: LabelledTrace, campaign: str) -> Row:
-    """Convert a labelled trace to a row."""
+    """Convert a labelled trace to a row of the file."""
     trace = labelled.trace
     row: Row = {
         "id": trace.id,

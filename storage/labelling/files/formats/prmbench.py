@@ -24,7 +24,7 @@ _CLASSES = frozenset(PRMBENCH_KINDS) - {*_SIMPLICITY}
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """Convert a labelled trace to a row.
+    """Convert a labelled trace to a row of the file.
 
     Raises `InexpressibleError` if a step has no label or the errors have no class.
     """

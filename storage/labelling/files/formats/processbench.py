@@ -33,7 +33,7 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """Return whether the metadata of a benchmark call the final answer correct, or None if they do not say."""
+    """Return whether the final answer is correct according to a trace's metadata, or None if unknown."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
         return correct
