@@ -21,9 +21,7 @@ def sees_later_steps(attention: str) -> bool:
 @dataclass(frozen=True)
 class EvaluatorSummary:
     """The properties of an evaluator, recorded when it was last loaded so that they are known without its weights.
-
-    `seconds` is the time that loading took.
-    """
+    `seconds` is the time that loading took."""
 
     name: str
     fingerprint: str
@@ -41,10 +39,8 @@ class EvaluatorSummary:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "EvaluatorSummary":
-        """Rebuild a summary from the output of `as_json`.
-
-        Raises `TypeError`, `ValueError` or `KeyError` if `values` is not such an output.
-        """
+        """Rebuild a summary from the output of `as_json`. Raises `TypeError`, `ValueError` or `KeyError` if
+        `values` is not such an output."""
         return cls(
             **dict(values)
             | {"outputs": Outputs(values["outputs"]), "thresholds": Thresholds(**values["thresholds"])}

@@ -28,10 +28,8 @@ class Flip(StrEnum):
 
 @dataclass(frozen=True)
 class Jump:
-    """The validity of sub-step `step` just before and after sub-step `revealed` is shown to the evaluator.
-
-    The two values are `H[revealed - 1, step]` and `H[revealed, step]`.
-    """
+    """The validity of sub-step `step` just before and after sub-step `revealed` is shown to the evaluator. The two
+    values are `H[revealed - 1, step]` and `H[revealed, step]`."""
 
     step: int
     revealed: int
@@ -95,10 +93,8 @@ def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revi
 
 
 def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Revision | None:
-    """Return the candidate with the largest change, or None if there is no candidate.
-
-    If `flip` is given, only candidates with that kind of reversal are considered.
-    """
+    """Return the candidate with the largest change, or None if there is no candidate. If `flip` is given, only
+    candidates with that kind of reversal are considered."""
     chosen = [revision for revision in candidates if flip is None or revision.flip == flip]
     return max(chosen, key=lambda revision: abs(revision.change), default=None)
 
@@ -134,10 +130,8 @@ def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
 
 
 def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, int]:
-    """Return the validity of sub-step `step` from its online row on, and the index of that row.
-
-    The online row is the row of the hindsight matrix that completes the step containing the sub-step.
-    """
+    """Return the validity of sub-step `step` from its online row on, and the index of that row. The online row is
+    the row of the hindsight matrix that completes the step containing the sub-step."""
     validity, first = hindsight.reveal(step).validity, hindsight.end(step)
     return validity[first - step :], first
 

@@ -165,10 +165,8 @@ class JudgmentRecord(_RecordPart):
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
     def judgment(self, trace: Trace) -> Judgment:
-        """Return the recorded judgment of `trace`. Its scores were rounded to six decimals.
-
-        Raises `UserError` if the sub-steps of the trace differ from those of the record, or if `scores` raises it.
-        """
+        """Return the recorded judgment of `trace`. Its scores were rounded to six decimals. Raises `UserError` if
+        the sub-steps of the trace differ from those of the record, or if `scores` raises it."""
         scores = scores_of(self.scores(), trace)
         return Judgment(trace, self.mode, scores, self.solution_score, self.rationale or "", self.spent)
 
@@ -192,9 +190,7 @@ def judgment_record(
     judgment: Judgment, evaluator: Described, thresholds: Thresholds | None = None, name: str = ""
 ) -> JudgmentRecord:
     """Build the record of a judgment made by `evaluator`, with verdicts at the given or the default thresholds.
-
-    `name`, if given, is recorded instead of the evaluator's own name.
-    """
+    `name`, if given, is recorded instead of the evaluator's own name."""
     outputs, thresholds = evaluator.outputs, thresholds or Thresholds()
     online, offline = (
         None if scores is None or not outputs.has_steps else _mode_record(judgment, scores, outputs, thresholds)
@@ -272,9 +268,7 @@ def _solution_record(steps: Sequence[StepRecord], verdict: float | None, outputs
 
 def probabilities(cells: Sequence[Cell]) -> Floats32:
     """Convert record cells to rows of neg, neu and pos, shape (cells, 3). A cell of None becomes a row of zeros.
-
-    Raises `UserError` if the three probabilities of a cell do not add up to 1.
-    """
+    Raises `UserError` if the three probabilities of a cell do not add up to 1."""
     vectors = [
         _VECTORS[cell] if cell is None or isinstance(cell, str)
         else (1 - cell, 0.0, cell) if isinstance(cell, float) else cell for cell in cells
@@ -287,10 +281,8 @@ def probabilities(cells: Sequence[Cell]) -> Floats32:
 
 
 def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell]]:
-    """Convert the rows of a hindsight triangle to record cells.
-
-    Each row has the shape (sub-steps, 3), with columns neg, neu, pos.
-    """
+    """Convert the rows of a hindsight triangle to record cells. Each row has the shape (sub-steps, 3), with columns
+    neg, neu, pos."""
     probs = np.concatenate(rows) if rows else np.zeros((0, len(Label)), np.float32)
     if outputs.in_words:
         cells = [LABEL_NAMES[label] for label in probs.argmax(axis=1)]

@@ -143,10 +143,8 @@ class KeyedCache:
     def fail(
         self, key: Hashable, computation: Computation[Any], error: BaseException, seconds: float = 0.0
     ) -> None:
-        """Let a computation fail: every thread that waits for its value raises `error`.
-
-        So does every request for the key within the next `seconds` seconds.
-        """
+        """Let a computation fail: every thread that waits for its value raises `error`. So does every request for
+        the key within the next `seconds` seconds."""
         if not seconds:
             self.drop(key, computation)
         with self._lock:

@@ -185,10 +185,8 @@ class Dependence:
 
 
 def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
-    """Yield a copy of the trace for each sub-step, in order, with that sub-step left out.
-
-    Yields nothing if the trace has only one sub-step.
-    """
+    """Yield a copy of the trace for each sub-step, in order, with that sub-step left out. Yields nothing if the
+    trace has only one sub-step."""
     texts, instead = trace.substeps, [PLACEHOLDER] if gap == Gap.PLACEHOLDER else []
     if len(texts) == 1:
         return

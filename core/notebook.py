@@ -57,10 +57,8 @@ class _Triangle(Protocol):
 
 
 def page(*parts: str) -> str:
-    """Return the HTML of the given parts, one below the other, preceded by their style sheet.
-
-    The `draw_…` functions below produce the parts.
-    """
+    """Return the HTML of the given parts, one below the other, preceded by their style sheet. The `draw_…`
+    functions below produce the parts."""
     return f'<div class="stepsight">{_macro("style")}{"".join(parts)}</div>'
 
 

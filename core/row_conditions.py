@@ -39,10 +39,8 @@ class RowCondition:
 
 
 class RowConditions:
-    """Conditions that a row must meet all together, and counts of the rows checked so far.
-
-    `left_out` maps each condition, as text, to the number of rows that met all earlier conditions but not this one.
-    """
+    """Conditions that a row must meet all together, and counts of the rows checked so far. `left_out` maps each
+    condition, as text, to the number of rows that met all earlier conditions but not this one."""
 
     def __init__(self, conditions: Sequence[RowCondition] = ()) -> None:
         self.conditions = tuple(conditions)
@@ -117,10 +115,8 @@ def _parse(text: str) -> RowCondition:
 
 
 def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowConditions:
-    """Read the conditions from a mapping in a configuration file.
-
-    The key `FIELD` gives the value or list of values to keep, and the key `FIELD!` the values to exclude.
-    """
+    """Read the conditions from a mapping in a configuration file. The key `FIELD` gives the value or list of values
+    to keep, and the key `FIELD!` the values to exclude."""
     conditions = []
     for key, value in where.items():
         values = value if isinstance(value, list | tuple) else [value]

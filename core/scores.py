@@ -93,10 +93,8 @@ def first_of_steps(owners: AnyInts) -> Ints:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The thresholds for verdicts (paper, §3.1).
-
-    A step or solution is valid if `s_val >= validity`, and redundant if `s_red >= redundancy`.
-    """
+    """The thresholds for verdicts (paper, §3.1). A step or solution is valid if `s_val >= validity`, and redundant
+    if `s_red >= redundancy`."""
 
     validity: float = 0.5
     redundancy: float = 0.15
@@ -197,9 +195,7 @@ class Hindsight:
 
     def reveal(self, i: int) -> StepScores:
         """Return column `i`: the scores of sub-step `i` after each of `h_i … h_n` is revealed, shape (n - i, 3).
-
-        Raises `IndexError` if there is no sub-step `i`.
-        """
+        Raises `IndexError` if there is no sub-step `i`."""
         if not 0 <= i < len(self.rows):
             raise IndexError(f"sub-step {i} of {len(self.rows)}")
         return StepScores(np.stack([row[i] for row in self.rows[i:]]))

@@ -169,10 +169,8 @@ class Trace:
 
 
 def digest_text(problem: str, substeps: Iterable[str]) -> str:
-    """Return the SHA-256 of the words of a problem and its solution.
-
-    Traces with the same text have equal digests, whatever their gold labels, division into steps or line breaks.
-    """
+    """Return the SHA-256 of the words of a problem and its solution. Traces with the same text have equal digests,
+    whatever their gold labels, division into steps or line breaks."""
     body = [problem.split(), [word for text in substeps for word in text.split()]]
     return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 

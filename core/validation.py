@@ -127,10 +127,8 @@ def invalid(message: str, hint: str = "") -> PydanticCustomError:
 
 
 def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
-    """Return an annotation that validates a value with `check(value, *arguments)`.
-
-    If `check` raises `UserError`, the location of the value is prefixed to its message.
-    """
+    """Return an annotation that validates a value with `check(value, *arguments)`. If `check` raises `UserError`,
+    the location of the value is prefixed to its message."""
 
     def run(value: T) -> T:
         try:
@@ -197,10 +195,8 @@ def user_error(
 
 
 def _rank(error: ErrorDetails) -> int:
-    """Return the priority of an error in `user_error`, 0 being the highest.
-
-    Unknown keys come first, because a misspelt key is also reported as missing under its correct name.
-    """
+    """Return the priority of an error in `user_error`, 0 being the highest. Unknown keys come first, because a
+    misspelt key is also reported as missing under its correct name."""
     return 0 if error["type"] in _UNKNOWN else 1 if error["type"] in _MISSING else 2
 
 
@@ -231,10 +227,8 @@ def _value(values: Any, path: Place) -> Any:
 
 
 def _place(path: Place, values: object) -> tuple[str, str]:
-    """Split a path into its row, such as `row 3`, and the key within it, such as `sources[0].kind`.
-
-    The row is empty unless the path begins in a list.
-    """
+    """Split a path into its row, such as `row 3`, and the key within it, such as `sources[0].kind`. The row is
+    empty unless the path begins in a list."""
     row = f"row {path[0] + 1}" if path and isinstance(path[0], int) and not isinstance(values, Mapping) else ""
     key = ""
     for part in path[1:] if row else path:

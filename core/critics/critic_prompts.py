@@ -69,10 +69,8 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
 
 
 def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEstimate:
-    """Estimate the number of calls and tokens needed to judge a trace.
-
-    The token estimate is based on the number of characters and the usual length of the critic's answers per step.
-    """
+    """Estimate the number of calls and tokens needed to judge a trace. The token estimate is based on the number of
+    characters and the usual length of the critic's answers per step."""
     reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
     read = [0, *accumulate(map(len, texts))]
     whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))

@@ -91,10 +91,8 @@ class Critic(ServedEvaluator):
 
 
 def open_critic(address: ServerAddress) -> Critic:
-    """Open the critic at an address. The server is not contacted before the first trace is judged.
-
-    Raises `UserError` if an option is unknown, a value is invalid, or the key in the environment is invalid.
-    """
+    """Open the critic at an address. The server is not contacted before the first trace is judged. Raises
+    `UserError` if an option is unknown, a value is invalid, or the key in the environment is invalid."""
     settings = read_settings(address)
     three_way = READINGS[settings.preset.reading].three_way
     return Critic(

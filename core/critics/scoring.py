@@ -80,10 +80,8 @@ class Tally:
 
 
 class CriticClient:
-    """A client that asks a server about traces and keeps count in `tally`.
-
-    Several threads can use a client at once; they share the tally.
-    """
+    """A client that asks a server about traces and keeps count in `tally`. Several threads can use a client at
+    once; they share the tally."""
 
     def __init__(self, settings: Settings, server: Server | None = None) -> None:
         self.settings = settings
@@ -177,10 +175,8 @@ class CriticClient:
         return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
 
     async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Usage]]:
-        """Ask the questions of a line, and return the results keyed by the number of sub-steps shown.
-
-        A result is a pair: the verdicts, or the reason why there are none, and the cost.
-        """
+        """Ask the questions of a line, and return the results keyed by the number of sub-steps shown. A result is a
+        pair: the verdicts, or the reason why there are none, and the cost."""
         preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Usage]] = {}
         answers: list[str] = []

@@ -37,10 +37,8 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """A critic's answer: its `text`, and its `thinking` if the server returns that separately.
-
-    `is_cut` is True if the answer was cut short.
-    """
+    """A critic's answer: its `text`, and its `thinking` if the server returns that separately. `is_cut` is True if
+    the answer was cut short."""
 
     text: str
     thinking: str = ""

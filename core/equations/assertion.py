@@ -48,9 +48,7 @@ _ASSUMED = re.compile(
 
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     """True if the text states the equation `text[start:end]`, rather than supposing, wishing for or refuting it.
-
-    `works_out` is True if the right side is the computed value of the left side, as in 3 + 4 = 7.
-    """
+    `works_out` is True if the right side is the computed value of the left side, as in 3 + 4 = 7."""
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False

@@ -356,9 +356,7 @@ _ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")
 
 
 def annotations(text: str) -> tuple[str, list[tuple[str, int]]]:
-    """Find calculator annotations such as `<<48/2=24>>`.
-
-    Returns the text with the annotations blanked out, and the equation and start position of each annotation.
-    """
+    """Find calculator annotations such as `<<48/2=24>>`. Returns the text with the annotations blanked out, and the
+    equation and start position of each annotation."""
     notes = [(match[1], match.start(1)) for match in _ANNOTATION.finditer(text)]
     return _ANNOTATION.sub(lambda match: " " * len(match[0]), text), notes

@@ -37,10 +37,8 @@ class Checker:
             self._unknowns.read_problem(problem)
 
     def check(self, text: str) -> tuple[Check, ...]:
-        """Check the next sub-step, and return its checks in text order.
-
-        The result is empty if the sub-step states nothing that can be checked.
-        """
+        """Check the next sub-step, and return its checks in text order. The result is empty if the sub-step states
+        nothing that can be checked."""
         text = without_bold(text)
         self._unknowns.begin(text)
         if len(text) > MAX_TEXT or holds_table(text) or contains_clock_time(text):

@@ -64,10 +64,8 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
-    """Check a division with remainder, such as 129 ÷ 11 = 11 with a remainder of 8.
-
-    Returns None if the two sides and `text` do not state one.
-    """
+    """Check a division with remainder, such as 129 ÷ 11 = 11 with a remainder of 8. Returns None if the two sides
+    and `text` do not state one."""
     if left.expression is None or not right.is_literal or left.expression.node.kind is not Kind.DIVIDE:
         return None
     rest = remainder_behind(text, right.end)
@@ -82,10 +80,8 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
 
 
 def _failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
-    """Return the check of a failing equation.
-
-    The right side is at fault, unless the left side is a plain number and the right side is the calculation.
-    """
+    """Return the check of a failing equation. The right side is at fault, unless the left side is a plain number
+    and the right side is the calculation."""
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right
     proper, stated = (comparison.right, comparison.left) if at_left else (comparison.left, comparison.right)

@@ -68,10 +68,8 @@ def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...],
 
 
 def faults(checks: Sequence[Check]) -> list[Check]:
-    """Return the failing checks, except those that merely contain another failing check.
-
-    In x = 112/8 = 16, for example, only the check of the quotient is returned.
-    """
+    """Return the failing checks, except those that merely contain another failing check. In x = 112/8 = 16, for
+    example, only the check of the quotient is returned."""
     failing = [check for check in checks if not check.holds]
 
     def is_repeated(check: Check) -> bool:

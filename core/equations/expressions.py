@@ -83,10 +83,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression tree, parsed from the tokens `first` to `last` (exclusive).
-
-    `units` holds the unit words among these tokens, and `choices` is the number of ambiguous places.
-    """
+    """An expression tree, parsed from the tokens `first` to `last` (exclusive). `units` holds the unit words among
+    these tokens, and `choices` is the number of ambiguous places."""
 
     node: Node
     first: int

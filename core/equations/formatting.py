@@ -9,10 +9,8 @@ _MAX_LENGTH = 60
 
 
 def write_value(value: AlgebraicValue, like_decimal: bool = False) -> str:
-    """Format a value as text.
-
-    Numbers are written as decimals if they are short or if `like_decimal` is True, and as fractions otherwise.
-    """
+    """Format a value as text. Numbers are written as decimals if they are short or if `like_decimal` is True, and
+    as fractions otherwise."""
     above, below = dict(value.above), dict(value.below)
     if any(below):
         text = f"({_write_polynomial(above, value.exact)})/({_write_polynomial(below, value.exact)})"

@@ -176,10 +176,8 @@ def write_solutions(name: str, polynomial: Coefficients) -> str:
 
 
 def write_equation(stated: Stated) -> str:
-    """Return the solution of an equation as text.
-
-    Without a solution, return the equation itself, with letters on the left and the number on the right.
-    """
+    """Return the solution of an equation as text. Without a solution, return the equation itself, with letters on
+    the left and the number on the right."""
     polynomial = stated.polynomial
     solved = coefficients(stated)
     if solved is not None and roots(solved):

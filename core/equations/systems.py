@@ -16,10 +16,8 @@ Row = dict[str, Fraction]
 
 @dataclass
 class System:
-    """A system of linear equations in reduced form: each row has a letter that no other row has.
-
-    `given` holds the letters whose values were stated outright.
-    """
+    """A system of linear equations in reduced form: each row has a letter that no other row has. `given` holds the
+    letters whose values were stated outright."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)

@@ -16,10 +16,8 @@ from stepsight.core.equations.values import AlgebraicValue
 
 @dataclass
 class Unknowns:
-    """What is known about a solution's unknowns up to a sub-step.
-
-    `memory` holds the last equations and `system` the linear ones.
-    """
+    """What is known about a solution's unknowns up to a sub-step. `memory` holds the last equations and `system`
+    the linear ones."""
 
     step: int = -1
     memory: solutions.Memory = field(default_factory=solutions.Memory)
@@ -146,10 +144,8 @@ class Unknowns:
 
 
 def _unknown_pair(sides: Sequence[AlgebraicValue | None]) -> tuple[AlgebraicValue, AlgebraicValue] | None:
-    """Return the two sides of an equation with unknowns, or None.
-
-    For a longer chain, these are its only side with letters and its last side without letters.
-    """
+    """Return the two sides of an equation with unknowns, or None. For a longer chain, these are its only side with
+    letters and its last side without letters."""
     if len(sides) == 2:
         return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
     unknown = [side for side in sides if side is not None and side.letters]

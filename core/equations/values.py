@@ -92,10 +92,8 @@ def divide(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
 
 
 def power(base: AlgebraicValue, exponent: AlgebraicValue) -> AlgebraicValue:
-    """Return `base` raised to a rational power.
-
-    Raises `UndecidedError` for 0^0 and for roots of letters or negative numbers.
-    """
+    """Return `base` raised to a rational power. Raises `UndecidedError` for 0^0 and for roots of letters or
+    negative numbers."""
     e, b = exponent.number, base.number
     if e is None or not exponent.exact:
         raise UndecidedError
@@ -255,10 +253,8 @@ def _monomials(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> AlgebraicValue:
-    """Return the fraction `above / below`, with common single-term factors cancelled.
-
-    Raises `UndecidedError` if it is too large.
-    """
+    """Return the fraction `above / below`, with common single-term factors cancelled. Raises `UndecidedError` if it
+    is too large."""
     if not above:
         return AlgebraicValue({}, {ONE: Fraction(1)}, exact)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:

@@ -179,10 +179,8 @@ class VllmEvaluator(ServedEvaluator):
             yield Judgment(trace, mode, assemble(parts, mode, causal=self.causal))
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        """Return the inputs of `mode_inputs`, or one input per sub-step if the server runs a language model.
-
-        A language model answers at the end of its input, so every sub-step needs an input of its own.
-        """
+        """Return the inputs of `mode_inputs`, or one input per sub-step if the server runs a language model. A
+        language model answers at the end of its input, so every sub-step needs an input of its own."""
         if isinstance(self.reading, _Answers):
             return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
         return mode_inputs(trace, encoded, mode, causal=self.causal)
@@ -275,10 +273,8 @@ def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
 
 
 def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpoint, model: ServedModel) -> None:
-    """Raise `UserError` if the server's token ids differ from those of the local tokenizer.
-
-    How the server tokenizes text does not matter, because no text is sent.
-    """
+    """Raise `UserError` if the server's token ids differ from those of the local tokenizer. How the server
+    tokenizes text does not matter, because no text is sent."""
     theirs = server.now(server_tokens(server, model.name, _TEXT)) or []
     if any(checkpoint.tokenizer.id_to_token(number) != name for number, name in theirs):
         raise UserError(
@@ -305,10 +301,8 @@ def _identity(
     *,
     causal: bool,
 ) -> str:
-    """Return the hash that identifies the evaluator.
-
-    A language model has the same hash when it is served as a classifier.
-    """
+    """Return the hash that identifies the evaluator. A language model has the same hash when it is served as a
+    classifier."""
     rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
     tokenizer = hashlib.sha256((checkpoint.folder / TOKENIZER).read_bytes()).hexdigest()
@@ -382,10 +376,8 @@ def _tried(
 
 
 def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
-    """Return the number of classes that the format expects, and which of them stand for neg, neu and pos.
-
-    Raises `ServerError` if the server's model has a different number of classes.
-    """
+    """Return the number of classes that the format expects, and which of them stand for neg, neu and pos. Raises
+    `ServerError` if the server's model has a different number of classes."""
     found = values.shape[1]
     if kind.NAME in _ANSWERS:
         if softmax_of(checkpoint) == Softmax.VOCABULARY:

@@ -20,10 +20,8 @@ LARGEST = 1 << 28
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse a JSON text. Bytes are decoded as UTF-8.
-
-    Raises `ValueError` with a reason if the text is invalid or nested more than `DEEPEST` levels deep.
-    """
+    """Parse a JSON text. Bytes are decoded as UTF-8. Raises `ValueError` with a reason if the text is invalid or
+    nested more than `DEEPEST` levels deep."""
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
@@ -52,9 +50,7 @@ def check_depth(value: Any) -> None:
 
 def check_unicode(value: Any, text: bytes) -> None:
     """Raise `ValueError` if a string in `value` contains a lone surrogate. `text` is the JSON it was parsed from.
-
-    JSON can express a lone surrogate, but no file, database or tokenizer accepts it.
-    """
+    JSON can express a lone surrogate, but no file, database or tokenizer accepts it."""
     if b"\\ud" not in text.lower():
         return
     try:

@@ -20,10 +20,8 @@ _VALID = "valid"
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the JSON object of each non-blank line.
-
-    Raises `UserError`, citing `name` and the line number, if a line is not UTF-8, not JSON, or not an object.
-    """
+    """Yield the line number and the JSON object of each non-blank line. Raises `UserError`, citing `name` and the
+    line number, if a line is not UTF-8, not JSON, or not an object."""
     for number, raw in enumerate(lines, start=1):
         row = read_row(raw, number, name)
         if row is not None:
@@ -67,10 +65,8 @@ class _Input(BufferedReader):
 
 
 def open_input(path: str | Path) -> BufferedReader:
-    """Open a file for reading bytes.
-
-    Raises `UserError` if it cannot be opened or, during iteration, if a line has more than `LARGEST` bytes.
-    """
+    """Open a file for reading bytes. Raises `UserError` if it cannot be opened or, during iteration, if a line has
+    more than `LARGEST` bytes."""
     try:
         return _Input(FileIO(path))
     except OSError as error:
@@ -100,10 +96,8 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
-    """Return the row that `parse_trace` reads as this trace.
-
-    The key `valid` is written only if it adds something to the labels.
-    """
+    """Return the row that `parse_trace` reads as this trace. The key `valid` is written only if it adds something
+    to the labels."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):

@@ -71,10 +71,8 @@ def _whole(record: JudgmentRecord) -> Row:
 
 
 def _changes(by_mode: ByMode) -> Iterable[float | None]:
-    """Return the offline minus the online validity of each sub-step, from the hindsight judgment.
-
-    Every entry is None if there is no hindsight judgment.
-    """
+    """Return the offline minus the online validity of each sub-step, from the hindsight judgment. Every entry is
+    None if there is no hindsight judgment."""
     record = by_mode.get(Mode.HINDSIGHT)
     if record is None or record.online is None or record.offline is None:
         return repeat(None)

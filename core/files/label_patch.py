@@ -93,10 +93,8 @@ class LabelChange:
 
 @dataclass(frozen=True)
 class Patch:
-    """Changes to a dataset's gold labels, at most one per step.
-
-    `name` is the name of the file, and `moment` (ISO 8601) the time at which the patch was made.
-    """
+    """Changes to a dataset's gold labels, at most one per step. `name` is the name of the file, and `moment` (ISO
+    8601) the time at which the patch was made."""
 
     dataset: str
     sha256: str

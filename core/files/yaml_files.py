@@ -38,10 +38,8 @@ class _Loader(_SAFE):  # type: ignore[misc]
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file and merge it with the files that it extends.
-
-    Raises `UserError`, naming the file, if a file cannot be read, is not YAML, or extends itself.
-    """
+    """Read a YAML file and merge it with the files that it extends. Raises `UserError`, naming the file, if a file
+    cannot be read, is not YAML, or extends itself."""
     return _read(Path(path), ())
 
 

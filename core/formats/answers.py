@@ -20,10 +20,8 @@ _HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
 
 
 class Softmax(StrEnum):
-    """The tokens among which the probability of the "right" token is normalised.
-
-    These are either the two answer tokens or the whole vocabulary.
-    """
+    """The tokens among which the probability of the "right" token is normalised. These are either the two answer
+    tokens or the whole vocabulary."""
 
     ANSWERS = "answers"
     VOCABULARY = "vocabulary"
@@ -44,10 +42,8 @@ def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
 
 
 def head_rows(checkpoint: Checkpoint, rows: list[int]) -> Tensor:
-    """Return the given rows of the language model's head, or of the embedding if the two are tied.
-
-    Raises `UserError` if the weights lack them.
-    """
+    """Return the given rows of the language model's head, or of the embedding if the two are tied. Raises
+    `UserError` if the weights lack them."""
     return checkpoint.rows(head_name(checkpoint), rows, _shape(checkpoint))
 
 
@@ -78,10 +74,8 @@ def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = Non
 
 
 def answer_head(checkpoint: Checkpoint, place: Placement, ids: list[int]) -> Loaded:
-    """Load the backbone with a head that gives the probability of the token for right.
-
-    `ids` holds the tokens for wrong and right, in this order.
-    """
+    """Load the backbone with a head that gives the probability of the token for right. `ids` holds the tokens for
+    wrong and right, in this order."""
     over = softmax_of(checkpoint)
     whole = checkpoint.tensor(head_name(checkpoint), _shape(checkpoint)) if over == Softmax.VOCABULARY else None
     weight = head_rows(checkpoint, ids)

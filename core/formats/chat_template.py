@@ -33,10 +33,8 @@ class TemplateError(ValueError):
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """Render a chat with a template, to which `names` are available besides the messages.
-
-    Raises `TemplateError` if the template fails or exceeds its limits.
-    """
+    """Render a chat with a template, to which `names` are available besides the messages. Raises `TemplateError` if
+    the template fails or exceeds its limits."""
     bounds = {"seconds": SECONDS, "memory": MEMORY}
     return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names), **bounds}))
 
@@ -73,10 +71,8 @@ def _render(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _bound(seconds: int, memory: int) -> None:
-    """Limit the CPU time and memory of this process, if the system supports that.
-
-    Otherwise the only limit is that the caller waits at most `_PATIENCE`.
-    """
+    """Limit the CPU time and memory of this process, if the system supports that. Otherwise the only limit is that
+    the caller waits at most `_PATIENCE`."""
     try:
         import resource
     except ImportError:

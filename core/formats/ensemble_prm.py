@@ -70,10 +70,8 @@ class EnsembleHead(Ensemble):
         return torch.stack([wrong, torch.full_like(right, -torch.inf), right], dim=-1)
 
     def spread(self, hidden: Tensor) -> Tensor:
-        """Return the standard deviation of the sigmoids over the heads, or 0 for a single head.
-
-        As in ActPRM's training, the denominator is the number of heads minus one.
-        """
+        """Return the standard deviation of the sigmoids over the heads, or 0 for a single head. As in ActPRM's
+        training, the denominator is the number of heads minus one."""
         values = torch.sigmoid(self.values(hidden))
         return values.std(0) if len(values) > 1 else torch.zeros_like(values[0])
 
@@ -114,10 +112,8 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def _inner_width(checkpoint: Checkpoint) -> int:
-    """Return the width of the inner layers, which the config does not state.
-
-    It is taken from the weights, or is 128 if their shapes are not available.
-    """
+    """Return the width of the inner layers, which the config does not state. It is taken from the weights, or is
+    128 if their shapes are not available."""
     name = f"score.model.{_LAYERS[0]}.bias"
     shape = checkpoint.shape(name)
     return shape[-1] if shape else 128

@@ -41,10 +41,8 @@ class CheckpointFormat(Protocol):
     """The value of `Evaluator.format`, and of `format` in stepsight.json."""
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
-        """Return the arguments of a `PromptTemplate` for this format. stepsight.json may override them.
-
-        Raises `UserError` if the checkpoint does not provide them.
-        """
+        """Return the arguments of a `PromptTemplate` for this format. stepsight.json may override them. Raises
+        `UserError` if the checkpoint does not provide them."""
         ...
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:

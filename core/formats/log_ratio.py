@@ -62,9 +62,7 @@ _CHUNK = 512
 
 class LogRatioEncoder(Encoder):
     """An encoder that turns a trace into one chat and reads each step at the same position as the authors' code.
-
-    The separator is the last token of the chat.
-    """
+    The separator is the last token of the chat."""
 
     def encode_once(self, trace: Trace) -> Encoded:
         template = self.template
@@ -190,10 +188,8 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
-    """Raise `UserError` if the reference lacks a token or has it under a different id.
-
-    Both models are given the same token ids.
-    """
+    """Raise `UserError` if the reference lacks a token or has it under a different id. Both models are given the
+    same token ids."""
     own = checkpoint.tokenizer.get_vocab()
     there = (reference.folder / TOKENIZER).is_file()
     others = reference.tokenizer.get_vocab() if there else {}

@@ -40,10 +40,8 @@ FORMATS = _BY_CONFIG + _BY_NAME
 
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
-    """Return the format that stepsight.json names or, if it names none, the format that the config shows.
-
-    Raises `UserError` if the name is unknown, or if the config does not show a format.
-    """
+    """Return the format that stepsight.json names or, if it names none, the format that the config shows. Raises
+    `UserError` if the name is unknown, or if the config does not show a format."""
     named = checkpoint.card.get("format")
     names = {kind.NAME: kind for kind in FORMATS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
     if named is not None:
@@ -83,10 +81,8 @@ class Card:
 
 
 def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
-    """Read stepsight.json of a checkpoint, with the format `kind` providing the defaults.
-
-    Raises `UserError`, naming the folder, if a value is invalid or the tokenizer is missing.
-    """
+    """Read stepsight.json of a checkpoint, with the format `kind` providing the defaults. Raises `UserError`,
+    naming the folder, if a value is invalid or the tokenizer is missing."""
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
@@ -99,10 +95,8 @@ def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
 
 
 def _object(card: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the object under a key of stepsight.json, or an empty one if the key is missing.
-
-    Raises `UserError` if the value is not an object.
-    """
+    """Return the object under a key of stepsight.json, or an empty one if the key is missing. Raises `UserError` if
+    the value is not an object."""
     value = card.get(key, {})
     if not isinstance(value, dict):
         raise UserError(f"{CARD}: {key} is {type(value).__name__}, expected an object.")

@@ -95,10 +95,8 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
-    """Return the number of classes, and the classes that stand for neg, neu and pos.
-
-    Raises `UserError` if the names do not show which class is which.
-    """
+    """Return the number of classes, and the classes that stand for neg, neu and pos. Raises `UserError` if the
+    names do not show which class is which."""
     try:
         words = class_words(checkpoint.config)
         return len(words), class_rows(_class_names(checkpoint.card, words))
@@ -107,10 +105,8 @@ def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
 
 
 def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:
-    """Return the single linear layer that follows the backbone in Transformers' decoders.
-
-    Returns None if the checkpoint has a different head.
-    """
+    """Return the single linear layer that follows the backbone in Transformers' decoders. Returns None if the
+    checkpoint has a different head."""
     shape = (classes, checkpoint.size("hidden_size"))
     if checkpoint.shape("score.weight") != shape or checkpoint.shape("score.bias") != shape[:1]:
         return None
@@ -160,10 +156,8 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
 
 
 def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> None:
-    """Test whether the backbone is causal, and record the result in its config.
-
-    Raises `UserError` if stepsight.json says the opposite.
-    """
+    """Test whether the backbone is causal, and record the result in its config. Raises `UserError` if
+    stepsight.json says the opposite."""
     attention = checkpoint.card.get("attention")
     try:
         causal = not looks_ahead(backbone)

@@ -46,10 +46,8 @@ class UnreachableError(UserError):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file in a repository at the commit `revision`.
-
-    `digest` is the SHA-256 of its content if the hub stores that content separately, and otherwise its Git hash.
-    """
+    """A file in a repository at the commit `revision`. `digest` is the SHA-256 of its content if the hub stores
+    that content separately, and otherwise its Git hash."""
 
     repo: str
     revision: str
@@ -91,10 +89,8 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
 
 
 def check_access(file: RemoteFile) -> None:
-    """Check that the hub lets the user download a file. Use inside `explained`.
-
-    Listing the files is not enough, because everybody can see the list of a gated model.
-    """
+    """Check that the hub lets the user download a file. Use inside `explained`. Listing the files is not enough,
+    because everybody can see the list of a gated model."""
     get_hf_file_metadata(_url(file), timeout=_SECONDS)
 
 

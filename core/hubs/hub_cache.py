@@ -123,10 +123,8 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
 
 
 def storage_folder(repo: str, kind: Kind = "model") -> Path:
-    """Return the folder of a repository in the hub client's cache, whose layout is documented.
-
-    Raises `ValueError` if the id is invalid.
-    """
+    """Return the folder of a repository in the hub client's cache, whose layout is documented. Raises `ValueError`
+    if the id is invalid."""
     if not is_hub_id(repo) or "--" in repo:
         raise ValueError(f"{repo!r} is no id of a repository")
     return cache_of_hub() / f"{kind}s--{repo.replace('/', '--')}"
@@ -154,9 +152,7 @@ def save_part(asked: str, fetched: Fetched) -> None:
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
     """Return the fetched model for the requested revision `asked`, be it recorded as a part or as an evaluator.
-
-    Returns None if it is missing or incomplete, or if `weights` is True and it was fetched without weights.
-    """
+    Returns None if it is missing or incomplete, or if `weights` is True and it was fetched without weights."""
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
     except ValueError:
@@ -240,10 +236,8 @@ class _Description(Model):
 
 
 class _Record(Model):
-    """The stored form of a fetched model, as written by `_as_json`.
-
-    Repository ids are validated, because folder paths are built from them.
-    """
+    """The stored form of a fetched model, as written by `_as_json`. Repository ids are validated, because folder
+    paths are built from them."""
 
     model_config = Model.model_config | ConfigDict(extra="ignore")
 

@@ -88,10 +88,8 @@ def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -
 
 
 def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
-    """Like `fetch_if_missing`, but for a model that is not an evaluator by itself.
-
-    If `weights` is False, only the config, tokenizer and similar files are fetched.
-    """
+    """Like `fetch_if_missing`, but for a model that is not an evaluator by itself. If `weights` is False, only the
+    config, tokenizer and similar files are fetched."""
     asked = revision or NEWEST
     there = find_part(repo, asked, weights=weights)
     if there is not None:
@@ -188,10 +186,8 @@ def _tell(progress: Progress, size: int, before: int, there: int, _: int | None)
 
 
 def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress) -> Path:
-    """Download one file into the hub client's cache, unless it is already there, and return its path.
-
-    Raises `UserError` if the download fails, and `OSError` if the file cannot be written.
-    """
+    """Download one file into the hub client's cache, unless it is already there, and return its path. Raises
+    `UserError` if the download fails, and `OSError` if the file cannot be written."""
     with explained(file.repo, file.revision, file.kind):
         if not file.is_here:
             file.blob.parent.mkdir(parents=True, exist_ok=True)

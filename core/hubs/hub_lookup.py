@@ -40,10 +40,8 @@ _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 
 @dataclass(frozen=True)
 class Remote:
-    """A model on the hub at the commit `revision`, and the `files` to fetch.
-
-    `parts` maps `part_key`s to the other models that it needs.
-    """
+    """A model on the hub at the commit `revision`, and the `files` to fetch. `parts` maps `part_key`s to the other
+    models that it needs."""
 
     repo: str
     revision: str
@@ -90,10 +88,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class _Need:
-    """Another model that a model needs at a given revision.
-
-    `weights` is True if its weights are needed, and False if only its config and tokenizer are.
-    """
+    """Another model that a model needs at a given revision. `weights` is True if its weights are needed, and False
+    if only its config and tokenizer are."""
 
     repo: str
     revision: str

@@ -97,10 +97,8 @@ _FOLDED = {name.casefold(): card for name, card in _CARDS.items()}
 
 
 def known_card(name: str) -> Card:
-    """Return the known values for a repository, given as `NAME` or `OWNER/NAME`, or for a folder of that name.
-
-    The result is empty if nothing is known.
-    """
+    """Return the known values for a repository, given as `NAME` or `OWNER/NAME`, or for a folder of that name. The
+    result is empty if nothing is known."""
     name = name.casefold()
     return _FOLDED.get(name) or _FOLDED.get(name.rpartition("/")[2]) or {}
 

@@ -123,10 +123,8 @@ class PublicEvaluator(Record):
 
     @property
     def stored(self) -> str:
-        """The type of the stored weights, inferred from their size.
-
-        16-bit weights are assumed to be bfloat16, because most are.
-        """
+        """The type of the stored weights, inferred from their size. 16-bit weights are assumed to be bfloat16,
+        because most are."""
         return "float32" if self.size >= 3 * self.parameters else "bfloat16"
 
     @property
@@ -142,10 +140,8 @@ class _Catalogue(Record):
 
 @cache
 def public_evaluators() -> tuple[PublicEvaluator, ...]:
-    """Return all public evaluators in display order, smallest first.
-
-    Raises `UserError` if the content of the file is not as expected.
-    """
+    """Return all public evaluators in display order, smallest first. Raises `UserError` if the content of the file
+    is not as expected."""
     evaluators = validate(_Catalogue, read_json(asset("evaluators.json")), "evaluators.json").evaluators
     return tuple(sorted(evaluators, key=lambda one: one.parameters))
 
@@ -156,8 +152,6 @@ def find_public(repo: str) -> PublicEvaluator | None:
 
 
 def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
-    """Return the reason why an evaluator cannot be loaded, or "" if it can.
-
-    `formats` holds the checkpoint formats that this version supports.
-    """
+    """Return the reason why an evaluator cannot be loaded, or "" if it can. `formats` holds the checkpoint formats
+    that this version supports."""
     return "" if one.format in formats else f"Its format, {one.format}, cannot be read by this version."

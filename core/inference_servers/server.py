@@ -65,10 +65,8 @@ Answer = TypeVar("Answer")
 
 
 class ServerError(UserError):
-    """The server cannot be reached, or gives an unexpected answer.
-
-    `status` is the HTTP status of the answer, or None if there was no answer.
-    """
+    """The server cannot be reached, or gives an unexpected answer. `status` is the HTTP status of the answer, or
+    None if there was no answer."""
 
     def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
         super().__init__(message, hint)
@@ -76,10 +74,8 @@ class ServerError(UserError):
 
 
 async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
-    """Run several coroutines that query the server concurrently, and return their results.
-
-    If any of them raises, the others are cancelled.
-    """
+    """Run several coroutines that query the server concurrently, and return their results. If any of them raises,
+    the others are cancelled."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return list(await asyncio.gather(*tasks))
@@ -157,17 +153,13 @@ class Server:
         return _waited(None, self._begin(work), never_cancel)[1]
 
     async def get(self, path: str, attempts: int | None = None) -> Any:
-        """Return the JSON at a route, trying at most `attempts` times. Raises `ServerError` if that fails.
-
-        `path` is relative to the server's `url` or, with a leading slash, to the server's root.
-        """
+        """Return the JSON at a route, trying at most `attempts` times. Raises `ServerError` if that fails. `path`
+        is relative to the server's `url` or, with a leading slash, to the server's root."""
         return await self._repeated("GET", path, None, attempts or self._attempts)
 
     async def post(self, path: str, body: object, attempts: int | None = None) -> Any:
-        """Send `body` as JSON and return the JSON of the answer. Raises `ServerError` if that fails.
-
-        `path` and `attempts` have the same meaning as in `get`.
-        """
+        """Send `body` as JSON and return the JSON of the answer. Raises `ServerError` if that fails. `path` and
+        `attempts` have the same meaning as in `get`."""
         content = json.dumps(body, separators=(",", ":")).encode()
         return await self._repeated("POST", path, content, attempts or self._attempts)
 
@@ -253,10 +245,7 @@ class Server:
         return FailedAttemptError(ServerError(f"{self.url}: {message}", hint), costs=costs)
 
     def _read(self, response: httpx2.Response, path: str, body: bytes | None) -> Any:
-        """Return the JSON of an answer.
-
-        Raises `ServerError`, or `FailedAttemptError` if a retry may help.
-        """
+        """Return the JSON of an answer. Raises `ServerError`, or `FailedAttemptError` if a retry may help."""
         status = response.status_code
         where = f"{self.url}: the server"
         if body is None:
@@ -318,10 +307,8 @@ def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: t
 
 
 def _waited(item: Item, future: "Future[Answer]", check: Callable[[], None]) -> tuple[Item, Answer]:
-    """Wait for the answer to an item, and return the item with its answer.
-
-    If the wait is interrupted, the future is cancelled.
-    """
+    """Wait for the answer to an item, and return the item with its answer. If the wait is interrupted, the future
+    is cancelled."""
     try:
         while not future.done():
             check()

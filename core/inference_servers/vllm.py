@@ -63,10 +63,8 @@ async def find_model(server: Server, name: str) -> ServedModel:
 
 
 async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int, str]] | None:
-    """Tokenize a text with the server's own tokenizer.
-
-    Returns the ids and names of the tokens, or None if the server does not provide them.
-    """
+    """Tokenize a text with the server's own tokenizer. Returns the ids and names of the tokens, or None if the
+    server does not provide them."""
     body = {"model": model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
     try:
         answer = await server.post("/tokenize", body, attempts=1)
@@ -112,10 +110,8 @@ async def classify_tokens(
 
 
 async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Sequence[int]) -> list[float]:
-    """Return, for each of `tokens`, the log-probability over the whole vocabulary that it follows `ids`.
-
-    Raises `ServerError`, for example if the server does not return the probabilities of requested tokens.
-    """
+    """Return, for each of `tokens`, the log-probability over the whole vocabulary that it follows `ids`. Raises
+    `ServerError`, for example if the server does not return the probabilities of requested tokens."""
     body = {
         "model": model,
         "prompt": ids,

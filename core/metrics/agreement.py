@@ -226,10 +226,8 @@ def _alpha(shared: Floats64, scale: Scale) -> float:
 
 
 def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Compute nominal alpha on each resample.
-
-    Counting the equal pairs is enough, since all unequal pairs are equally far apart.
-    """
+    """Compute nominal alpha on each resample. Counting the equal pairs is enough, since all unequal pairs are
+    equally far apart."""
     equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
     drawn = weighted_totals(_by_trace(np.column_stack([equal, shared]), trace, weights), weights)
     same, marginals = drawn[:, 0], drawn[:, 1:]

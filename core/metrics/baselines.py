@@ -108,10 +108,8 @@ ALL = BASELINES | OF_SUBSTEPS
 
 
 def baselines_of(*, has_substeps: bool) -> list[Baseline]:
-    """Return the baselines that differ from each other on a dataset.
-
-    `has_substeps` is True if any step in the dataset has several sub-steps.
-    """
+    """Return the baselines that differ from each other on a dataset. `has_substeps` is True if any step in the
+    dataset has several sub-steps."""
     return list((ALL if has_substeps else BASELINES).values())
 
 

@@ -167,10 +167,8 @@ class Ballots:
         return places
 
     def right(self, correct: Bools, ties: Ties = Ties.RANDOM) -> Floats64:
-        """Return the probability that the chosen candidate of each subset is correct, shape (m,).
-
-        `correct`, shape (m, k), marks the correct candidates in each subset.
-        """
+        """Return the probability that the chosen candidate of each subset is correct, shape (m,). `correct`, shape
+        (m, k), marks the correct candidates in each subset."""
         rows = np.arange(len(self.answers))
         if ties == Ties.FIRST:
             return correct[rows, self.first()].astype(np.float64)
@@ -285,10 +283,8 @@ def _members(count: int, size: int) -> Floats64:
 
 @lru_cache(maxsize=256)
 def _subsets(count: int, size: int) -> Ints:
-    """Return subsets of `size` indices below `count`, each in ascending order, shape (m, size).
-
-    These are all subsets, or `MOST_SUBSETS` random ones if there are more.
-    """
+    """Return subsets of `size` indices below `count`, each in ascending order, shape (m, size). These are all
+    subsets, or `MOST_SUBSETS` random ones if there are more."""
     if comb(count, size) <= MOST_SUBSETS:
         return np.array(list(combinations(range(count), size)), np.int64)
     order = np.random.default_rng([count, size]).random((MOST_SUBSETS, count)).argsort(axis=1)

@@ -34,10 +34,8 @@ def macro_f1(items: Items) -> Value:
 
 
 def f1(gold: Bools, predicted: Bools) -> float:
-    """Return the F1 of the positive class: twice the hits over the number of actual plus predicted positives.
-
-    At least one item must be positive in `gold` or `predicted`.
-    """
+    """Return the F1 of the positive class: twice the hits over the number of actual plus predicted positives. At
+    least one item must be positive in `gold` or `predicted`."""
     return float(2 * (gold & predicted).sum() / (gold.sum() + predicted.sum()))
 
 

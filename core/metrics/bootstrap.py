@@ -58,10 +58,8 @@ class Value:
 
 
 def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
-    """Return how often each trace is drawn in each resample, shape (draws, traces).
-
-    All evaluators get the same resamples, so that differences between them are paired.
-    """
+    """Return how often each trace is drawn in each resample, shape (draws, traces). All evaluators get the same
+    resamples, so that differences between them are paired."""
     rng = np.random.default_rng(seed)
     if not traces:
         return np.zeros((draws, 0), np.uint8)
@@ -134,9 +132,7 @@ def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> 
 
 def interval(value: Value, draws: Floats64) -> Value:
     """Return `value` with the interval from the 2.5th to the 97.5th percentile of its values on the resamples.
-
-    There is no interval if most resamples are undefined.
-    """
+    There is no interval if most resamples are undefined."""
     if not value.exists or np.isnan(draws).mean() > 0.5:
         return value
     low, high = np.nanpercentile(draws, [2.5, 97.5])
@@ -144,10 +140,8 @@ def interval(value: Value, draws: Floats64) -> Value:
 
 
 def difference(first: Value, second: Value, first_draws: Floats64, second_draws: Floats64) -> Value:
-    """Return the first value minus the second, with an interval from the paired resamples.
-
-    Both arrays of draws must come from the same resamples.
-    """
+    """Return the first value minus the second, with an interval from the paired resamples. Both arrays of draws
+    must come from the same resamples."""
     for value in (first, second):
         if not value.exists:
             return Value.none(value.reason)

@@ -31,10 +31,8 @@ FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 def protocol(
     subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = FIGURES
 ) -> dict[str, Measurement]:
-    """Measure the figures of ReasonEval's protocol for one kind of error.
-
-    These are `sol_f1`, `sol_auc`, `step_f1` and `step_auc`, or only the ones named in `only`.
-    """
+    """Measure the figures of ReasonEval's protocol for one kind of error. These are `sol_f1`, `sol_auc`, `step_f1`
+    and `step_auc`, or only the ones named in `only`."""
     figures: dict[str, Measurement] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
         if level == Level.STEP and not subject.outputs.has_steps:

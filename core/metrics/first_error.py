@@ -176,10 +176,8 @@ def _harmonic(a: Floats64, b: Floats64) -> Floats64:
 
 
 def matthews(errors: FirstErrors) -> Value:
-    """Return Matthews' correlation between the gold and the predicted verdicts on solutions, from -1 to 1.
-
-    This is the first part of MR-Score.
-    """
+    """Return Matthews' correlation between the gold and the predicted verdicts on solutions, from -1 to 1. This is
+    the first part of MR-Score."""
     if not len(errors.gold) or errors.wrong.all() or not errors.wrong.any():
         return Value.none(ONE_CLASS)
     called_wrong = errors.called_wrong

@@ -75,10 +75,8 @@ class PublishedBenchmark:
 
 @dataclass(frozen=True)
 class Published:
-    """The published figures of one evaluator on one benchmark in one mode.
-
-    `values` maps metrics to fractions with three decimals.
-    """
+    """The published figures of one evaluator on one benchmark in one mode. `values` maps metrics to fractions with
+    three decimals."""
 
     table: str
     evaluator: str
@@ -114,10 +112,8 @@ def reference_tables() -> tuple[PublishedTable, ...]:
 
 @cache
 def published(kind: str, group: str = "") -> tuple[Published, ...]:
-    """Return the published figures on the benchmark with this importer kind and group, in the paper's order.
-
-    A row that is printed in several tables appears only once.
-    """
+    """Return the published figures on the benchmark with this importer kind and group, in the paper's order. A row
+    that is printed in several tables appears only once."""
     rows: dict[tuple[str, Mode], Published] = {}
     for row in _rows():
         if (row.benchmark.kind, row.benchmark.group) == (kind, group):

@@ -56,10 +56,8 @@ def items(
     outputs: Outputs = Outputs.THREE_WAY,
     thresholds: Thresholds | None = None,
 ) -> Items:
-    """Return the items of one level. Positive means free of this kind of error.
-
-    The result is empty if the evaluator gives no output at that level.
-    """
+    """Return the items of one level. Positive means free of this kind of error. The result is empty if the
+    evaluator gives no output at that level."""
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
         return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
@@ -131,10 +129,8 @@ def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Float
 
 
 def _solution_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """Return two flags for each solution: whether its gold is free of error, and whether its gold is known.
-
-    A solution is free of error only if every step is labelled and none of them has the error.
-    """
+    """Return two flags for each solution: whether its gold is free of error, and whether its gold is known. A
+    solution is free of error only if every step is labelled and none of them has the error."""
     if errors == Errors.INVALID:
         wrong, labelled = table.valid == 0, table.valid != SILENT
     else:

@@ -173,10 +173,8 @@ def thirds(position: AnyInts, count: AnyInts) -> AnyInts:
 
 
 def retroactive(online: StepTable, offline: StepTable) -> Floats64:
-    """Return the offline minus the online validity of each step, shape (n,).
-
-    Raises `ValueError` if the two tables do not have the same steps.
-    """
+    """Return the offline minus the online validity of each step, shape (n,). Raises `ValueError` if the two tables
+    do not have the same steps."""
     if online.ids != offline.ids or len(online) != len(offline):
         raise ValueError("the tables are of different traces")
     return offline.validity.astype(np.float64) - online.validity

@@ -15,10 +15,8 @@ _CLASSES = [int(label) for label in Label]
 
 @dataclass(frozen=True, eq=False)
 class Classified:
-    """The `n` labelled steps and their predicted labels.
-
-    `probs` has the shape (n, 3); `gold`, `predicted` and `trace` have the shape (n,).
-    """
+    """The `n` labelled steps and their predicted labels. `probs` has the shape (n, 3); `gold`, `predicted` and
+    `trace` have the shape (n,)."""
 
     probs: Floats32
     gold: AnyInts

@@ -63,10 +63,8 @@ class Adapter:
 
     @classmethod
     def open(cls, folder: Path) -> "Adapter":
-        """Read the adapter in a folder.
-
-        Raises `UserError` if it is not plain LoRA, a file is missing or damaged, or PEFT is not installed.
-        """
+        """Read the adapter in a folder. Raises `UserError` if it is not plain LoRA, a file is missing or damaged,
+        or PEFT is not installed."""
         check_peft()
         config = read_adapter_file(folder)
         _check_plain(folder, config)
@@ -198,10 +196,8 @@ class Adapter:
                 digest.update(matrix.float().contiguous().numpy().data)
 
     def _matrices(self, module: str) -> tuple[Tensor, Tensor, float]:
-        """Return the matrices A and B of a module, and the factor of their product.
-
-        Raises `UserError` if the matrices do not fit each other.
-        """
+        """Return the matrices A and B of a module, and the factor of their product. Raises `UserError` if the
+        matrices do not fit each other."""
         sides = _OF_EMBEDDING if self._is_embedding(module) else _SIDES
         first, second = (self.pairs[module].get(side) for side in sides)
         if first is None or second is None or first.ndim != 2 or second.ndim != 2 or len(first) != second.shape[1]:
@@ -226,9 +222,7 @@ class Adapter:
 
     def _of(self, module: str, others: str, key: str) -> float:
         """Return the number under `key` in the config, unless the mapping under `others` has one for this module.
-
-        The names in that mapping match modules with this name or whose name ends with it.
-        """
+        The names in that mapping match modules with this name or whose name ends with it."""
         named = self.config.get(others) or {}
         value = next(
             (one for name, one in named.items() if f".{module}".endswith(f".{name}")), self.config.get(key)
@@ -248,10 +242,8 @@ class Adapter:
 
     @staticmethod
     def _candidates(name: str, base: Mapping[str, object]) -> str | None:
-        """Return the name in the base model for a name in the adapter, or None.
-
-        A network saved without its head has names without their first component.
-        """
+        """Return the name in the base model for a name in the adapter, or None. A network saved without its head
+        has names without their first component."""
         return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
 
 

@@ -47,10 +47,8 @@ def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:
-    """Return the device on which a model expects its inputs.
-
-    It is the device of the first weights in memory, or `otherwise` if none are in memory.
-    """
+    """Return the device on which a model expects its inputs. It is the device of the first weights in memory, or
+    `otherwise` if none are in memory."""
     devices = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
     return next(devices, otherwise or torch.device("cpu"))
 

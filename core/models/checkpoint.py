@@ -39,10 +39,8 @@ class Checkpoint:
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
-        """Open the checkpoint in a folder.
-
-        Raises `UserError` if there is no config.json, or if config.json or stepsight.json cannot be read.
-        """
+        """Open the checkpoint in a folder. Raises `UserError` if there is no config.json, or if config.json or
+        stepsight.json cannot be read."""
         return cls(folder, read_config_file(folder), read_card(folder))
 
     @property
@@ -60,10 +58,8 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, for looking up tokens only; encoders load a copy of their own and modify it.
-
-        Loading it takes half a second.
-        """
+        """The tokenizer, for looking up tokens only; encoders load a copy of their own and modify it. Loading it
+        takes half a second."""
         return load_tokenizer(self.folder)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
@@ -120,10 +116,8 @@ class Checkpoint:
 
 
 def repository(folder: Path) -> str:
-    """Return the `OWNER/NAME` of a model in a hub's cache. For any other folder, return its name.
-
-    A hub's cache stores a model in a folder such as `models--OWNER--NAME/snapshots/HASH`.
-    """
+    """Return the `OWNER/NAME` of a model in a hub's cache. For any other folder, return its name. A hub's cache
+    stores a model in a folder such as `models--OWNER--NAME/snapshots/HASH`."""
     folder = folder.resolve()
     cache = folder.parent.parent.name
     if folder.parent.name != "snapshots" or "--" not in cache:
@@ -137,10 +131,8 @@ def model_name(folder: Path) -> str:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """Return the content of a folder's stepsight.json, or an empty dict if the folder has none.
-
-    Raises `UserError` if the file cannot be read or has an unsupported version.
-    """
+    """Return the content of a folder's stepsight.json, or an empty dict if the folder has none. Raises `UserError`
+    if the file cannot be read or has an unsupported version."""
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     if (version := card.get("version", CARD_VERSION)) != CARD_VERSION:
         raise UserError(
@@ -179,10 +171,8 @@ def first_token(tokenizer: Tokenizer) -> str | None:
 
 
 def tensor_files(folder: Path) -> dict[str, Path]:
-    """Map the name of each tensor in a folder to the safetensors file that holds it.
-
-    Raises `UserError` if the folder has no safetensors, a shard is missing, or a file is damaged.
-    """
+    """Map the name of each tensor in a folder to the safetensors file that holds it. Raises `UserError` if the
+    folder has no safetensors, a shard is missing, or a file is damaged."""
     files: dict[str, Path] = {}
     for path in _weight_files(folder):
         if not path.is_file():
@@ -196,10 +186,8 @@ def tensor_files(folder: Path) -> dict[str, Path]:
 
 
 def count_numbers(folder: Path) -> int:
-    """Count the elements of all tensors in a folder without reading the tensors.
-
-    Raises `UserError` if `tensor_files` does.
-    """
+    """Count the elements of all tensors in a folder without reading the tensors. Raises `UserError` if
+    `tensor_files` does."""
     count = 0
     for path in set(tensor_files(folder).values()):
         with safe_open(path, framework="pt") as file:
@@ -208,10 +196,8 @@ def count_numbers(folder: Path) -> int:
 
 
 def hash_tensors(digest: Any, folder: Path) -> None:
-    """Update a hash with the name, type, shape and bytes of every tensor in a folder.
-
-    The hash does not depend on how the tensors are split into files.
-    """
+    """Update a hash with the name, type, shape and bytes of every tensor in a folder. The hash does not depend on
+    how the tensors are split into files."""
     files = tensor_files(folder)
     for name in sorted(files):
         tensor = read_tensor(files, [name])

@@ -181,10 +181,8 @@ def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
 def _whole(
     folder: Path, card: Mapping[str, Any], fetched: Mapping[str, Fetched], above: tuple[Path, ...] = ()
 ) -> Path:
-    """Return the folder itself if it is complete, or else the folder assembled from it.
-
-    `above` lists the adapters for which this folder is the base, to detect circular references.
-    """
+    """Return the folder itself if it is complete, or else the folder assembled from it. `above` lists the adapters
+    for which this folder is the base, to detect circular references."""
     parts = _Parts(folder, card, fetched, above)
     if parts.are_whole:
         return folder
@@ -222,10 +220,8 @@ class _Parts:
 
     @cached_property
     def are_whole(self) -> bool:
-        """True if the folder needs no part from elsewhere and no conversion.
-
-        A missing part that is not named anywhere is reported later, by the code that reads the part.
-        """
+        """True if the folder needs no part from elsewhere and no conversion. A missing part that is not named
+        anywhere is reported later, by the code that reads the part."""
         if self.own != self.folder or self.is_adapter or self.pickles:
             return False
         has_tokenizer = (self.folder / TOKENIZER).is_file() or not {"tokenizer", "base"} & set(self.card)
@@ -237,10 +233,8 @@ class _Parts:
 
     @cached_property
     def is_adapter(self) -> bool:
-        """True if the folder has an adapter and no complete weights.
-
-        A folder that has both holds the merged weights.
-        """
+        """True if the folder has an adapter and no complete weights. A folder that has both holds the merged
+        weights."""
         return (self.own / ADAPTER).is_file() and not self._has_safetensors
 
     @cached_property
@@ -367,10 +361,8 @@ class _Parts:
 
 
 def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
-    """Write the assembled folder under a temporary name, then rename it to `target`.
-
-    Raises `UserError` if a part does not fit, and `OSError` if the folder cannot be written.
-    """
+    """Write the assembled folder under a temporary name, then rename it to `target`. Raises `UserError` if a part
+    does not fit, and `OSError` if the folder cannot be written."""
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:

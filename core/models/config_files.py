@@ -32,10 +32,8 @@ _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 
 
 class _Network(BaseModel):
-    """The keys of a config.json that several networks share, as named by Transformers, GPT-2 and LLaDA.
-
-    All other keys are left for the network itself to check.
-    """
+    """The keys of a config.json that several networks share, as named by Transformers, GPT-2 and LLaDA. All other
+    keys are left for the network itself to check."""
 
     model_config = _STRICT
 
@@ -95,10 +93,8 @@ class _Adapter(BaseModel):
 
 
 def read_adapter_file(folder: Path) -> dict[str, Any]:
-    """Read the adapter_config.json of a folder.
-
-    Raises `UserError` if it is missing, has an impossible value, or names a module by a pattern.
-    """
+    """Read the adapter_config.json of a folder. Raises `UserError` if it is missing, has an impossible value, or
+    names a module by a pattern."""
     values = read_json(folder / ADAPTER)
     try:
         config = validate(_Adapter, values)
@@ -111,10 +107,8 @@ def read_adapter_file(folder: Path) -> dict[str, Any]:
 
 
 def read_shards(index: Path) -> list[str]:
-    """Return the names of the weight files listed in an index of sharded weights.
-
-    Raises `UserError` if the index is malformed or names a file outside its own folder.
-    """
+    """Return the names of the weight files listed in an index of sharded weights. Raises `UserError` if the index
+    is malformed or names a file outside its own folder."""
     shards = read_json(index).get("weight_map")
     if not isinstance(shards, dict):
         raise UserError(f"{index}: the key 'weight_map' is missing or no object.", "Copy it again.")

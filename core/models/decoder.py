@@ -34,10 +34,8 @@ class Decoder(nn.Module):
         self.norm = Weights(config.hidden_size)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
-        """Return hidden states, shape (batch, tokens, hidden), for `input_ids`, shape (batch, tokens).
-
-        The input is right-padded, with an `attention_mask` of 0 on padding.
-        """
+        """Return hidden states, shape (batch, tokens, hidden), for `input_ids`, shape (batch, tokens). The input is
+        right-padded, with an `attention_mask` of 0 on padding."""
         rows, tokens = input_ids.shape
         network = DecoderNetwork.of(self, self.config)
         mask, is_causal = self._mask(network, tokens, attention_mask)

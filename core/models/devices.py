@@ -74,10 +74,8 @@ def _check_gpu(device: torch.device) -> None:
 
 @torch.inference_mode()
 def _computes(device: torch.device, dtype: torch.dtype) -> bool:
-    """True if a device can run every backbone's operations in this data type.
-
-    This is tested, since there is no list of supported operations.
-    """
+    """True if a device can run every backbone's operations in this data type. This is tested, since there is no
+    list of supported operations."""
     try:
         states = torch.ones((1, 1, 2, 8), dtype=dtype, device=device)
         mixed = functional.scaled_dot_product_attention(states, states, states)

@@ -46,10 +46,8 @@ class ModelEvaluator(Evaluator):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of the weights, tokenizer and template.
-
-        Raises `UserError` if the files have changed since the evaluator was loaded.
-        """
+        """The hash of the weights, tokenizer and template. Raises `UserError` if the files have changed since the
+        evaluator was loaded."""
         return self.identify()
 
     @property
@@ -112,10 +110,8 @@ class ModelEvaluator(Evaluator):
         )
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-        """Raise `UserError`, naming the trace, if a probability is not a number.
-
-        This happens when weights overflow in their data type.
-        """
+        """Raise `UserError`, naming the trace, if a probability is not a number. This happens when weights overflow
+        in their data type."""
         check_numbers(self.name, probs, trace)
 
 
@@ -141,10 +137,8 @@ def save_evaluator(
     thresholds: Thresholds | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the folder of an evaluator: config.json, model.safetensors, tokenizer.json and stepsight.json.
-
-    Raises `UserError` unless the head is linear with three classes, the only kind that such a folder can hold.
-    """
+    """Write the folder of an evaluator: config.json, model.safetensors, tokenizer.json and stepsight.json. Raises
+    `UserError` unless the head is linear with three classes, the only kind that such a folder can hold."""
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
         raise UserError("the evaluator's head is not a linear one of neg, neu and pos.", "Train one that is.")
@@ -165,10 +159,8 @@ def write_description(
     dtype: str = "float32",
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the files that accompany weights of type `dtype`: config.json, tokenizer.json and stepsight.json.
-
-    The keys in `more` are added to stepsight.json.
-    """
+    """Write the files that accompany weights of type `dtype`: config.json, tokenizer.json and stepsight.json. The
+    keys in `more` are added to stepsight.json."""
     thresholds = thresholds or Thresholds()
     config = model.config.to_dict() | {"dtype": dtype}
     # A path on this machine.

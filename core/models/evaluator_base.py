@@ -68,10 +68,8 @@ class Evaluator(ABC):
         """A description of the evaluator in one line."""
 
     def description(self, seconds: float = 0.0) -> EvaluatorSummary:
-        """Return a summary that remains usable when the evaluator is no longer in memory.
-
-        `seconds` is the time that loading took.
-        """
+        """Return a summary that remains usable when the evaluator is no longer in memory. `seconds` is the time
+        that loading took."""
         return EvaluatorSummary(
             name=self.name,
             fingerprint=self.fingerprint,
@@ -87,10 +85,8 @@ class Evaluator(ABC):
 
     @abstractmethod
     def encode(self, trace: Trace) -> Encoded:
-        """Return the token ids of the whole trace, which are empty if the evaluator has no tokenizer.
-
-        Raises `UserError` if the trace is too long.
-        """
+        """Return the token ids of the whole trace, which are empty if the evaluator has no tokenizer. Raises
+        `UserError` if the trace is too long."""
 
 
 class RuleEvaluator(Evaluator):

@@ -50,10 +50,8 @@ def product_plus(x: Tensor, weight: Tensor, other: Tensor) -> Tensor:
 
 
 def packed(weight: Tensor) -> Tensor:
-    """Return a copy of a float32 weight in oneDNN's layout, which only the functions above accept.
-
-    Without oneDNN, the weight itself is returned.
-    """
+    """Return a copy of a float32 weight in oneDNN's layout, which only the functions above accept. Without oneDNN,
+    the weight itself is returned."""
     return _pack(weight) if _is_usable(weight.dtype) else weight
 
 

@@ -35,10 +35,8 @@ def total_memory() -> int | None:
 
 
 def free_memory() -> int | None:
-    """Return the number of bytes currently available to this process, or None if the system does not say.
-
-    The system's file cache counts as free.
-    """
+    """Return the number of bytes currently available to this process, or None if the system does not say. The
+    system's file cache counts as free."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -84,10 +82,8 @@ def _set_option(option: int, value: int) -> None:
 
 
 def release_memory() -> None:
-    """Make the C library return all freed memory that it keeps to the system.
-
-    A long solution leaves 200 MB behind that shorter ones do not need.
-    """
+    """Make the C library return all freed memory that it keeps to the system. A long solution leaves 200 MB behind
+    that shorter ones do not need."""
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -114,10 +110,8 @@ def has_room(needed: int) -> bool:
 
 
 def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
-    """Raise `UserError` if fewer than `needed` bytes are free.
-
-    If `whole` is True, compare with the machine's total memory instead.
-    """
+    """Raise `UserError` if fewer than `needed` bytes are free. If `whole` is True, compare with the machine's total
+    memory instead."""
     there = total_memory() if whole else free_memory()
     if there is None or needed <= there:
         return

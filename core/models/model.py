@@ -101,10 +101,8 @@ class StepModel(nn.Module):
 
     @classmethod
     def with_new_head(cls, backbone: "PreTrainedModel", *, mixed: bool = False) -> "StepModel":
-        """Create a model with a new head, whose weights are drawn from torch's global generator.
-
-        If `mixed` is True, the head reads a mixture of all layers.
-        """
+        """Create a model with a new head, whose weights are drawn from torch's global generator. If `mixed` is
+        True, the head reads a mixture of all layers."""
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
         nn.init.normal_(head.weight, std=width**-0.5)
@@ -142,10 +140,8 @@ class StepModel(nn.Module):
         return {"loss": losses.sum() / count, "logits": logits}
 
     def states(self, **inputs: Any) -> Tensor:
-        """Return the states that the head reads, shape (batch, tokens, hidden).
-
-        The arguments are passed to the backbone.
-        """
+        """Return the states that the head reads, shape (batch, tokens, hidden). The arguments are passed to the
+        backbone."""
         if self.mixture is None:
             last: Tensor = self.model(**inputs)[0]
             return last

@@ -184,10 +184,8 @@ class Layer:
     @classmethod
     @torch.no_grad()
     def prepared(cls, module: Any, config: DecoderConfig, *, is_last: bool) -> "Layer":
-        """Create a layer from prepared copies of a module's weights.
-
-        The last layer computes queries separately from keys and values.
-        """
+        """Create a layer from prepared copies of a module's weights. The last layer computes queries separately
+        from keys and values."""
         before, after = module.input_layernorm.weight, module.post_attention_layernorm.weight
         parts = _projected(module.self_attn, config)
         out, mlp = module.self_attn.o_proj.weight, module.mlp
@@ -201,10 +199,8 @@ class Layer:
         )
 
     def project(self, states: Tensor, rotation: Tensor, parts: slice = slice(None)) -> list[Tensor]:
-        """Compute queries, keys and values for states, using the `projections` selected by `parts`.
-
-        Each result has the shape (tokens, heads, width).
-        """
+        """Compute queries, keys and values for states, using the `projections` selected by `parts`. Each result has
+        the shape (tokens, heads, width)."""
         normed = self._normed(states, self.before)
         found: list[Tensor] = []
         for one in self.projections[parts]:
@@ -259,10 +255,8 @@ class DecoderNetwork:
 
     @classmethod
     def of(cls, module: Any, config: DecoderConfig, *, prepared: bool = False) -> "DecoderNetwork":
-        """Create a network from the weights of a module that uses Transformers' names.
-
-        If `prepared` is True, its layers use prepared copies of the weights.
-        """
+        """Create a network from the weights of a module that uses Transformers' names. If `prepared` is True, its
+        layers use prepared copies of the weights."""
         last = len(module.layers) - 1
         layers = [
             Layer.prepared(layer, config, is_last=number == last) if prepared else Layer.of(layer, config)
@@ -338,10 +332,8 @@ class DecoderNetwork:
         return states, projected
 
     def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """Return which of the first `tokens` tokens are visible from each of the positions `queries`.
-
-        The mask has the shape (queries, tokens).
-        """
+        """Return which of the first `tokens` tokens are visible from each of the positions `queries`. The mask has
+        the shape (queries, tokens)."""
         places = torch.arange(tokens)
         if not self.config.is_causal:
             return torch.ones(len(queries), tokens, dtype=torch.bool)

@@ -24,10 +24,8 @@ _SHARD = 2_000_000_000
 
 
 def pickle_files(folder: Path) -> list[Path]:
-    """Return the pickle files that hold a folder's weights: those in the index, or the single file, or none.
-
-    Raises `UserError` if a file in the index is missing.
-    """
+    """Return the pickle files that hold a folder's weights: those in the index, or the single file, or none. Raises
+    `UserError` if a file in the index is missing."""
     if not (folder / _INDEX).is_file():
         return [folder / PICKLE] if (folder / PICKLE).is_file() else []
     files = [folder / name for name in read_shards(folder / _INDEX)]

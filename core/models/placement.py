@@ -55,10 +55,8 @@ class Placement:
 
 
 def typed_name(name: str, dtype: str) -> str:
-    """Return the name of an evaluator whose weights have the type `dtype`.
-
-    The type is part of the name unless it is float32, because scores in other types differ.
-    """
+    """Return the name of an evaluator whose weights have the type `dtype`. The type is part of the name unless it
+    is float32, because scores in other types differ."""
     bare, reading = split_reading(name)
     return name if dtype == "float32" else f"{bare} ({dtype}){reading or ''}"
 
@@ -70,10 +68,8 @@ def untyped_name(name: str, dtype: str) -> str:
 
 
 def computed_dtype(stored: str, place: Placement) -> str:
-    """Return the default data type for computing with weights that are stored in the type `stored`.
-
-    This is `stored` itself if it is one of `DTYPES` and the device computes it well, and otherwise float32.
-    """
+    """Return the default data type for computing with weights that are stored in the type `stored`. This is
+    `stored` itself if it is one of `DTYPES` and the device computes it well, and otherwise float32."""
     if stored not in DTYPES or stored == "float32" or not place.on_processor:
         return stored if stored in DTYPES else "float32"
     # They bring PyTorch.
@@ -120,10 +116,8 @@ def _weight_files(folder: Path) -> list[Path]:
 
 @lru_cache(512)
 def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
-    """Count the elements of each data type in a safetensors file by reading its header.
-
-    `size` and `changed` only serve as cache keys.
-    """
+    """Count the elements of each data type in a safetensors file by reading its header. `size` and `changed` only
+    serve as cache keys."""
     counts: Counter[str] = Counter()
     try:
         with open(path, "rb") as file:

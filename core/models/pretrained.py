@@ -86,10 +86,8 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
 
 
 def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
-    """Limit a config to the first `layers` layers of its network.
-
-    Raises `UserError`, starting with `where`, if the network has fewer layers.
-    """
+    """Limit a config to the first `layers` layers of its network. Raises `UserError`, starting with `where`, if the
+    network has fewer layers."""
     there = int(config.num_hidden_layers)
     if layers > there:
         raise UserError(
@@ -149,10 +147,8 @@ def load_weights(
 
 
 def check_split(place: Placement, network: PreTrainedModel) -> None:
-    """Raise `UserError` if a network cannot be spread over devices as the placement's `device_map` requires.
-
-    The weights of the network need not be loaded.
-    """
+    """Raise `UserError` if a network cannot be spread over devices as the placement's `device_map` requires. The
+    weights of the network need not be loaded."""
     if isinstance(place.device_map, dict):
         try:
             check_device_map(network, place.device_map)
@@ -168,10 +164,8 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
 
 
 def _check_size(network: PreTrainedModel, there: int) -> None:
-    """Raise `UserError` if a network has many more weights than the files.
-
-    Without this check, memory would be allocated for the missing weights.
-    """
+    """Raise `UserError` if a network has many more weights than the files. Without this check, memory would be
+    allocated for the missing weights."""
     wanted = sum(parameter.numel() for parameter in network.parameters())
     if wanted > 2 * there + _NEW:
         raise UserError(

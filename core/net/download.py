@@ -43,10 +43,8 @@ def partial_of(path: Path) -> Path:
 
 
 class Downloader:
-    """A downloader that fetches files one after the other.
-
-    `explain` builds the error that is raised if a server refuses a request.
-    """
+    """A downloader that fetches files one after the other. `explain` builds the error that is raised if a server
+    refuses a request."""
 
     def __init__(
         self, client: httpx2.Client, explain: Callable[[httpx2.Response, RemoteContent], Exception], seconds: float

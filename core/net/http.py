@@ -67,10 +67,8 @@ class Retries:
         self._failures, self._pauses, self._waited = 0, 0, 0.0
 
     def pause(self, failure: FailedAttemptError) -> float:
-        """Count a failure and return the number of seconds to wait before the next attempt.
-
-        Raises the failure's error if no attempt is left.
-        """
+        """Count a failure and return the number of seconds to wait before the next attempt. Raises the failure's
+        error if no attempt is left."""
         # At random, since clients that were turned away together should not come back together.
         if failure.after is None:
             seconds = min(self.longest, self.first * 2.0 ** min(self._pauses, 20)) * random.uniform(1, 1.25)
@@ -119,10 +117,8 @@ def proxy_error(error: Exception) -> UserError:
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
-    """Return the exception to raise for an error response.
-
-    It is `error`, wrapped in a `FailedAttemptError` if repeating the request may help.
-    """
+    """Return the exception to raise for an error response. It is `error`, wrapped in a `FailedAttemptError` if
+    repeating the request may help."""
     status = response.status_code
     if status in _BUSY:
         after = _retry_after(response.headers.get("retry-after"))
@@ -136,10 +132,8 @@ def reason(error: Exception) -> str:
 
 
 def error_text(body: bytes) -> str:
-    """Return the message in the body of an error response.
-
-    If the body has none of the usual formats, its beginning is returned.
-    """
+    """Return the message in the body of an error response. If the body has none of the usual formats, its beginning
+    is returned."""
     body = body[:_LONGEST_ERROR]
     with suppress(ValueError):
         if message := _message(parse_json(body)):

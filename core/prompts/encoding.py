@@ -282,10 +282,8 @@ class Encoder:
         return continues
 
     def _restarts(self, before: _Part) -> bool:
-        """True if text after the part `before` gets a space mark, just like the start of an input.
-
-        This is the case after most added tokens.
-        """
+        """True if text after the part `before` gets a space mark, just like the start of an input. This is the case
+        after most added tokens."""
         added = before is Mark.LEFT_OUT or before in self._added_ids
         return added and not self._pieces.marked_once
 
@@ -347,7 +345,5 @@ class CallEncoder(Encoder, ABC):
 
     @abstractmethod
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
-        """For each call about the last of these steps, yield the rest of the input after the prompt.
-
-        It consists of tokens and texts, with a mark after each position that is read.
-        """
+        """For each call about the last of these steps, yield the rest of the input after the prompt. It consists of
+        tokens and texts, with a mark after each position that is read."""

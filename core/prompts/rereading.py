@@ -46,10 +46,8 @@ class CopyOf(StrEnum):
 
 @dataclass(frozen=True)
 class FirstCopy:
-    """The first copy: text that precedes the steps of a trace that is read twice.
-
-    `others` are the solutions from which steps for other problems are drawn; by default, these are the gallery's.
-    """
+    """The first copy: text that precedes the steps of a trace that is read twice. `others` are the solutions from
+    which steps for other problems are drawn; by default, these are the gallery's."""
 
     of: CopyOf = CopyOf.OWN
     others: tuple[Trace, ...] = ()

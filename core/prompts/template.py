@@ -14,10 +14,8 @@ from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
 class Read(StrEnum):
-    """The token at which a step is read: the separator's last, or the step's last or second-to-last token.
-
-    In the latter two cases the separator is not part of the input.
-    """
+    """The token at which a step is read: the separator's last, or the step's last or second-to-last token. In the
+    latter two cases the separator is not part of the input."""
 
     SEPARATOR = "separator"
     LAST = "last"
@@ -103,10 +101,8 @@ class PromptTemplate(Record):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PromptTemplate":
-        """Create a template from a mapping.
-
-        Raises `UserError` if a key is unknown, a value has the wrong type, or a text lacks its placeholder.
-        """
+        """Create a template from a mapping. Raises `UserError` if a key is unknown, a value has the wrong type, or
+        a text lacks its placeholder."""
         try:
             return validate(cls, dict(values))
         except UserError as error:

@@ -166,10 +166,8 @@ class Client(AbstractScorer):
         return {} if self._name is None else {"evaluator": self._name}
 
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
-        """Return the result of `read` on a response.
-
-        Raises `UserError` if the response cannot come from a StepSight server of this version.
-        """
+        """Return the result of `read` on a response. Raises `UserError` if the response cannot come from a
+        StepSight server of this version."""
         try:
             return read(*of)
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):

@@ -23,10 +23,8 @@ ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """The first `length` tokens of `ids`, which are read at the positions `reads`, shape (k,).
-
-    Prefixes of one trace share the same `ids` array, so that a forward pass can share work between them.
-    """
+    """The first `length` tokens of `ids`, which are read at the positions `reads`, shape (k,). Prefixes of one
+    trace share the same `ids` array, so that a forward pass can share work between them."""
 
     ids: Ints
     length: int
@@ -76,10 +74,8 @@ def whole_inputs(encoded: Encoded) -> list[Input]:
 
 
 def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
-    """Return the prefixes that a mode needs, each given by the range of sub-steps that are judged with it.
-
-    The end of the range is also the number of sub-steps in the prefix.
-    """
+    """Return the prefixes that a mode needs, each given by the range of sub-steps that are judged with it. The end
+    of the range is also the number of sub-steps in the prefix."""
     n = len(trace.substeps)
     if mode == Mode.OFFLINE:
         return [(0, n)]
@@ -105,10 +101,8 @@ class Forward(Protocol):
     """A way of running inputs through a step model."""
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
-        """Return the probabilities at the read positions of each input, shape (k, 3), in input order.
-
-        An ensemble adds its spread as a fourth column.
-        """
+        """Return the probabilities at the read positions of each input, shape (k, 3), in input order. An ensemble
+        adds its spread as a fourth column."""
         ...
 
 

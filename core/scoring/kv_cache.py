@@ -30,10 +30,8 @@ class Prefix:
         return len(self.ids)
 
     def first(self, tokens: int) -> "Prefix":
-        """Return the prefix cut to its first `tokens` tokens.
-
-        In a causal network this is possible because later tokens do not change earlier ones.
-        """
+        """Return the prefix cut to its first `tokens` tokens. In a causal network this is possible because later
+        tokens do not change earlier ones."""
         if tokens == len(self):
             return self
         layers = tuple((keys[..., :tokens, :], values[..., :tokens, :]) for keys, values in self.layers)
@@ -100,10 +98,8 @@ def shared(inputs: Sequence[Ints]) -> int:
 
 @torch.inference_mode()
 def can_continue(backbone: nn.Module) -> bool:
-    """True if continuing from a prefix gives the same result as reading the whole input.
-
-    This is tested, since no config says so.
-    """
+    """True if continuing from a prefix gives the same result as reading the whole input. This is tested, since no
+    config says so."""
     if "past_key_values" not in inspect.signature(backbone.forward).parameters or _rotates_by_length(backbone):
         return False
     vocabulary = int(getattr(backbone.config, "vocab_size", 1))

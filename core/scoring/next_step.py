@@ -37,10 +37,8 @@ class Asked:
 
     @cached_property
     def shared(self) -> int:
-        """The number of shared leading tokens to keep.
-
-        Only tokens of the problem and the earlier steps count, not a common beginning of the candidates.
-        """
+        """The number of shared leading tokens to keep. Only tokens of the problem and the earlier steps count, not
+        a common beginning of the candidates."""
         tokens = shared([item.ids for item in self.inputs])
         # A step that is read at the token before its last can be read in the prefix.
         return min(tokens, *(int(item.reads[0]) for item in self.inputs), *([] if self.end is None else [self.end]))

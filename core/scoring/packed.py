@@ -141,10 +141,8 @@ def _is_small(model: StepModel) -> bool:
 
 
 class _Spans:
-    """Attention in which each input attends only to itself.
-
-    In the first layer, `firsts` gives the start of each input's queries, keys and values.
-    """
+    """Attention in which each input attends only to itself. In the first layer, `firsts` gives the start of each
+    input's queries, keys and values."""
 
     def __init__(
         self, network: DecoderNetwork, batch: Sequence[Input], bounds: Sequence[int], firsts: Sequence[int]

@@ -31,9 +31,7 @@ _SHARED, _PADDING = -1, -2
 @dataclass(eq=False)
 class _Buffer:
     """Token ids, shape (tokens,), and room for their keys and values in each layer, shape (1, heads, room, width).
-
-    The first `len(ids)` keys and values are filled.
-    """
+    The first `len(ids)` keys and values are filled."""
 
     ids: Ints
     layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)

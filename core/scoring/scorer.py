@@ -74,10 +74,8 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
     ) -> Iterator[Judgment]:
-        """Like `score`, but for traces that `Evaluator.encode` has already encoded.
-
-        `check` is called between parts of the work, and an error that it raises stops the work.
-        """
+        """Like `score`, but for traces that `Evaluator.encode` has already encoded. `check` is called between parts
+        of the work, and an error that it raises stops the work."""
         mode, rest = Mode(mode), iter(encoded)
         if isinstance(self.evaluator, ServedEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
@@ -110,9 +108,7 @@ class Scorer(AbstractScorer):
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
         """The same as `AbstractScorer.leave_one_out`, but faster for a causal model that reads a solution once.
-
-        Such a model reads again only what follows each omitted sub-step.
-        """
+        Such a model reads again only what follows each omitted sub-step."""
         alone = self.evaluator.sees_later_steps or len(trace.substeps) == 1
         if self._continued is None or not self._continued.continues or alone:
             return super().leave_one_out(trace, gap, check)
@@ -121,10 +117,8 @@ class Scorer(AbstractScorer):
 
     @property
     def next_steps(self) -> NextSteps | None:
-        """The special scorer of candidates for a next step.
-
-        It is None if scoring each candidate offline, as the last step of a trace, is just as fast.
-        """
+        """The special scorer of candidates for a next step. It is None if scoring each candidate offline, as the
+        last step of a trace, is just as fast."""
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
 

@@ -13,10 +13,8 @@ _INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?
 
 
 def formula_blocks(text: str) -> list[Span]:
-    r"""Return the start and end of each block that is closed, in order.
-
-    Blocks are `\[ \]`, `$$ $$`, `\( \)`, `\begin{…} \end{…}`, `[asy]` and code between triple backticks.
-    """
+    r"""Return the start and end of each block that is closed, in order. Blocks are `\[ \]`, `$$ $$`, `\( \)`,
+    `\begin{…} \end{…}`, `[asy]` and code between triple backticks."""
     blocks = []
     unclosed: set[str] = set()
     position = 0

@@ -69,10 +69,8 @@ def plain(text: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """Return a text as it is searched and compared: composed (NFC), in plain signs, with nothing invisible.
-
-    Case and white space of different widths between words stay.
-    """
+    """Return a text as it is searched and compared: composed (NFC), in plain signs, with nothing invisible. Case
+    and white space of different widths between words stay."""
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_COMPARABLE))
 
 

@@ -104,10 +104,8 @@ def split_solution(text: str) -> Split:
 
 
 def read_json_list(text: str) -> list[str | list[str]] | None:
-    """Return the steps in a JSON list, or None if the text is not a JSON list.
-
-    Raises `UserError` if the list contains anything but texts and lists of texts.
-    """
+    """Return the steps in a JSON list, or None if the text is not a JSON list. Raises `UserError` if the list
+    contains anything but texts and lists of texts."""
     if not text.startswith("["):
         return None
     try:
@@ -151,10 +149,8 @@ def _without_rules(lines: list[str]) -> list[str]:
 
 
 def _trimmed(step: str) -> str:
-    """Remove the blank lines around a step.
-
-    If all its lines are indented, as in code, only their common indentation is removed.
-    """
+    """Remove the blank lines around a step. If all its lines are indented, as in code, only their common
+    indentation is removed."""
     lines = step.strip("\n").rstrip().split("\n")
     while lines and not lines[0].strip():
         del lines[0]
@@ -213,10 +209,8 @@ def _begins_again(lines: list[str], index: int) -> bool:
 
 
 def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
-    """Return the texts of marked steps without their marks.
-
-    The text before the first mark and the answer after the last step are included as steps.
-    """
+    """Return the texts of marked steps without their marks. The text before the first mark and the answer after the
+    last step are included as steps."""
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
@@ -284,10 +278,8 @@ def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[s
 
 
 def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str], list[str]]:
-    """Split off the final answers at the end of some lines, since they are separate steps.
-
-    If the lines are an item of a list, indented lines remain part of the item.
-    """
+    """Split off the final answers at the end of some lines, since they are separate steps. If the lines are an item
+    of a list, indented lines remain part of the item."""
     answers: list[str] = []
     while len(answers) < _MOST_ANSWERS and (start := _answer_start(lines)) is not None:
         if is_item and lines[start][0].isspace():
@@ -298,10 +290,8 @@ def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str]
 
 
 def _answer_start(lines: list[str]) -> int | None:
-    """Return the index of the line at which the final answer begins, or None if there is no final answer.
-
-    It begins with a heading of its own, or in the last paragraph.
-    """
+    """Return the index of the line at which the final answer begins, or None if there is no final answer. It begins
+    with a heading of its own, or in the last paragraph."""
     last = _last_paragraph(lines)
     found = None
     for index in range(len(lines) - 1, max(0, len(lines) - 1 - _LONGEST_ANSWER), -1):
@@ -316,10 +306,8 @@ def _answer_start(lines: list[str]) -> int | None:
 
 
 def _last_paragraph(lines: list[str]) -> int:
-    """Return the index of the first line of the last paragraph.
-
-    A paragraph that ends in a colon or comma includes the text after it.
-    """
+    """Return the index of the first line of the last paragraph. A paragraph that ends in a colon or comma includes
+    the text after it."""
     start = len(lines)
     while True:
         while start and not lines[start - 1].strip():
@@ -344,10 +332,8 @@ def _concludes(lines: list[str], index: int) -> bool:
 
 
 def _broken(text: str, marker: re.Pattern[str]) -> list[str]:
-    """Return the lines of a text, with a line break inserted before each step mark inside a line.
-
-    The result is empty if there are fewer than two such marks.
-    """
+    """Return the lines of a text, with a line break inserted before each step mark inside a line. The result is
+    empty if there are fewer than two such marks."""
     places: list[int] = []
     expected = 1
     for match in outside(marker.finditer(text), formulas(text)):
