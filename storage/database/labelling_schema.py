@@ -108,7 +108,7 @@ class CampaignAnnotatorRow(Base):
 
 
 class InvitationCampaignRow(Base):
-    """A link from an invitation to a campaign. Whoever accepts the invitation becomes an annotator of it."""
+    """The campaign of an invitation. Accepting the invitation makes a user an annotator of that campaign."""
 
     __tablename__ = "invitation_campaigns"
 
