@@ -1,4 +1,4 @@
-"""Escaping of untrusted text for HTML templates, and for CSV cells that a spreadsheet must not evaluate."""
+"""Escaping untrusted text for HTML templates, and for CSV cells that a spreadsheet must not evaluate."""
 
 import csv
 import io

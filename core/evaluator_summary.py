@@ -40,7 +40,7 @@ class EvaluatorSummary:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "EvaluatorSummary":
         """Rebuild a summary from the output of `as_json`. Raises `TypeError`, `ValueError` or `KeyError` if
-        `values` is not such an output."""
+        `values` has a different form."""
         return cls(
             **dict(values)
             | {"outputs": Outputs(values["outputs"]), "thresholds": Thresholds(**values["thresholds"])}

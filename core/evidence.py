@@ -1,6 +1,6 @@
 """Evidence from later steps: how each newly revealed sub-step changed the verdicts on earlier steps.
 
-A verdict here is about validity. Sub-steps and steps are counted from 0, and `H` is the hindsight matrix
+Verdicts here concern validity. Sub-steps and steps are counted from 0, and `H` is the hindsight matrix
 (`Hindsight`).
 """
 

@@ -143,7 +143,7 @@ class JudgmentRecord(_RecordPart):
         return {mode: record for mode, record in both.items() if record is not None}
 
     def scores(self) -> tuple[Places, StepScores | Hindsight] | None:
-        """Return the scores, preceded by the (step, sub-step) numbers of their rows, counted from 1.
+        """Return a pair: the (step, sub-step) numbers of the rows, counted from 1, and the scores.
 
         Returns None if the evaluator does not judge steps. Raises `UserError` if scores are missing or contradict
         each other.
@@ -165,8 +165,8 @@ class JudgmentRecord(_RecordPart):
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
     def judgment(self, trace: Trace) -> Judgment:
-        """Return the recorded judgment of `trace`. Its scores were rounded to six decimals. Raises `UserError` if
-        the sub-steps of the trace differ from those of the record, or if `scores` raises it."""
+        """Return the recorded judgment of `trace`, with scores rounded to six decimals. Raises `UserError` if the
+        trace and the record have different sub-steps, or if `scores` raises it."""
         scores = scores_of(self.scores(), trace)
         return Judgment(trace, self.mode, scores, self.solution_score, self.rationale or "", self.spent)
 

@@ -44,8 +44,8 @@ class _Cached:
 
 
 class KeyedCache:
-    """A cache of at most `limit` bytes that evicts the least recently used values but always keeps the last
-    `least`.
+    """A cache of at most `limit` bytes that evicts the least recently used values, but keeps at least `least`
+    values.
 
     Every value belongs to a version. Callers of `get` pass the current version, so they never receive an outdated
     value. Threads can share the cache.
@@ -86,8 +86,8 @@ class KeyedCache:
             return value
 
     def find(self, key: Hashable) -> Computation[Any] | None:
-        """Return the cached value of a key, whatever its version, as a finished computation. None if nothing is
-        cached."""
+        """Return a finished computation with the cached value of a key, whatever its version, or None if there is
+        no value."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or not entry.has_value:
@@ -143,8 +143,8 @@ class KeyedCache:
     def fail(
         self, key: Hashable, computation: Computation[Any], error: BaseException, seconds: float = 0.0
     ) -> None:
-        """Let a computation fail: every thread that waits for its value raises `error`. So does every request for
-        the key within the next `seconds` seconds."""
+        """Make a computation fail: raise `error` in every thread that waits for its value, and for every request
+        within the next `seconds` seconds."""
         if not seconds:
             self.drop(key, computation)
         with self._lock:

@@ -113,7 +113,7 @@ class Removal:
 
 
 def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
-    """Return the effect on sub-step `step` of removing each later sub-step, as far as it was scored.
+    """Return the effect on sub-step `step` of removing each later sub-step whose removal was scored.
 
     The removal that moves the validity furthest towards the online validity comes first. Raises `ValueError` if
     `hindsight` and `left_out` have different numbers of sub-steps.

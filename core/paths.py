@@ -34,8 +34,10 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
 
 
 def portable_name(path: str) -> str:
-    """Return a path without anything specific to this machine: the last component of an absolute path. A relative
-    path is kept, with forward slashes."""
+    """Return a path without anything specific to this machine.
+
+    An absolute path is reduced to its last component. A relative path is kept, with forward slashes.
+    """
     return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
 
 

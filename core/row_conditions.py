@@ -39,8 +39,8 @@ class RowCondition:
 
 
 class RowConditions:
-    """Conditions that a row must meet all together, and counts of the rows checked so far. `left_out` maps each
-    condition, as text, to the number of rows that met all earlier conditions but not this one."""
+    """A list of conditions, all of which a row must meet, and counts of the rows checked so far. `left_out` maps
+    each condition, as text, to the number of rows that met all earlier conditions but not this one."""
 
     def __init__(self, conditions: Sequence[RowCondition] = ()) -> None:
         self.conditions = tuple(conditions)

@@ -20,8 +20,8 @@ class Step:
     """A step as a benchmark numbers and labels it, divided into the sub-steps that an evaluator scores.
 
     `label` is the gold label, or None if there is none. `valid` is the gold validity, or None if unknown. If a
-    benchmark gives only the first error, `valid` is True for every step before the error, be it neu or pos, and
-    None after it.
+    benchmark gives only the first error, `valid` is True for every step before the error, whether it is neu or pos,
+    and None after the error.
     """
 
     substeps: tuple[str, ...]

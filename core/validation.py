@@ -1,4 +1,4 @@
-"""Validation of YAML files, request bodies and label files with pydantic. Mistakes are raised as `UserError`.
+"""Validating YAML files, request bodies and label files with pydantic. Mistakes are raised as `UserError`.
 
     @dataclass(frozen=True, config=STRICT)          # pydantic.dataclasses.dataclass
     class Recipe(Record):
@@ -106,7 +106,7 @@ class Record:
 def validate(kind: type[T], values: object, whole: str = "the file") -> T:
     """Validate `values`, parsed from YAML or JSON, and return them as an instance of `kind`.
 
-    Raises `UserError` if they do not fit. `whole` is what its message calls the values as a whole.
+    Raises `UserError` if they do not fit. In its message, `whole` stands for the values as a whole.
     """
     try:
         instance: T = _adapter(cast(Any, kind)).validate_python(values)

@@ -141,5 +141,5 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def _closed(answer: str) -> str:
-    """Close an answer's last opening tag, because the server leaves out the stop text that ended the answer."""
+    """Append the closing tag if an answer lacks it because the server omits the stop string that ended it."""
     return f"{answer}{_CLOSES}\n" if answer.rfind(_OPENS) > answer.rfind(_CLOSES) else answer

@@ -1,4 +1,4 @@
-"""Questioning of a critic about traces, to obtain judgments.
+"""Asking a critic about traces, and turning its answers into judgments.
 
 A trace gets no judgment if the verdict on one of its steps cannot be read, or if the server refuses the trace, for
 example because it exceeds the model's context. Such a trace counts as missing, so the critic is asked again later.

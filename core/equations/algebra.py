@@ -16,9 +16,9 @@ CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
 def compare_identity(left: Member, right: Member) -> Comparison | None:
     """Compare the two sides of an expansion or simplification.
 
-    Returns None if the equation could just as well be one to solve. It holds if the difference between its sides
-    vanishes. It fails only if the left side can be expanded, the right side cannot, and the two differ in a single
-    term; as an equation to solve, it would then have no solution or only zero.
+    Returns None if the equation could just as well be an equation to solve. It holds if the difference between its
+    sides vanishes. It fails only if the left side can be expanded, the right side cannot, and the two differ in a
+    single term; as an equation to solve, it would then have no solution or only zero.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters or not b.letters:

@@ -1,4 +1,4 @@
-"""Detection of how a text presents an equation: as a statement, or as supposed, tested, asked for or refuted."""
+"""How a text presents an equation: as a statement, or as supposed, tested, asked for or refuted."""
 
 import re
 

@@ -24,8 +24,8 @@ MAX_NOTES = 40
 
 
 class Checker:
-    """A checker for one solution. Call `check` on each sub-step in order, since checks depend on earlier sub-
-    steps."""
+    """A checker for one solution. Call `check` on each sub-step in order, because each check may depend on earlier
+    ones."""
 
     def __init__(self, problem: str) -> None:
         problem = problem[:MAX_TEXT]

@@ -1,4 +1,4 @@
-"""Formatting of values as a person would write them: 69, 0.25, 8/3, 2.5x + 15."""
+"""Formatting values as a person would write them: 69, 0.25, 8/3, 2.5x + 15."""
 
 from collections.abc import Mapping
 from fractions import Fraction

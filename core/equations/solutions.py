@@ -255,7 +255,7 @@ _SAME = re.compile(
 
 
 def names_the_equation(words: str) -> bool:
-    """True if the words before an equation call it the previous equation, simplified."""
+    """True if the words before an equation say that it is the previous equation in simplified form."""
     return _SAME.search(words) is not None
 
 
@@ -271,5 +271,5 @@ def says_it_is_derived(words: str) -> bool:
 
 
 def says_it_is_rewritten(words: str) -> bool:
-    """True if the words before an equation call it the previous equation in another form."""
+    """True if the words before an equation say that it is the previous equation in another form."""
     return _REWRITING.search(words) is not None and _ANOTHER.search(_GOAL.sub(" ", words)) is None

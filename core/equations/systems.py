@@ -23,8 +23,8 @@ class System:
     given: set[str] = field(default_factory=set)
 
     def add(self, polynomial: Mapping[Monomial, Fraction], is_value: bool) -> bool | None:
-        """Add an equation. Returns True if it agrees with the earlier equations, False if it contradicts them, and
-        else None.
+        """Add an equation. Returns True if it follows from the earlier equations, False if it contradicts them, or
+        None.
 
         Only an equation that adds something new is kept. An equation that is not linear, or is too large, is
         ignored.

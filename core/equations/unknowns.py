@@ -1,4 +1,4 @@
-"""Tracking of a solution's unknowns, to check its equations against the problem and earlier steps."""
+"""Tracking a solution's unknowns to check its equations against the problem and earlier steps."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,8 +24,7 @@ class Unknowns:
     system: System = field(default_factory=System)
 
     def read_problem(self, problem: str) -> None:
-        """Remember the equations in the problem. Two equations in the same letters are skipped, as they may be
-        alternatives."""
+        """Remember the problem's equations, except those in the same letters, which may be alternatives."""
         several: set[frozenset[str]] = set()
         for chain in find_chains(read_tokens(problem)):
             sides = [value_of(member.expression) for member in chain.members]

@@ -1,4 +1,4 @@
-"""Loading of evaluators: a checkpoint's format is recognised, then its weights are read."""
+"""Loading evaluators: recognising the format of a checkpoint and reading its weights."""
 
 import time
 from collections.abc import Callable
@@ -94,8 +94,8 @@ def _identity(
 ) -> Callable[[], str]:
     """Return the function that computes a loaded evaluator's fingerprint.
 
-    The fingerprint of a small evaluator is computed immediately, that of a large one on first request. The function
-    raises `UserError` if the files have changed since the evaluator was loaded.
+    A small evaluator is hashed immediately, a large one on first request. The function raises `UserError` if the
+    files have changed since the evaluator was loaded.
     """
     attention = str(checkpoint.card.get("attention"))
     # Other formats can be read in more than one way.

@@ -1,4 +1,4 @@
-"""Merging of an adapter with its base model into one evaluator that needs neither of them."""
+"""Merging an adapter with its base model into one evaluator that needs neither of them."""
 
 import os
 import shutil

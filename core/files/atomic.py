@@ -1,4 +1,4 @@
-"""Atomic file writes, after which either the complete file exists or none does, and digests of files."""
+"""Atomic file writes, which leave either the complete file or none, and digests of files."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Parsing of untrusted JSON with limits on size, depth and encoding, and files that contain one JSON object.
+"""Parsing untrusted JSON with limits on size, depth and encoding, and files that contain one JSON object.
 
 The limits are needed because Python's parser stops only when memory or stack is exhausted. Code that walks the
 values later, such as `repr` or a validator, fails even sooner.
@@ -62,8 +62,8 @@ def check_unicode(value: Any, text: bytes) -> None:
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
     """Return the content of a whole file.
 
-    Raises `OSError` if it cannot be read, and `ValueError` if it has more than `largest` bytes. No more is read
-    then.
+    Raises `OSError` if it cannot be read, and `ValueError` if it has more than `largest` bytes, without reading the
+    rest.
     """
     with open(path, "rb") as file:
         content = file.read(largest + 1)

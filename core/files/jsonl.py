@@ -29,7 +29,7 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
 
 
 def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
-    """Return the JSON object in a line, or None if the line is blank. Raises `UserError` like `read_rows`."""
+    """Return the JSON object in a line, or None if the line is blank. Raises the same errors as `read_rows`."""
     where = f"{name} line {number}"
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -47,7 +47,7 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
 
 
 def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Like `read_rows`, but read from a file. Raises `UserError` also if the file cannot be opened."""
+    """Like `read_rows`, but for a file. Also raises `UserError` if the file cannot be opened."""
     with open_input(path) as file:
         yield from read_rows(file, str(path))
 

@@ -1,4 +1,4 @@
-"""A label patch: a file of corrections to a benchmark's gold labels that an evaluation can apply.
+"""A label patch: a file of corrections to a benchmark's gold labels, which an evaluation can apply.
 
     {"format": "stepsight-label-patch", "version": 1, "dataset": "mr-math-invalid", "sha256": "24317f01…",
      "moment": "2026-11-21T14:30:00+00:00", "digest": "9c1e…", "entries": [

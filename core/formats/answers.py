@@ -55,8 +55,8 @@ def head_name(checkpoint: Checkpoint) -> str:
 def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = None) -> list[int]:
     """Return the ids of the tokens for wrong and right, from stepsight.json or else from `otherwise`.
 
-    There they are ids, or texts whose last token is used. Raises `UserError` if neither source names the tokens, or
-    if the weights lack them.
+    Tokens are given as ids, or as texts whose last token is used. Raises `UserError` if neither source names them,
+    or if the weights lack them.
     """
     tokens = checkpoint.card.get("tokens", otherwise)
     if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:

@@ -1,4 +1,4 @@
-"""Rendering of chats with a checkpoint's own chat template."""
+"""Rendering chats with a checkpoint's own chat template."""
 
 from collections.abc import Sequence
 

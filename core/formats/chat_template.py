@@ -1,4 +1,4 @@
-"""Rendering of untrusted chat templates in a separate process.
+"""Rendering untrusted chat templates in a separate process.
 
 The process is `python -m stepsight.core.formats.chat_template`. Transformers' sandbox keeps a template away from
 files and Python's internals. It does not keep a template from computing forever or using up all memory, whereas a
@@ -33,8 +33,8 @@ class TemplateError(ValueError):
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """Render a chat with a template, to which `names` are available besides the messages. Raises `TemplateError` if
-    the template fails or exceeds its limits."""
+    """Render a chat with a template. `names` are additional template variables. Raises `TemplateError` if the
+    template fails or exceeds its limits."""
     bounds = {"seconds": SECONDS, "memory": MEMORY}
     return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names), **bounds}))
 

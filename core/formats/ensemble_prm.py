@@ -70,8 +70,8 @@ class EnsembleHead(Ensemble):
         return torch.stack([wrong, torch.full_like(right, -torch.inf), right], dim=-1)
 
     def spread(self, hidden: Tensor) -> Tensor:
-        """Return the standard deviation of the sigmoids over the heads, or 0 for a single head. As in ActPRM's
-        training, the denominator is the number of heads minus one."""
+        """Return the standard deviation of the heads' sigmoids, or 0 for a single head. As in ActPRM's training,
+        the denominator is the number of heads minus one."""
         values = torch.sigmoid(self.values(hidden))
         return values.std(0) if len(values) > 1 else torch.zeros_like(values[0])
 

@@ -121,8 +121,8 @@ class LogRatio(nn.Module):
 
     @staticmethod
     def _logs(model: "PreTrainedModel", input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the log-probability of each token given all earlier tokens, shape (batch, tokens). The first token
-        has 0."""
+        """Return the log-probability of each token given all earlier tokens, shape (batch, tokens). It is 0 for the
+        first token."""
         device = main_device(model, input_ids.device)
         base = model.base_model
         hidden = base(input_ids=input_ids.to(device), attention_mask=attention_mask.to(device), use_cache=False)[0]

@@ -1,7 +1,7 @@
 """Universal-PRM: a causal Qwen2 with one output at the end of the input, run once for each step.
 
-Its config.json is that of a Qwen2 (abbreviated). We found no source that names its class, and its remote code is
-not run:
+Its config.json is the same as any Qwen2's (abbreviated). We found no source that names its class, and its remote
+code is not run:
 
     {"architectures": ["…"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 

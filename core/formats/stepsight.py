@@ -1,7 +1,7 @@
 r"""StepSight's own format: any backbone, including LLaDA's, with an added score head and a stepsight.json.
 
-config.json is that of the backbone. The tensors are those of the backbone, under the prefix of its class
-(`model.*`, `bert.*`, `transformer.*`), and `score.weight`, shape (3, hidden). stepsight.json, abbreviated:
+config.json is the backbone's. The tensors are the backbone's, under the prefix of its class (`model.*`, `bert.*`,
+`transformer.*`), and `score.weight`, shape (3, hidden). stepsight.json, abbreviated:
 
     {"format": "stepsight", "version": 1, "attention": "bidirectional", "head": {"layers": "last"},
      "template": {"prompt": "Question:\n{problem}\n…", "separator": "<step>", "bos": null},

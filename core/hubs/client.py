@@ -133,7 +133,7 @@ def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
 
 @contextmanager
 def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
-    """Turn errors of the hub's client into `UserError`. A context manager around calls to the hub."""
+    """Context manager that turns errors raised by the hub's client into `UserError`."""
     given = "with --evaluator" if kind == "model" else "in place of its id"
     page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
     try:
@@ -181,8 +181,8 @@ def _refusal(response: httpx2.Response, content: RemoteContent) -> Exception:
 
 
 def _digest(text: object) -> str:
-    """Check that the hub's hash of a file or commit has the form of a hash, because it becomes part of a local
-    path."""
+    """Return the hub's hash of a file or commit as text. Raises `UserError` if it does not look like a hash,
+    because it becomes part of a local path."""
     if not is_hash(str(text)):
         raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is not a hash.")
     return str(text)

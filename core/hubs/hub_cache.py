@@ -123,15 +123,15 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
 
 
 def storage_folder(repo: str, kind: Kind = "model") -> Path:
-    """Return the folder of a repository in the hub client's cache, whose layout is documented. Raises `ValueError`
-    if the id is invalid."""
+    """Return the folder of a repository in the hub client's cache, following the cache's documented layout. Raises
+    `ValueError` if the id is invalid."""
     if not is_hub_id(repo) or "--" in repo:
         raise ValueError(f"{repo!r} is no id of a repository")
     return cache_of_hub() / f"{kind}s--{repo.replace('/', '--')}"
 
 
 def part_key(repo: str, revision: str) -> str:
-    """Return the key in `parts` of a model that was requested at `revision`."""
+    """Return the key that identifies the model `repo`, requested at `revision`, among the parts of an evaluator."""
     return f"{repo}@{revision}"
 
 
@@ -142,7 +142,7 @@ def save_fetched(fetched: Fetched) -> None:
 
 
 def save_part(asked: str, fetched: Fetched) -> None:
-    """Record that a part has been fetched when the revision `asked` was requested.
+    """Record that a part was fetched in response to a request for the revision `asked`.
 
     A part is a model that is not an evaluator by itself. Raises `UserError` if the record cannot be written.
     """
@@ -151,7 +151,7 @@ def save_part(asked: str, fetched: Fetched) -> None:
 
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
-    """Return the fetched model for the requested revision `asked`, be it recorded as a part or as an evaluator.
+    """Return the model fetched for the requested revision `asked`, whether recorded as a part or as an evaluator.
     Returns None if it is missing or incomplete, or if `weights` is True and it was fetched without weights."""
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))

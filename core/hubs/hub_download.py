@@ -1,5 +1,4 @@
-"""Fetching of an evaluator from a hub in one transfer, including every other repository it needs, at pinned
-commits.
+"""Fetching an evaluator, and every other repository it needs, from a hub at pinned commits in one transfer.
 
 The hub's own client restarts an interrupted file from the beginning. We therefore use our own downloader to put the
 content into the client's cache. Does not need PyTorch.

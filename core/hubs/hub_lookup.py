@@ -1,4 +1,4 @@
-"""Lookup of an evaluator on a model hub: its files at one commit, and those of every other repository it needs.
+"""Looking up an evaluator on a model hub: the files it needs at one commit, from its own and other repositories.
 
 An adapter needs its base, a log-ratio evaluator needs its reference, and weights without a config or tokenizer need
 a model that has them. Only files needed for loading are listed: weights, config, tokenizer and stepsight.json,

@@ -1,4 +1,4 @@
-"""Known stepsight.json values for public repositories of step evaluators, which lack these facts themselves.
+"""Known stepsight.json values for public repositories of step evaluators that do not state these facts themselves.
 
 Most of these evaluators are ordinary language models. Their config does not say that they judge steps, nor does it
 give the prompt or the tokens for right and wrong. The values come from their authors' code; `docs/evaluators.md`

@@ -66,8 +66,8 @@ def is_address(spec: object) -> bool:
 
 
 def parse_address(spec: str) -> ServerAddress:
-    """Parse the text of an address. Raises `UserError` if it is invalid. The message never repeats an invalid URL
-    that contains a password."""
+    """Parse the text of an address. Raises `UserError` if it is invalid. The message never repeats a URL that
+    contains a password."""
     kind, _, rest = spec.partition(":")
     if kind not in _KINDS:
         raise UserError(f"{spec!r:.100} names no kind of server.", f"Such as {_EXAMPLE[VLLM]}.")

@@ -87,8 +87,8 @@ async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]
 class Server:
     """A server with the routes of OpenAI's API below `url`. Several threads can use it at once.
 
-    Requests run in a separate thread with an event loop. `get` and `post` may be awaited only in that loop, that is
-    in coroutines passed to `ordered` or `now`.
+    Requests run in a separate thread with an event loop. `get` and `post` may be awaited only in that loop, that
+    is, in coroutines passed to `ordered` or `now`.
     """
 
     def __init__(

@@ -163,7 +163,7 @@ def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
     """Return Cohen's unweighted kappa, from -1 to 1.
 
     If `weights` (the resamples of traces) are given, the value has a 95 % interval, unless all units belong to one
-    trace. Kappa is undefined if the two people share no unit, or if both always give one and the same label.
+    trace. Kappa is undefined if the two people share no unit, or if both give the same label to every unit.
     """
     if not len(pair):
         return Value.none(NOTHING_SHARED)

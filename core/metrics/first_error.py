@@ -1,4 +1,4 @@
-"""First-error metrics: whether the first step that an evaluator calls wrong is the first wrong step by the gold
+"""First-error metrics: whether the first step that an evaluator calls wrong is the first wrong step in the gold
 labels.
 
 ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or none. F1 is the
@@ -24,7 +24,7 @@ from stepsight.core.scores import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FirstErrors:
-    """The first errors, by the gold labels and by the evaluator, of the traces that can be compared.
+    """The first error in the gold labels and the first error that the evaluator finds, for each comparable trace.
 
     The arrays have the shape (n,). `gold` and `predicted` are 0-based steps, or `SILENT` for none. `trace` is the
     index in the table. `called_wrong` is True if the evaluator faults the solution, whether or not it names a step.

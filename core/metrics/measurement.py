@@ -1,4 +1,4 @@
-"""The measured figure of an evaluator, with interval and resamples, and the declaration of a metric."""
+"""Measured figures of evaluators, with intervals and resamples, and the declaration of metrics."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -80,8 +80,8 @@ def measured(
 
 
 def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
-    """Return the figures by name as fractions or null, and under `intervals` and `reasons` their intervals and
-    reasons."""
+    """Return a JSON object that maps the name of each figure to a fraction or null. Its keys `intervals` and
+    `reasons` hold the intervals and the reasons, also by the names of the figures."""
     values = {name: figure.value.as_json() for name, figure in measured.items()}
     shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
     shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}

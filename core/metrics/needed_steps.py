@@ -27,7 +27,7 @@ class LabelledFall:
 
 @dataclass(frozen=True)
 class NeededSteps:
-    """The AUC of the falls of needed steps against those of other steps, and how many of both there are in how many
+    """How well falls tell needed steps from other steps: the AUC, and the numbers of both kinds of steps and of
     problems."""
 
     auc: Value

@@ -153,7 +153,7 @@ def prm_items(
     The PRMScore (Song et al., 2025) is the `macro_f1` of these items: half the F1 of correct steps plus half the F1
     of wrong steps, pooled over steps.
 
-    Every step counts, including those after the first error. In PRMBench's classes of simplicity the error is
+    Every step counts, including those after the first error. In PRMBench's simplicity classes the error is
     redundancy, i.e. the label neu. It is scored by `s_red`, or by validity if the evaluator gives nothing else, as
     in the official script. Two figures differ from that script. It averages the scores of a category's classes,
     which are pooled over steps here. For `multi_solutions`, whose steps are all right, it takes the F1 of the

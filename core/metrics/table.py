@@ -67,7 +67,8 @@ class StepTable:
         return self.probs[:, Label.NEU] + self.probs[:, Label.POS]
 
     def first_errors(self) -> Ints:
-        """Return the first wrong step of each trace by the gold labels, 0-based, or `SILENT` if there is none."""
+        """Return the first wrong step of each trace according to the gold labels, 0-based, or `SILENT` if there is
+        none."""
         return self.first(self.valid == 0)
 
     def first(self, hit: Bools) -> Ints:

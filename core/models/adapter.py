@@ -1,5 +1,4 @@
-"""Reading of LoRA adapters in PEFT's layout, and merging them in memory into the weights of their base model with
-PEFT.
+"""Reading LoRA adapters in PEFT's layout, and merging them in memory into their base model's weights with PEFT.
 
 adapter_config.json, abbreviated:
 
@@ -117,8 +116,8 @@ class Adapter:
                 )
 
     def written(self, base: Mapping[str, Path]) -> Iterator[tuple[str, Tensor]]:
-        """Yield the changed weights outside the layers, i.e. heads and embeddings. They are read from files when
-        loading.
+        """Yield the changed weights outside the layers (heads and embeddings), which have to be written to the
+        assembled folder.
 
         `base` maps the names of the base model's tensors to files.
         """
@@ -160,8 +159,7 @@ class Adapter:
         self._merge(model, names)
 
     def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
-        """Merge the modules in `names`, which maps modules of the adapter to modules of the network, into the
-        network."""
+        """Merge modules of the adapter into a network. `names` maps them to modules of the network."""
         peft = load_peft()
         alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
         for module, name in names.items():
@@ -221,8 +219,8 @@ class Adapter:
         return _OF_EMBEDDING[0] in self.pairs[module]
 
     def _of(self, module: str, others: str, key: str) -> float:
-        """Return the number under `key` in the config, unless the mapping under `others` has one for this module.
-        The names in that mapping match modules with this name or whose name ends with it."""
+        """Return the value of `key` in the config for a module, such as its rank. The mapping under `others`
+        overrides it for modules with a given name, or whose name ends with that name."""
         named = self.config.get(others) or {}
         value = next(
             (one for name, one in named.items() if f".{module}".endswith(f".{name}")), self.config.get(key)
@@ -242,8 +240,8 @@ class Adapter:
 
     @staticmethod
     def _candidates(name: str, base: Mapping[str, object]) -> str | None:
-        """Return the name in the base model for a name in the adapter, or None. A network saved without its head
-        has names without their first component."""
+        """Return the base model's name for a part of the adapter, or None if it has none. A network saved without
+        its head has names without their first component."""
         return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
 
 

@@ -1,4 +1,4 @@
-"""Loading of a checkpoint's backbone, the network that computes hidden states."""
+"""Loading the backbone of a checkpoint, the network that computes hidden states."""
 
 from typing import TYPE_CHECKING, cast
 

@@ -28,8 +28,8 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 class Checkpoint:
     """The folder of an evaluator.
 
-    `config` holds its config.json, and `card` its stepsight.json, or nothing if there is none. `source` is the
-    original folder if `folder` was assembled from several. Every error is a `UserError` that names the folder.
+    `config` holds its config.json, and `card` its stepsight.json (empty if there is none). `source` is the original
+    folder if `folder` was assembled from several. Every error is a `UserError` that names the folder.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, for looking up tokens only; encoders load a copy of their own and modify it. Loading it
+        """The tokenizer, for looking up tokens only, since encoders load and modify a copy of their own. Loading it
         takes half a second."""
         return load_tokenizer(self.folder)
 

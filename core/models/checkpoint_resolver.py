@@ -1,4 +1,4 @@
-"""Resolution of an evaluator's name to a complete checkpoint.
+"""Finding the complete checkpoint for the name of an evaluator.
 
 A checkpoint that is not on this machine is fetched. If its parts come from several places, it is assembled: pickled
 weights, an adapter and its base, or a tokenizer from another repository.

@@ -1,4 +1,4 @@
-"""Reading of the JSON files in a checkpoint that give sizes and file names.
+"""Reading the JSON files in a checkpoint that give sizes and file names.
 
 These are config.json, an adapter's adapter_config.json, and the index of sharded weights. The files may come from
 anyone, so sizes are checked before anything large is allocated, and weight files must be in the checkpoint's

@@ -125,7 +125,7 @@ def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = No
 
 
 def named(trace: Trace | None) -> str:
-    """Return the words by which messages refer to a trace."""
+    """Return the phrase that messages use for a trace."""
     return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
 
 

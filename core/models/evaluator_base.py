@@ -1,4 +1,4 @@
-"""Evaluators turn traces into judgments, with a model, with rules or by querying a server."""
+"""Evaluators, which turn traces into judgments with a model, with rules or by querying a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ class Evaluator(ABC):
     def attention(self) -> str:
         """`bidirectional` if a step's judgment takes later steps into account, and otherwise `causal`.
 
-        A causal model that reads the solution again, and so sees later steps, adds its reading, as in `causal, read
+        If a causal model sees later steps by rereading the solution, its reading is appended, as in `causal, read
         twice`.
         """
 
@@ -118,7 +118,7 @@ class ServedEvaluator(Evaluator):
 
     @property
     def dtype(self) -> str:
-        """A constant instead of a data type, which is up to the server."""
+        """A placeholder, because the data type is up to the server."""
         return SERVED
 
     @property

@@ -1,6 +1,6 @@
-"""Lookup of evaluators on this machine, without PyTorch.
+"""Finding evaluators on this machine, without PyTorch.
 
-Shipped evaluators are found by name, others by path, and those in the model hub's cache by an id such as
+Shipped evaluators are found by name, others by path, and cached models from a hub by an id such as
 GAIR/ReasonEval-7B. Nothing is fetched and no file is opened; `core.models.checkpoint_resolver` does both.
 """
 

@@ -95,7 +95,7 @@ def _c_library() -> object:
 
 
 def memory_of(fetched: Fetched, dtype: str) -> int:
-    """Estimate how many bytes a fetched evaluator needs, including its parts, from their file sizes."""
+    """Estimate from file sizes how many bytes a fetched evaluator needs, including its parts."""
     models = (fetched, *fetched.parts.values())
     # Weights that came without a config have the type of their base.
     known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), dtype)
@@ -104,7 +104,7 @@ def memory_of(fetched: Fetched, dtype: str) -> int:
 
 
 def has_room(needed: int) -> bool:
-    """True if `needed` bytes are free, or if the system does not say how much is."""
+    """True if `needed` bytes are free, or if the amount of free memory is unknown."""
     free = free_memory()
     return free is None or needed <= free
 

@@ -360,7 +360,7 @@ class DecoderNetwork:
 
 
 def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
-    """Return the modules for queries, keys and values, each with its head count and True if these are rotated."""
+    """Return, for queries, keys and values, the module, its head count and whether its heads are rotated."""
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     return [
         (attention.q_proj, heads, True),

@@ -48,7 +48,7 @@ class FailedAttemptError(Exception):
 
 @dataclass
 class Retries:
-    """The rule for repeating a request that makes no progress.
+    """The retry policy for a request that makes no progress.
 
     The request may fail `attempts` times. Pauses start at `first` seconds and double up to `longest` seconds,
     unless the server asks for a certain pause. Waiting for a busy server takes at most `patience` seconds in total.

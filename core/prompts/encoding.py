@@ -1,4 +1,4 @@
-"""Encoding of traces as token ids, with the position at which each step is read."""
+"""Encoding traces as token ids, with the position at which each step is read."""
 
 import json
 import re
@@ -27,8 +27,8 @@ _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 class Pieces:
     """A tokenizer for the pieces of an input that gives the same tokens as for one long text.
 
-    A SentencePiece tokenizer puts a space mark at the start of a text, and a byte-level one may do so. It marks
-    either the whole input once, or each stretch between added tokens, as its tokenizer.json says. A piece that
+    A SentencePiece tokenizer puts a space mark at the start of a text, and a byte-level one may do so. Depending on
+    tokenizer.json, the mark is set once for the whole input, or for each stretch between added tokens. A piece that
     continues another piece must not get a mark. The last pieces are cached, since candidates for a step share all
     earlier steps.
     """
@@ -261,7 +261,7 @@ class Encoder:
             yield from [line] if line else []
 
     def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
-        """Return the parts, joining adjacent texts if the template is `joined`."""
+        """Return the parts, joining adjacent texts if the template sets `joined`."""
         merged: list[_Part] = []
         for part in parts:
             if self.template.joined and isinstance(part, str) and merged and isinstance(merged[-1], str):

@@ -1,13 +1,13 @@
 """Readings in which a causal evaluator takes later steps into account.
 
-Read twice, the input for the first `j` steps is that of another trace. The problem of that trace is the problem, a
-blank line and the `j` steps as text, one per line (the first copy). Its steps are the same `j` steps, which are
-judged in this second copy. Online, a step is the last step of both copies. Offline, the first copy holds the whole
-solution.
+When a solution is read twice, the input for the first `j` steps is built from another trace. The problem of that
+trace is the original problem, a blank line and the `j` steps as text, one per line (the first copy). Its steps are
+the same `j` steps, which are judged in this second copy. Online, a step is the last step of both copies. Offline,
+the first copy holds the whole solution.
 
-Read in both orders, a step is judged after the steps before it, and again in an input that holds the first `j`
-steps in reverse order, after the steps that follow it. Its probabilities are the mean of the two. BiPRM also has
-the idea of scoring the reverse order, but its code is not public: this rule is ours.
+When a solution is read in both orders, a step is judged after the steps before it, and again in an input that holds
+the first `j` steps in reverse order, after the steps that follow it. The two probabilities are averaged. BiPRM also
+scores the reverse order, but its code is not public: this rule is ours.
 
 Controls replace the first copy by the solution of another problem, by the same steps in another order, or by
 nothing, so that the evaluator reads once. They show how much of an effect is due to the later steps themselves.
@@ -34,8 +34,8 @@ from stepsight.core.trace import Trace
 class CopyOf(StrEnum):
     """The content of the first copy.
 
-    It is the trace's own steps, as many steps from solutions of other problems, the trace's own steps in another
-    order, or nothing.
+    It is the trace's own steps, the same number of steps from solutions to other problems, the trace's own steps in
+    another order, or nothing.
     """
 
     OWN = "own"
@@ -46,14 +46,14 @@ class CopyOf(StrEnum):
 
 @dataclass(frozen=True)
 class FirstCopy:
-    """The first copy: text that precedes the steps of a trace that is read twice. `others` are the solutions from
-    which steps for other problems are drawn; by default, these are the gallery's."""
+    """The first copy: text that precedes the steps of a trace that is read twice. `others` are the solutions to
+    other problems from which steps can be drawn; by default, these are the gallery's."""
 
     of: CopyOf = CopyOf.OWN
     others: tuple[Trace, ...] = ()
 
     def before(self, first: Trace, whole: Trace) -> Trace:
-        """Return the trace to read once in order to read `first`, the beginning of `whole`, twice."""
+        """Return the trace whose single reading amounts to reading `first`, the beginning of `whole`, twice."""
         copy = self._steps(first, whole)
         return Trace.of(
             "\n\n".join([first.problem, *(["\n".join(copy)] if copy else [])]), first.substeps, id=whole.id
@@ -68,7 +68,7 @@ class FirstCopy:
         return own if self.of == CopyOf.OWN else ()
 
     def _others(self, whole: Trace) -> Iterator[str]:
-        """Yield steps from solutions of other problems in an endless cycle. The trace `whole` determines where it
+        """Yield steps from solutions to other problems in an endless cycle. The trace `whole` determines where it
         starts."""
         others = [one for one in self.others or _gallery() if one.problem != whole.problem]
         begin = int(_drawing(whole).integers(len(others)))
@@ -76,7 +76,7 @@ class FirstCopy:
 
     @property
     def mark(self) -> str:
-        """A text that identifies the first copy: equal only for equal first copies."""
+        """A string that is equal only for equal first copies."""
         texts = "".join(one.digest for one in self.others)
         return f"{self.of} {hashlib.sha256(texts.encode()).hexdigest()}" if texts else str(self.of)
 
@@ -85,7 +85,7 @@ OWN = FirstCopy()
 
 
 def read_as(reading: Reading, trace: Trace) -> tuple[Trace, ...]:
-    """Return the traces that have to be read once each to give a whole trace the reading `reading`."""
+    """Return the traces that, each read once, amount to reading a whole trace in the given way."""
     if reading == Reading.TWICE:
         return (OWN.before(trace, trace),)
     return (trace, reversed_steps(trace)) if reading == Reading.BOTH_ORDERS else (trace,)

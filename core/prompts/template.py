@@ -14,8 +14,11 @@ from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
 class Read(StrEnum):
-    """The token at which a step is read: the separator's last, or the step's last or second-to-last token. In the
-    latter two cases the separator is not part of the input."""
+    """The token at which a step is read: the last token of the separator, or the last or second-to-last token of
+    the step.
+
+    In the latter two cases the separator is not part of the input.
+    """
 
     SEPARATOR = "separator"
     LAST = "last"
@@ -52,8 +55,8 @@ class Lines(StrEnum):
 class Reading(StrEnum):
     """How a causal evaluator reads a solution.
 
-    Read twice, the steps are judged with a first copy of all of them in view. In both orders, the steps are read
-    once forwards and once backwards. Either way, later steps can change the judgment of earlier ones.
+    In `twice`, a copy of all steps precedes the steps that are judged. In `both-orders`, the steps are read once
+    forwards and once backwards. In both cases, later steps can change the judgment of earlier ones.
     """
 
     ONCE = "once"

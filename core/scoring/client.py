@@ -55,7 +55,7 @@ Made = TypeVar("Made")
 
 
 class Client(AbstractScorer):
-    """A scorer that lets a StepSight server score the traces.
+    """A scorer that has a StepSight server score the traces.
 
     It has the methods and results of `Scorer`, except that probabilities are rounded to six digits. Connections are
     kept open for the next call. Several threads can use a client at once.

@@ -39,7 +39,7 @@ class ContinuedForward:
         return not self._evaluator.encoder.asks_each_step and (self._continuation or self._prefixes) is not None
 
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """Return the probabilities at the read positions of `prefix`, then at those of each input.
+        """Return the probabilities at the read positions of `prefix`, followed by the probabilities for each input.
 
         Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
         its read positions come after these. Raises `ValueError` if inputs cannot continue from a prefix.

@@ -1,9 +1,9 @@
-"""Continuation of inputs from a kept prefix on the CPU, in the same pass as the new tokens of that prefix.
+"""Continuing inputs from a kept prefix on the CPU, in the same pass as the new tokens of that prefix.
 
-The keys and values of a prefix are in a buffer with spare room. A pass appends those of the new tokens and attends
-to all of them, with a mask that lets an input see itself and as much of the prefix as it shares. The next pass
-overwrites the inputs. So the prefix is never copied, neither for its inputs nor when it grows, and nothing is
-padded.
+The keys and values of a prefix are in a buffer with spare room. A pass appends the keys and values of the new
+tokens and attends to the whole buffer, with a mask that lets an input see itself and as much of the prefix as it
+shares. The next pass overwrites the inputs. So the prefix is never copied, neither for its inputs nor when it
+grows, and nothing is padded.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class PrefixContinuation:
 
     @torch.inference_mode()
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """Return the probabilities at the read positions of `prefix`, then at those of each input.
+        """Return the probabilities at the read positions of `prefix`, followed by the probabilities for each input.
 
         Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
         its read positions come after these. The prefix is kept for later calls.
@@ -122,7 +122,7 @@ class PrefixContinuation:
         """Append the tokens of `prefix` up to `stop` to the buffer, and run them together with the inputs `rests`.
 
         Input `i` of `rests` follows the first `starts[i]` tokens of the buffer. Returns the probabilities at the
-        read positions among the new tokens, and a list of those for each of `rests`.
+        read positions among the new tokens, and the probabilities for each of `rests`.
         """
         before = len(buffer.ids)
         new = prefix.ids[before:stop]

@@ -60,11 +60,11 @@ class Scorer(AbstractScorer):
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
 
-        At most `window` traces are held at a time, or with a server, a few for each concurrent request. In float32,
-        the results for a trace depend on the other traces by at most 1e-5. Raises `UserError` if a trace is longer
-        than the evaluator's context; if `on_skip` is given, the trace is skipped instead, and `on_skip` is called
-        with the trace and the error. `UserError` is also raised if a probability is not a number. An error that
-        `check` raises stops the work, as in `score_encoded`.
+        At most `window` traces are held at a time; with a server, a few for each concurrent request. In float32,
+        the other traces that are scored change a trace's results by at most 1e-5. Raises `UserError` if a trace is
+        longer than the evaluator's context; if `on_skip` is given, the trace is skipped instead, and `on_skip` is
+        called with the trace and the error. `UserError` is also raised if a probability is not a number. An error
+        that `check` raises stops the work, as in `score_encoded`.
         """
         return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
 
@@ -117,8 +117,8 @@ class Scorer(AbstractScorer):
 
     @property
     def next_steps(self) -> NextSteps | None:
-        """The special scorer of candidates for a next step. It is None if scoring each candidate offline, as the
-        last step of a trace, is just as fast."""
+        """The dedicated scorer of candidates for a next step. It is None if scoring each candidate offline, as the
+        last step of a trace, is just as good."""
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
 

@@ -1,4 +1,4 @@
-"""Detection of the LaTeX, drawings and code in a text, which are never cut."""
+"""Finding the LaTeX, drawings and code in a text, which are never cut."""
 
 import re
 from collections.abc import Iterator

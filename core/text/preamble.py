@@ -1,4 +1,4 @@
-"""Detection of the parts of a model's response that are not judged: its thinking, and openings such as "Sure!"."""
+"""Finding the parts of a model's response that are not judged: its thinking, and openings such as "Sure!"."""
 
 import re
 

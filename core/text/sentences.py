@@ -1,4 +1,4 @@
-"""Splitting of a paragraph into sentences, with LaTeX, decimals and abbreviations kept whole."""
+"""Splitting a paragraph into sentences, with LaTeX, decimals and abbreviations kept whole."""
 
 import re
 

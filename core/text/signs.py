@@ -1,8 +1,8 @@
-"""Equivalent signs: the one table of the characters that stand for the same sign.
+"""Equivalent signs: the single table of characters that are variants of the same sign.
 
-A text is stored as it came. What reads, searches or compares texts uses this table, so that a typographic minus,
-a curly apostrophe or a full-width digit counts as the plain one. `plain` keeps every place in the text, and
-`comparable` is for finding and comparing.
+Texts are stored unchanged. Code that parses, searches or compares texts uses this table, so that a typographic
+minus, a curly apostrophe or a full-width digit is treated like the plain one. `plain` keeps the position of every
+character, and `comparable` is for searching and comparing.
 """
 
 import unicodedata
@@ -64,16 +64,19 @@ _COMPARABLE: Mapping[int, str | None] = {**PLAIN, **dict.fromkeys(map(ord, INVIS
 
 
 def plain(text: str) -> str:
-    """Return a text with plain signs, spaces and digits. Its length and the place of each character stay."""
+    """Return a text with plain signs, spaces and digits. The positions of all characters stay the same."""
     return text if text.isascii() else text.translate(PLAIN)
 
 
 def comparable(text: str) -> str:
-    """Return a text as it is searched and compared: composed (NFC), in plain signs, with nothing invisible. Case
-    and white space of different widths between words stay."""
+    """Return a text in the form in which texts are searched and compared.
+
+    The result is composed (NFC), with plain signs and without invisible characters. Case and the amount of white
+    space between words are kept.
+    """
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_COMPARABLE))
 
 
 def is_blank(text: str) -> bool:
-    """True if a text has nothing that a reader sees."""
+    """True if a text contains no visible character."""
     return not comparable(text).strip()

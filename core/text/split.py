@@ -1,4 +1,4 @@
-"""Splitting of a pasted solution into its steps and the text around them that is not judged."""
+"""Splitting a pasted solution into its steps and the text around them that is not judged."""
 
 import itertools
 import re
