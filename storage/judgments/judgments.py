@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, and_, exists, func, select, tuple_
+from sqlalchemy import ColumnElement, and_, exists, func, literal_column, select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.arrays import Floats32
@@ -39,6 +40,10 @@ _PROFILES = "profiles"
 
 Values = dict[str, Any]
 _newer = aliased(JudgmentRow)
+# The judgment that an insertion meets, which is in no FROM that a subquery could be correlated with.
+_REPLACED = SimpleNamespace(
+    **{one.name: literal_column(f"{JudgmentRow.__tablename__}.{one.name}") for one in JudgmentRow.__table__.columns}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +138,7 @@ def _insert(session: Session, rows: list[Values]) -> None:
         key=("trace_id", "evaluator_id", "mode"),
         unless_same=("probabilities", "trace_digest", "solution", "rationale", "spread"),
         # A judgment repeated with the same result is newer than those made in between.
-        or_where=has_newer(),
+        or_where=_has_newer(_REPLACED),
     )
     insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
     for dataset_id, evaluator_id in sorted({(row["dataset_id"], row["evaluator_id"]) for row in rows}):
@@ -220,19 +225,20 @@ def overruled(mode: Mode) -> ColumnElement[bool]:
     It applies to `JudgmentRow` joined with `TraceRow`.
     """
     given = _newer.mode.in_([one.value for one in giving(mode)])
-    return has_newer(given, is_fresh(_newer.trace_digest, TraceRow.digest))
+    return _has_newer(JudgmentRow, given, is_fresh(_newer.trace_digest, TraceRow.digest))
 
 
-def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return the SQL condition on `JudgmentRow` that the same evaluator has a newer judgment of the same trace.
+def _has_newer(old: Any, *which: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Return the SQL condition on the columns of a judgment, `old`, that the same evaluator has a newer one of its
+    trace.
 
     Only newer judgments that meet the conditions `which` count.
     """
     newer = (
-        _newer.trace_id == JudgmentRow.trace_id,
-        _newer.evaluator_id == JudgmentRow.evaluator_id,
-        _newer.mode != JudgmentRow.mode,
-        tuple_(_newer.created, _newer.id) > tuple_(JudgmentRow.created, JudgmentRow.id),
+        _newer.trace_id == old.trace_id,
+        _newer.evaluator_id == old.evaluator_id,
+        _newer.mode != old.mode,
+        tuple_(_newer.created, _newer.id) > tuple_(old.created, old.id),
     )
     return exists().where(*newer, *which).correlate(JudgmentRow, TraceRow)
 

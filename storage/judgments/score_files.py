@@ -24,7 +24,7 @@ from stepsight.storage.traces.queries import (
     Dataset,
     StoredTrace,
     find_dataset,
-    iterate_traces,
+    iterate_named,
     list_datasets,
     list_ids,
 )
@@ -105,11 +105,13 @@ def import_score_lines(
     with store.write() as session:
         row = _register(session, evaluator, outputs, name)
         if with_steps_left_out:
-            _save_left_out(session, row, iterate_traces(store, target.id), matches)
+            _save_left_out(session, row, iterate_named(store, target.id, matches), matches)
         else:
             _check_file(row, target.name, sha256, name)
             amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
-        save_together(session, row.id, _judgments(iterate_traces(store, target.id), matches, mode, on_redundancy))
+        save_together(
+            session, row.id, _judgments(iterate_named(store, target.id, matches), matches, mode, on_redundancy)
+        )
     return summary
 
 
@@ -134,9 +136,8 @@ def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
     try:
         outputs = outputs_of(rows)
         matches, summary = _match(list_ids(store, dataset.id), rows, "the file", dataset, "", outputs)
-        for trace in iterate_traces(store, dataset.id):
-            if trace.id in matches:
-                matches[trace.id][1].scores(trace)
+        for trace in iterate_named(store, dataset.id, matches):
+            matches[trace.id][1].scores(trace)
     except UserError:
         return False
     return not summary.rows_left
@@ -245,8 +246,6 @@ def _judgments(
     traces: Iterator[StoredTrace], matches: Mapping[str, Located], mode: Mode, on_redundancy: bool
 ) -> Iterator[Judgment]:
     for trace in traces:
-        if trace.id not in matches:
-            continue
         where, row = matches[trace.id]
         try:
             yield row.judgment(trace, mode, on_redundancy)
@@ -262,7 +261,7 @@ def _save_left_out(
     If leaving out a step never changes the scores of earlier steps, the evaluator is recorded as causal.
     """
     rows = [row for _, row in matches.values()]
-    for trace in (one for one in traces if one.id in matches):
+    for trace in traces:
         where, row = matches[trace.id]
         try:
             add_left_out(

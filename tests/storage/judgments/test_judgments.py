@@ -134,6 +134,19 @@ def test_saving_again_changes_nothing_and_saving_other_replaces(store: Store, tr
     assert same(read.result, scores(3, 9))
 
 
+def test_a_repeated_judgment_is_newer_only_where_another_mode_came_in_between(
+    store: Store, traces: list[StoredTrace]
+) -> None:
+    mini = evaluator(store)
+    both = [judge(trace, "offline") for trace in traces[:2]]
+    save_judgments(store, mini.id, both)
+    save_judgments(store, mini.id, [judge(traces[1], "hindsight")])
+    before = {(row.trace_id, row.mode): row.created for row in rows(store)}
+    save_judgments(store, mini.id, both)
+    after = {(row.trace_id, row.mode): row.created for row in rows(store)}
+    assert [key for key in after if after[key] != before[key]] == [(traces[1].trace_id, "offline")]
+
+
 def test_the_last_of_two_in_one_batch_stays(store: Store, traces: list[StoredTrace]) -> None:
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(traces[0], "offline", seed) for seed in (1, 2, 3)])
