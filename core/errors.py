@@ -39,7 +39,7 @@ class UserError(Exception):
 
 
 class AddressError(UserError):
-    """An invalid URL of a page, or an invalid link to a page."""
+    """Raised for an invalid URL of a page, or an invalid link to a page."""
 
 
 def _bounded(text: str) -> str:

@@ -130,8 +130,10 @@ def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
 
 
 def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, int]:
-    """Return the validity of sub-step `step` from its online row on, and the index of that row. The online row is
-    the row of the hindsight matrix that completes the step containing the sub-step."""
+    """Return the validity of sub-step `step` from its online row on, and the index of that row.
+
+    The online row is the row of the hindsight matrix in which the sub-step's own step is complete.
+    """
     validity, first = hindsight.reveal(step).validity, hindsight.end(step)
     return validity[first - step :], first
 

@@ -32,7 +32,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class UnreadableError(ValueError):
-    """An answer has no usable verdicts. The message gives the reason without quoting the answer."""
+    """Raised for an answer without usable verdicts. The message gives the reason without quoting the answer."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ TOLERANCE = Fraction(1, 10**10)
 
 
 class UndecidedError(Exception):
-    """An expression has no usable value, because it is too large, undefined or not understood."""
+    """Raised for an expression without a usable value, because it is too large, undefined or not understood."""
 
 
 @dataclass(frozen=True, slots=True)

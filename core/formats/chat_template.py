@@ -29,7 +29,7 @@ _KEPT = 64
 
 
 class TemplateError(ValueError):
-    """A template does not render the chat. The message gives the reason."""
+    """Raised when a template does not render a chat. The message gives the reason."""
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:

@@ -41,7 +41,7 @@ _SECONDS = 10
 
 
 class UnreachableError(UserError):
-    """The model hub cannot be reached."""
+    """Raised when the model hub cannot be reached."""
 
 
 @dataclass(frozen=True)

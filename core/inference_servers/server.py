@@ -65,8 +65,8 @@ Answer = TypeVar("Answer")
 
 
 class ServerError(UserError):
-    """The server cannot be reached, or gives an unexpected answer. `status` is the HTTP status of the answer, or
-    None if there was no answer."""
+    """Raised when a server cannot be reached or gives an unexpected answer. `status` is the HTTP status of the
+    answer, or None if there was no answer."""
 
     def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
         super().__init__(message, hint)

@@ -57,14 +57,14 @@ def auc(items: Items) -> Value:
 
 
 def precision(items: Items) -> Value:
-    """Return the share of positive predictions that are right. Undefined if nothing is predicted positive."""
+    """Return the share of positive predictions that are right. It is undefined if nothing is predicted positive."""
     if not items.predicted.any():
         return Value.none("nothing is predicted so")
     return Value(float(items.gold[items.predicted].mean()))
 
 
 def recall(items: Items) -> Value:
-    """Return the share of positives that are predicted positive. Undefined if there are no positives."""
+    """Return the share of positives that are predicted positive. It is undefined if there are no positives."""
     if not items.gold.any():
         return Value.none("the gold has no such item")
     return Value(float(items.predicted[items.gold].mean()))

@@ -332,8 +332,8 @@ class DecoderNetwork:
         return states, projected
 
     def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """Return which of the first `tokens` tokens are visible from each of the positions `queries`. The mask has
-        the shape (queries, tokens)."""
+        """Return a mask of shape (queries, tokens): which of the first `tokens` tokens each position in `queries`
+        can see."""
         places = torch.arange(tokens)
         if not self.config.is_causal:
             return torch.ones(len(queries), tokens, dtype=torch.bool)

@@ -34,7 +34,7 @@ _LONGEST_ERROR = 1 << 16
 
 
 class FailedAttemptError(Exception):
-    """A request failed but may succeed if it is repeated.
+    """Raised when a request failed but may succeed if it is repeated.
 
     `error` is the exception to raise when no attempt is left. `after` is the number of seconds that the server asks
     to wait, or None if it does not say. `costs` is the number of attempts that this failure uses up; it is 0 if the

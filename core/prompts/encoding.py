@@ -345,5 +345,7 @@ class CallEncoder(Encoder, ABC):
 
     @abstractmethod
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
-        """For each call about the last of these steps, yield the rest of the input after the prompt. It consists of
-        tokens and texts, with a mark after each position that is read."""
+        """Yield the rest of the input after the prompt, for each call about the last of these steps.
+
+        It consists of tokens and texts, with a mark after each position that is read.
+        """
