@@ -7,6 +7,7 @@ from markupsafe import Markup
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
 from stepsight.app.markup.text import text_html
+from stepsight.core.text.signs import pattern
 
 _BEFORE = 40
 _LONGEST_FORMULA = 200
@@ -14,7 +15,10 @@ _LONGEST_FORMULA = 200
 
 def marked_html(html: Markup, wanted: str) -> Markup:
     """Wrap each hit of the search text `wanted` in a `mark` element, in HTML from `text_html` or `markdown_html`.
-    Case and surrounding spaces are ignored. Formulas are searched in their source and marked as a whole."""
+
+    Case and surrounding spaces are ignored, and equivalent signs count as the same. Formulas are searched in their
+    source and marked as a whole.
+    """
     if not wanted.strip():
         return html
     return mark_spans(html, _spans("".join(read_pieces(html)[1]), wanted))
@@ -83,4 +87,4 @@ def _spans(text: str, wanted: str) -> list[Span]:
 
 
 def _pattern(wanted: str) -> re.Pattern[str]:
-    return re.compile(re.escape(wanted.strip()), re.IGNORECASE)
+    return pattern(wanted.strip())

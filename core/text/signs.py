@@ -5,7 +5,9 @@ minus, a curly apostrophe or a full-width digit is treated like the plain one. `
 character, and `comparable` is for searching and comparing.
 """
 
+import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping
 
 DASHES = "‐‑‒–—―⁃−➖﹘﹣－"
@@ -60,6 +62,9 @@ def _plain_signs() -> dict[str, str]:
 PLAIN: Mapping[int, str] = {ord(sign): plain for sign, plain in _plain_signs().items()}
 """The plain sign of each other one, a character for a character, for `str.translate`."""
 
+_SAME: defaultdict[str, list[str]] = defaultdict(list)
+for _sign, _plain in PLAIN.items():
+    _SAME[_plain].append(chr(_sign))
 _COMPARABLE: Mapping[int, str | None] = {**PLAIN, **dict.fromkeys(map(ord, INVISIBLE))}
 
 
@@ -80,3 +85,13 @@ def comparable(text: str) -> str:
 def is_blank(text: str) -> bool:
     """True if a text contains no visible character."""
     return not comparable(text).strip()
+
+
+def pattern(wanted: str) -> re.Pattern[str]:
+    """Return the pattern of a text in whatever signs, ignoring case, for a text as it came."""
+    return re.compile(f"[{INVISIBLE}]*".join(map(_any_form, comparable(wanted))), re.IGNORECASE)
+
+
+def _any_form(sign: str) -> str:
+    forms = {sign, unicodedata.normalize("NFD", sign), *_SAME.get(sign, "")}
+    return f"(?:{'|'.join(map(re.escape, sorted(forms)))})"

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.keyed_cache import KeyedCache
+from stepsight.core.text.signs import comparable
 from stepsight.storage.database.location import describe, locate
 from stepsight.storage.database.migrate import is_current, upgrade
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
@@ -203,6 +204,7 @@ def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
         connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.create_function("unicode_lower", 1, _lower, deterministic=True)
+        connection.create_function("search_plain", 1, _comparable, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -251,6 +253,10 @@ def _use_wal(engine: Engine) -> None:
 
 def _lower(text: str | None) -> str | None:
     return None if text is None else text.lower()
+
+
+def _comparable(text: str | None) -> str | None:
+    return None if text is None else comparable(text)
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 r"""Searching the texts of traces.
 
 A search matches any part of a text and ignores case. It finds `3/4`, `x^2`, `\frac{1}{2}` and the middle of a word.
-The index therefore holds every sequence of three characters. In SQLite it is an FTS5 index with the trigram
-tokenizer. In PostgreSQL it is a GIN index on arrays of these sequences, because PostgreSQL's own full-text search
-knows only words and would find none of these examples. Searches for fewer than three characters read the texts
-themselves.
+Equivalent signs count as the same: `x-3` finds a typographic minus, and `2 + 3` one with no-break spaces. What is
+indexed is therefore the comparable form of each text (`core.text.signs`).
+
+The index holds every sequence of three characters. In SQLite it is an FTS5 index with the trigram tokenizer. In
+PostgreSQL it is a GIN index on arrays of these sequences: its own full-text search knows only words and would find
+none of these examples. Searches for fewer than three characters read the texts themselves.
 """
 
 from collections.abc import Iterable
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
+from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Trace
 
 INDEXED_LENGTH = 3
@@ -24,8 +27,9 @@ _ESCAPE = "\\"
 
 _INDEX = text("INSERT INTO trace_search (rowid, text) VALUES (:id, :text)")
 _INDEX_EVERYTHING = text(
-    "INSERT INTO trace_search (rowid, text) SELECT id, problem || :between || (SELECT group_concat(text, :between)"
-    " FROM (SELECT text FROM substeps WHERE trace_id = traces.id ORDER BY step, position)) FROM traces"
+    "INSERT INTO trace_search (rowid, text) SELECT id, search_plain(problem || :between ||"
+    " (SELECT group_concat(text, :between) FROM (SELECT text FROM substeps WHERE trace_id = traces.id"
+    " ORDER BY step, position))) FROM traces"
 )
 # One text with all ids: fetching a row for each would take longer than finding them.
 _FOUND = "SELECT group_concat(rowid, ' ') FROM trace_search WHERE rowid BETWEEN :first AND :last AND "
@@ -35,8 +39,9 @@ _SHORT = text(f"{_FOUND} text LIKE :pattern ESCAPE '{_ESCAPE}'")
 _SHORT_FOLDED = text(f"{_FOUND} unicode_lower(text) LIKE :pattern ESCAPE '{_ESCAPE}'")
 _TRIGRAMS = "search_trigrams({column}) @> search_trigrams(:text) AND "
 _EITHER = (
-    "SELECT id FROM traces WHERE {problem}problem ILIKE :pattern AND id BETWEEN :first AND :last"
-    " UNION SELECT trace_id FROM substeps WHERE {text}text ILIKE :pattern AND trace_id BETWEEN :first AND :last"
+    "SELECT id FROM traces WHERE {problem}search_plain(problem) ILIKE :pattern AND id BETWEEN :first AND :last"
+    " UNION SELECT trace_id FROM substeps WHERE {text}search_plain(text) ILIKE :pattern"
+    " AND trace_id BETWEEN :first AND :last"
 )
 
 
@@ -46,7 +51,9 @@ def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
     PostgreSQL updates its index by itself. A trigger removes deleted traces from the index.
     """
     if session.get_bind().dialect.name == "sqlite":
-        rows = [{"id": id, "text": _BETWEEN.join((trace.problem, *trace.substeps))} for id, trace in traces]
+        rows = [
+            {"id": id, "text": comparable(_BETWEEN.join((trace.problem, *trace.substeps)))} for id, trace in traces
+        ]
         session.execute(_INDEX, rows)
 
 
@@ -60,6 +67,7 @@ def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> ND
     """Return a mask, shape (n,), of the traces whose problem or one of whose sub-steps contains a text."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
+    wanted = comparable(wanted)
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
     if session.get_bind().dialect.name == "sqlite":
         statement, values = _sqlite(wanted)

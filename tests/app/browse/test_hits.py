@@ -25,6 +25,9 @@ def marks(text, wanted):
         ("a.c abc", "a.c", ["a.c"]),
         ("", "x", []),
         ("text", " ", []),
+        ("Nora’s y\u22124, touche\u0301", "nora's Y-4", ["Nora’s y\u22124"]),
+        ("6\u200b·6, touche\u0301", "touché", ["touche\u0301"]),
+        ("6\u200b·6, touche\u0301", "6*6", ["6\u200b·6"]),
     ],
 )
 def test_hits_are_marked_whatever_their_case(text, wanted, expected):

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from alembic import op
 from alembic.autogenerate import compare_metadata
@@ -26,6 +27,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.location import locate
 from stepsight.storage.database.migrate import newest_revision
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.traces.search import find_text
 from tests.compatibility.stores import SQLITE, load_store
 from tests.conftest import ROOT
 from tests.messages import refused
@@ -120,6 +122,17 @@ def test_a_store_of_0_1_0_has_the_tables_and_triggers_of_a_new_one(
     had, has = (re.sub(r"::(character varying|text)(\[\])?|[()]", "", str(_describe(one))) for one in (engine, new))
     assert had == has
     assert _programs(engine) == _programs(new)
+
+
+def test_texts_of_an_older_store_are_found_in_plain_signs(address: str) -> None:
+    load_store(OLD, address)
+    engine = create_engine(locate(address), poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE traces SET problem = 'so k−7' WHERE id = 1"))
+        if engine.dialect.name == "sqlite":
+            connection.execute(text("UPDATE trace_search SET text = 'so k−7' WHERE rowid = 1"))
+    with open_store(address) as store, store.read() as session:
+        assert find_text(session, np.array([1, 2]), "k-7").tolist() == [True, False]
 
 
 def _programs(engine: Engine) -> list[Any]:

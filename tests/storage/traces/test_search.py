@@ -1,7 +1,10 @@
+import hashlib
+
 import numpy as np
 import pytest
 from sqlalchemy import text
 
+from stepsight.core.text.signs import INVISIBLE, PLAIN, comparable
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
@@ -114,3 +117,32 @@ def test_the_index_is_used(store: Store) -> None:
         session.execute(text("SET LOCAL enable_seqscan = off"))
         query = "SELECT trace_id FROM substeps WHERE search_trigrams(text) @> search_trigrams('oblem')"
         assert "ix_search_text" in str(session.execute(text(explain + query)).all())
+
+
+TYPED = (
+    "Nora's", "nora’s", "7 + 9", "7\xa0+\xa09", "y-4", "y−4", "y–4", "touché", "TOUCHE\u0301", "25 000", "z=8",
+    "ｚ＝８", "6\u200b*6", "6×6", "C\xadD", "cd", '"so"', "“so”", "y", "é", "١٢", "12",
+)  # fmt: skip
+
+
+def test_signs_are_found_however_they_are_typed(store: Store) -> None:
+    body = "Nora\u2019s 7\xa0+\u202f9, y\u22124, touche\u0301, 25\u202f000, ｚ＝８, 6\u200b·6, C\xadD, ”so„ ١٢"
+    traces = [Trace.of(body, ["-"], id="problem"), Trace.of("-", [body], id="step"), Trace.of("-", ["-"], id="no")]
+    add(store, traces)
+    for wanted in TYPED:
+        assert found(store, wanted) == ["problem", "step"], wanted
+
+
+def test_postgresql_has_the_same_plain_signs(postgresql_store: Store) -> None:
+    """If this fails, or the table of signs has changed, a migration must build the index of texts again."""
+    signs = "".join(chr(code) for code in PLAIN) + INVISIBLE
+    written = [f"a{sign}e\u0301{sign}b" for sign in signs]
+    with postgresql_store.read() as session:
+        plain = session.scalars(text("SELECT search_plain(t) FROM unnest(CAST(:w AS text[])) AS t"), {"w": written})
+        assert plain.all() == [comparable(one) for one in written]
+
+
+def test_other_signs_need_the_texts_indexed_again() -> None:
+    """If this fails, the table of equivalent signs has changed: add a migration like 0023, and the new digest."""
+    table = repr((sorted(PLAIN.items()), sorted(INVISIBLE)))
+    assert hashlib.sha256(table.encode()).hexdigest()[:16] == "56f20d904879b7e1"
