@@ -21,6 +21,7 @@ from stepsight.core.metrics.bootstrap import Value, Weights, chunks, weighted_su
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 
 BINS = 10
+NO_PAIR = "no trace has items of both classes"
 
 
 def macro_f1(items: Items) -> Value:
@@ -54,6 +55,38 @@ def auc(items: Items) -> Value:
     rank = np.cumsum(counts) - (counts - 1) / 2
     won = rank[place[items.gold]].sum() - positives * (positives + 1) / 2
     return Value(float(won / (positives * (len(items) - positives))))
+
+
+def auc_within(items: Items) -> Value:
+    """Return the AUC over the pairs of a positive and a negative from the same trace. A tie counts one half.
+
+    It tells how well the scores locate the positives of a trace, whatever they are in other traces. Traces with
+    only one class have no pair. The result is undefined if there is no pair or no score.
+    """
+    if items.ranking_problem:
+        return Value.none(items.ranking_problem)
+    won, pairs = _pairs_within(items)
+    return Value(float(won.sum() / pairs.sum())) if pairs.any() else Value.none(NO_PAIR)
+
+
+def auc_within_draws(items: Items, weights: Weights) -> Floats64:
+    """Return the `auc_within` of each resample, shape (draws,). It is NaN for a resample without a pair."""
+    won, pairs = _pairs_within(items)
+    kept = weights[:, : len(pairs)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((kept @ won) / (kept @ pairs), np.float64)
+
+
+def _pairs_within(items: Items) -> tuple[Floats64, Floats64]:
+    """Count, by trace, the pairs that the positive wins and all pairs, each of shape (traces,)."""
+    size = int(items.trace.max()) + 1
+    won, pairs = np.zeros((2, size))
+    for trace in np.unique(items.trace[items.gold]):
+        own = items.trace == trace
+        difference = items.scores[own & items.gold][:, None] - items.scores[own & ~items.gold]
+        won[trace] = (difference > 0).sum() + (difference == 0).sum() / 2
+        pairs[trace] = difference.size
+    return won, pairs
 
 
 def precision(items: Items) -> Value:

@@ -17,6 +17,7 @@ from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
+from stepsight.training.experiments.grid.readings import has_readings
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.page import FigureSources, make_paper_report, our_facts
@@ -73,6 +74,7 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     _add_output(parser)
     _add_figures(parser, argparse.SUPPRESS)
+    parser.add_argument("--db", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.set_defaults(run=run_grid)
 
 
@@ -129,9 +131,18 @@ def run_paper(args: argparse.Namespace) -> None:
 
 
 def run_grid(args: argparse.Namespace) -> None:
-    """Write the report on grids and print the path of its page, or print its tables if there is no `--output`."""
+    """Write the report on a grid and print the path of its page, or print its tables.
+
+    The store is opened only for a grid whose runs differ in their reading.
+    """
     _check_figures(args)
-    _give(make_grid_report([read_results(path) for path in args.results]), args.output, args.figures)
+    grids = [read_results(path) for path in args.results]
+    if any(has_readings(results) for results in grids):
+        with open_store(args.db) as store:
+            report = make_grid_report(grids, store=store)
+    else:
+        report = make_grid_report(grids)
+    _give(report, args.output, args.figures)
 
 
 def run_filtering(args: argparse.Namespace) -> None:

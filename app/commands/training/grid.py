@@ -6,6 +6,7 @@ stepsight grid training/configs/grid.yaml --plan
 
 import argparse
 import sys
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -59,7 +60,13 @@ def run(args: argparse.Namespace) -> None:
 
 def _chosen(design: Design, args: argparse.Namespace) -> list[RunSettings]:
     """Return the runs that the options select, or all runs if they select none."""
-    options = {"size": design.sizes, "data": design.data, "mask": design.masks, "seed": design.seeds}
+    masks = tuple(dict.fromkeys(run.mask for run in design.runs()))
+    options: dict[str, Iterable[object]] = {
+        "size": design.sizes,
+        "data": design.data,
+        "mask": masks,
+        "seed": design.seeds,
+    }
     for key, values in options.items():
         for name in getattr(args, key) or ():
             if name not in map(str, values):

@@ -7,6 +7,7 @@ sizes:
 data:
   1k: {data: {sources: [{kind: prm800k, path: …, sample: 1000}]}}
 masks: [bidirectional, causal]
+readings: [once]                                    the readings of a causal run: once, twice, both-orders
 seeds: [13, 42, 7]
 tests:
   - {name: PRM800K, source: {kind: prm800k, path: …, rho: 0.5}}
@@ -21,12 +22,15 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import CAUSAL
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.judgment import Mode
+from stepsight.core.prompts.rereading import CopyOf
+from stepsight.core.prompts.template import Reading
 from stepsight.core.trace import Trace
 from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate
 from stepsight.training.data.mixture import Mixture
@@ -35,7 +39,7 @@ from stepsight.training.data.transforms import NOT_CONTINUED, beginning, continu
 from stepsight.training.train.config import Attention, TrainConfig, Truncation
 
 # Keys that each run sets.
-_OWN = ("attention", "seed")
+_OWN = ("attention", "reading", "seed")
 _NAME = re.compile(r"[\w.]+")
 
 
@@ -49,6 +53,7 @@ Name = Annotated[str, AfterValidator(_check_name)]
 """A part of the names of folders and tables."""
 Parts = Annotated[dict[Name, dict[str, Any]], Field(min_length=1)]
 Masks = Annotated[ListOf[Attention], AfterValidator(distinct)]
+Readings = Annotated[ListOf[Annotated[Reading, Strict(False)]], AfterValidator(distinct)]
 Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 
@@ -56,11 +61,14 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 class HeldOutSet(Record):
     """A test set: traces on which every run is measured, in each of the `modes`.
 
-    `note` tells readers what to know about the traces. With `truncation: random`, each trace is cut after a step
-    drawn uniformly, which is the same for every run. With `truncation: continued`, each trace continues beyond its
-    labelled steps with the rest of the solution, and traces whose rest is unknown are left out. If labels stop at
-    the first error, only `continued` removes the hint given by the end of a trace: in a truncated trace, a step
-    followed by other steps is still never wrong.
+    `note` says what a reader has to know about the traces. With `truncation: random`, each trace ends after a step
+    drawn uniformly, the same step for every run. With `truncation: continued`, each trace continues beyond its
+    labelled steps with the rest of the solution; a trace is left out if the file lacks the rest. If labels stop at
+    the first error, only `continued` removes the hint given by the ending: in a truncated trace, a step followed by
+    others is still never wrong.
+
+    Runs that read twice are also measured, offline, with each of the `controls` as the first copy (see
+    `core.prompts.rereading`). Solutions of other problems come from the same test.
     """
 
     name: Name
@@ -68,6 +76,7 @@ class HeldOutSet(Record):
     modes: ListOf[Literal["offline", "online"]] = (Mode.OFFLINE.value, Mode.ONLINE.value)
     note: str = ""
     truncation: Truncation = "as-labelled"
+    controls: ListOf[Annotated[CopyOf, Strict(False)]] = ()
 
     def traces(self, root: Path) -> list[Trace]:
         """Return the traces of the test set, in the order of its source. Raises `UserError` if there are none."""
@@ -84,12 +93,27 @@ class HeldOutSet(Record):
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """The settings in which the runs of a grid differ."""
+    """The settings that distinguish one run of a grid.
+
+    `mask` is the attention, followed by the reading unless the run reads once: `causal-twice`.
+    """
 
     size: str
     data: str
     mask: str
     seed: int
+
+    @classmethod
+    def of(cls, size: str, data: str, mask: str, reading: Reading, seed: int) -> "RunSettings":
+        return cls(size, data, mask if reading == Reading.ONCE else f"{mask}-{reading}", seed)
+
+    @property
+    def attention(self) -> str:
+        return self.mask.partition("-")[0]
+
+    @property
+    def reading(self) -> Reading:
+        return Reading(self.mask.partition("-")[2] or Reading.ONCE)
 
     @property
     def name(self) -> str:
@@ -103,8 +127,9 @@ class Design(Record):
 
     A run uses `processes` processes with `threads` threads each. With `learn_tokenizer`, one tokenizer for all runs
     is trained on the last entry of `data`. Without it, every run uses the tokenizer that its configuration names,
-    or trains its own. With `leave_out_tests`, problems of the test sets are left out of the training data. Problems
-    of the data's own `benchmarks` are always left out.
+    or trains its own. `{mask}` in the `init` of a configuration stands for the attention of the run. With
+    `leave_out_tests`, problems of the test sets are left out of the training data. Problems of the data's own
+    `benchmarks` are always left out.
     """
 
     name: str
@@ -113,6 +138,7 @@ class Design(Record):
     data: Parts
     tests: ListOf[HeldOutSet]
     masks: Masks = ("bidirectional", "causal")
+    readings: Readings = (Reading.ONCE,)
     seeds: Seeds = (13, 42, 7)
     processes: PositiveInt = 1
     threads: PositiveInt = 1
@@ -131,11 +157,15 @@ class Design(Record):
         return self
 
     def runs(self) -> Iterator[RunSettings]:
-        """Yield all runs. Two runs that differ only in the mask are adjacent."""
+        """Yield every run. Runs that differ only in the mask or the reading are adjacent."""
+        views = [(mask, Reading.ONCE) for mask in self.masks if mask != CAUSAL or Reading.ONCE in self.readings]
+        views += [
+            (CAUSAL, reading) for reading in self.readings if reading != Reading.ONCE and CAUSAL in self.masks
+        ]
         for size in self.sizes:
             for data in self.data:
                 for seed in self.seeds:
-                    yield from (RunSettings(size, data, mask, seed) for mask in self.masks)
+                    yield from (RunSettings.of(size, data, mask, reading, seed) for mask, reading in views)
 
     def run_named(self, name: str) -> RunSettings:
         """Return the run called `name`. Raises `UserError` if there is none."""
@@ -149,8 +179,12 @@ class Design(Record):
 
         If the test sets are to be left out of the training data, they are added to the configuration's benchmarks.
         """
-        own = {"attention": run.mask, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
-        config = validate(TrainConfig, self.base | self.sizes[run.size] | self.data[run.data] | own)
+        own = {"attention": run.attention, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
+        own |= {} if run.reading == Reading.ONCE else {"reading": run.reading.value}
+        shared = self.base | self.sizes[run.size] | self.data[run.data]
+        if isinstance(shared.get("init"), str):
+            shared["init"] = shared["init"].replace("{mask}", run.attention)
+        config = validate(TrainConfig, shared | own)
         held_out = self.tests if self.leave_out_tests else ()
         tests = tuple(dict.fromkeys(_origin(held.source) for held in held_out))
         benchmarks = config.data.benchmarks
@@ -164,11 +198,14 @@ class Design(Record):
         for held in values["tests"]:
             del held["note"]
             if held["truncation"] == "as-labelled":
-                # Keeps the hash of grids from before this key.
+                # Keeps the hash of grids from before this key, as below.
                 del held["truncation"]
+            if not held["controls"]:
+                del held["controls"]
         if self.leave_out_tests:
-            # Keeps the hash of grids from before this key.
             del values["leave_out_tests"]
+        if self.readings == (Reading.ONCE,):
+            del values["readings"]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,7 +17,7 @@ import dataclasses
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,12 +25,16 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.rereading import reread
 from stepsight.core.files.json_values import write_json
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.table import build_table
+from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator
+from stepsight.core.prompts.rereading import CopyOf, FirstCopy, Rereading
+from stepsight.core.prompts.template import Reading
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -42,6 +46,7 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.experiments.grid.design import Design, HeldOutSet, RunSettings, read_design
 from stepsight.training.experiments.grid.results import (
+    CONTROL,
     MACRO_AUC,
     RUNS,
     WHOLE,
@@ -221,25 +226,37 @@ def measure_baselines(design: Design, root: Path) -> dict[str, dict[Key, Figures
 
 
 def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | None) -> dict[Key, Figures]:
-    scorer = Scorer(evaluator)
     measured: dict[Key, Figures] = {}
     for held in design.tests:
         traces = held.traces(root)
         judgments: list[Judgment] = []
-        for mode in held.modes:
-            judgments = _judge(scorer, traces, Mode(mode), judgments)
+        for mode, reader in _readers(evaluator, held, traces):
+            judgments = _judge(Scorer(reader), traces, Mode(mode.split(",")[0]), judgments)
             if store is not None:
-                _save(store, evaluator, dataset_name(design, held), judgments)
+                _save(store, reader, dataset_name(design, held), judgments)
             table = build_table((judgment.trace, _scores(judgment)) for judgment in judgments)
             measured[held.name, mode] = figures_of(table)
     return measured
 
 
+def _readers(evaluator: Evaluator, held: HeldOutSet, traces: Sequence[Trace]) -> Iterator[tuple[str, Evaluator]]:
+    """Yield the modes in which an evaluator is measured on a test, each with the evaluator that reads so."""
+    yield from ((mode, evaluator) for mode in held.modes)
+    if not isinstance(evaluator, ModelEvaluator) or evaluator.reading != Reading.TWICE:
+        return
+    for copy in held.controls:
+        rereading = Rereading(Reading.TWICE, FirstCopy(copy, tuple(traces) if copy == CopyOf.OTHER else ()))
+        yield f"{Mode.OFFLINE}{CONTROL}{copy}", reread(evaluator, rereading)
+
+
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:
-    """Return the judgments of the traces in a mode. A causal evaluator reuses `before`, made in another mode."""
-    if scorer.evaluator.attention == "causal" and before:
+    """Return the judgments of the traces in a mode, without traces that are too long to be read.
+
+    An evaluator that does not see later steps reuses `before`, made in another mode.
+    """
+    if not scorer.evaluator.sees_later_steps and before:
         return [replace(judgment, mode=mode) for judgment in before]
-    return list(scorer.score(traces, mode))
+    return list(scorer.score(traces, mode, on_skip=lambda trace, error: None))
 
 
 def _scores(judgment: Judgment) -> StepScores | None:

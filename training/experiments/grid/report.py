@@ -5,6 +5,7 @@ from datetime import date
 
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import Value
+from stepsight.storage.database.store import Store
 from stepsight.training.experiments.grid.pairs import contrast, gains, pair_values
 from stepsight.training.experiments.grid.plots import (
     cell_plot,
@@ -14,6 +15,7 @@ from stepsight.training.experiments.grid.plots import (
     survival_plots,
     third_plot,
 )
+from stepsight.training.experiments.grid.readings import has_readings, reading_part
 from stepsight.training.experiments.grid.results import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS, GridResults, Key
 from stepsight.training.experiments.grid.tables import (
     cell_table,
@@ -30,11 +32,12 @@ from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Cell, CellKind, show
 
 
-def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> Report:
-    """Return a report on one grid, or on several versions of it, each later one compared with the first.
+def make_grid_report(grids: Sequence[GridResults], day: date | None = None, store: Store | None = None) -> Report:
+    """Return the report on one grid, or on several forms of one, with each later form compared to the first.
 
-    Raises `UserError` if two grids have the same name, if one has no matched pair, or if a later one has no test
-    set in common with the first.
+    If runs read more than once and the `store` has the judgments of the grid, a part compares the readings. Raises
+    `UserError` if two grids have the same name, if one has no matched pair, or if a later one has no test in
+    common with the first.
     """
     names = [slug(results.name).lower() for results in grids]
     for results, name in zip(grids, names, strict=True):
@@ -45,7 +48,8 @@ def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> R
     for other in grids[1:]:
         if not set(other.keys) & set(grids[0].keys):
             raise UserError(f"{grids[0].name} and {other.name} have no test in common.", "Report each by itself.")
-    parts = [_forms(grids[0], other) for other in grids[1:]]
+    parts = [] if store is None else [reading_part(results, store) for results in grids if has_readings(results)]
+    parts += [_forms(grids[0], other) for other in grids[1:]]
     parts += [_part(results) for results in grids]
     lead = f"{', '.join(results.name for results in grids)}; {day or date.today():%d %B %Y}"
     return Report.of("StepSight grid", lead, parts)
@@ -53,7 +57,8 @@ def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> R
 
 def _part(results: GridResults) -> Part:
     lead = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")
-    return Part(results.name, f"{lead}.", [_section(results, key) for key in results.keys])
+    paired = [key for key in results.keys if not pair_values(results, key, MACRO_AUC).empty]
+    return Part(results.name, f"{lead}.", [_section(results, key) for key in paired])
 
 
 def _section(results: GridResults, key: Key) -> Section:

@@ -9,7 +9,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.label import Label
-from stepsight.core.metrics.binary import auc
+from stepsight.core.metrics.binary import auc, auc_within
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.table import StepTable, Third, by_third
 from stepsight.core.metrics.ternary import Classified, accuracy, classify, macro_auc, macro_f1
@@ -24,17 +24,19 @@ ACCURACY, MACRO_F1, MACRO_AUC, LATE_AUC = "accuracy", "macro_f1", "macro_auc", "
 METRICS = {ACCURACY: "Accuracy", MACRO_F1: "macro-F1", MACRO_AUC: "macro-AUC", LATE_AUC: "Late-AUC"}
 """The columns of the paper's tables; the last is macro-AUC in the last third."""
 
+CONTROL = ", first copy "
 Key = tuple[str, str]
-"""A test and a mode."""
+"""A test and a mode, such as `offline`, or `offline, first copy other` for a control."""
 
 
 @dataclass(frozen=True)
 class Figures:
     """The figures of a run on a test set, as fractions. Undefined figures are NaN.
 
-    `whole` holds the figures over all steps. `thirds` holds, for each third of the solutions, its `macro_auc`, the
-    number of `steps` and the number of each label. `classes` holds, for each label, the `auc` against the rest and
-    the `f1`. `thirds` and `classes` are empty if unknown.
+    `whole` holds the figures on all steps, by metric. `thirds` holds, for each third of the solution, its
+    `macro_auc`, the number of `steps` and the number of each label. `classes` holds, for each label, the `auc`
+    against the rest, the AUC `within` traces (`core.metrics.binary.auc_within`) and the `f1`. `thirds` and
+    `classes` are empty if unknown.
     """
 
     whole: Mapping[str, float]
@@ -109,7 +111,7 @@ def _class(steps: Classified, label: Label) -> dict[str, float]:
         int(cells.sum()) for cells in (items.gold & items.predicted, items.gold, items.predicted)
     )
     f1 = Value(2 * hits / (labelled + decided)) if labelled + decided else Value.none("it never occurs")
-    return {"auc": auc(items).number, "f1": f1.number}
+    return {"auc": auc(items).number, "within": auc_within(items).number, "f1": f1.number}
 
 
 def _nulls(values: Mapping[str, float]) -> dict[str, float | None]:

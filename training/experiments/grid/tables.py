@@ -51,7 +51,7 @@ def run_table(results: GridResults, key: Key) -> Table:
         if place and run.settings.size != runs[place - 1].settings.size:
             rules.append(place)
         one = run.settings
-        rows.append((one.size, one.data, str(one.seed), MASKS[one.mask], *_whole(run.figures[key])))
+        rows.append((one.size, one.data, str(one.seed), MASKS.get(one.mask, one.mask), *_whole(run.figures[key])))
     baselines = {name: figures[key] for name, figures in results.baselines.items() if key in figures}
     rules += [len(rows)] if baselines else []
     rows += [(name, "", "", "", *_whole(figures)) for name, figures in baselines.items()]
