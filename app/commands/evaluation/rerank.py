@@ -126,7 +126,8 @@ def _scored(args: argparse.Namespace, method: RankingMethod) -> tuple[CandidateS
         return _scored_in_store(args, method)
     files: list[Path] = args.scores or []
     _check_distinct([args.candidates, Path(args.output), *files])
-    if len(files) > 1 or (files and files[0].exists() and not is_kept(files[0])):
+    # A run that was stopped at once leaves an empty file to go on with.
+    if len(files) > 1 or (files and files[0].exists() and files[0].stat().st_size and not is_kept(files[0])):
         return _scored_in_files(args, method, files)
     if args.candidates is None:
         raise UserError("no candidates to choose from.", "Name a file of them, --dataset, or files with --scores.")

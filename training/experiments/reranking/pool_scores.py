@@ -126,9 +126,7 @@ def _read_kept(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScores:
     if head["candidates"] != pool.digest:
         raise UserError(f"{path}: holds scores of other candidates.", f"Score those of {pool.name}.")
     if head["mode"] != mode:
-        raise UserError(
-            f"{path}: holds scores of mode {head['mode']!r:.20}.", f"Ask for them with --mode, not {mode}."
-        )
+        raise UserError(f"{path}: holds scores of mode {head['mode']!r:.20}.", "Ask for them with that --mode.")
     scores = [
         parse_kept(row, candidate.line, path) for (_, row), candidate in zip(rows, pool.candidates, strict=False)
     ]
@@ -140,7 +138,7 @@ def _read_kept(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScores:
 
 def _match(rows: list[Located], pool: CandidateSet, path: Path) -> list[Located]:
     """Return the row of each candidate, matched by id or, in a file without ids, by order."""
-    if rows[0][1].id is None:
+    if rows[0][1].id is None or all(candidate.id is None for candidate in pool.candidates):
         if len(rows) != len(pool):
             raise UserError(
                 f"{path}: {len(rows):,} rows for {len(pool):,} candidates of {pool.name}, and no ids to match by.",

@@ -218,6 +218,12 @@ def test_sources_that_exclude_each_other_are_refused(two, tmp_path, capsys):
         assert error in capsys.readouterr().err
 
 
+def test_a_run_that_was_stopped_at_once_goes_on(given, tmp_path):
+    (tmp_path / "out.scores.jsonl").touch()
+    assert main([*given, "--scores", str(tmp_path / "out.scores.jsonl")]) == 0
+    assert len(read(tmp_path / "out.scores.jsonl")) == 6
+
+
 def test_kept_scores_are_given_beside_others(given, two, tmp_path):
     assert main([*given, "--scores", str(tmp_path / "kept.jsonl")]) == 0
     assert main([*given[:2], *two[:2], "--scores", str(tmp_path / "kept.jsonl"), *given[-2:]]) == 0

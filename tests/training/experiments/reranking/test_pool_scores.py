@@ -100,6 +100,16 @@ def test_scores_that_do_not_fit_are_refused(tmp_path, pool, case):
         read(tmp_path, pool, BAD[case])
 
 
+def test_kept_scores_are_of_these_candidates_in_this_mode_and_of_all_of_them(tmp_path, pool):
+    head = {"evaluator": "tiny", "fingerprint": "f", "mode": "offline", "candidates": pool.digest}
+    kept = [{"line": line, "steps": [[0.5, 0.25, 0.25]] * 2} for line in (1, 2, 3)]
+    scored = read(tmp_path, pool, [head, *kept])
+    assert (scored.evaluator, scored.outputs, validities(scored)) == ("tiny", Outputs.THREE_WAY, [[0.5, 0.5]] * 3)
+    for rows in ([head | {"candidates": "0"}, *kept], [head | {"mode": "online"}, *kept], [head, *kept[:2]]):
+        with refused():
+            read(tmp_path, pool, rows)
+
+
 def test_an_evaluator_given_twice_is_refused(tmp_path, pool):
     scored = read(tmp_path, pool, score_rows())
     with refused():
@@ -109,6 +119,9 @@ def test_an_evaluator_given_twice_is_refused(tmp_path, pool):
 def test_without_ids_rows_are_matched_by_their_order(tmp_path, pool):
     scored = read(tmp_path, pool, [{"scores": theirs} for theirs in SCORES])
     assert (scored.evaluator, validities(scored)) == ("s", SCORES)
+    plain = [{"problem": "q", "steps": row["steps"]} for row in CANDIDATES]
+    pool = read_candidates(write_rows(tmp_path / "plain.jsonl", plain))
+    assert validities(read(tmp_path, pool, score_rows())) == SCORES
 
 
 def test_a_dataset_has_its_standing_judgments_for_scores(tmp_path, store):
