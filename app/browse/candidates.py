@@ -1,14 +1,13 @@
 """The candidate solutions of one problem side by side, with the rules that choose each of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from stepsight.app.browse.address import Address
-from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, step_scorers, stored_column
+from stepsight.app.browse.evaluator_choice import default_choice, step_scorers, stored_column
+from stepsight.app.browse.selection import Selection
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import TraceJudgments, judged_steps, legend_html
-from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace
 from stepsight.training.experiments.reranking.problem import problem_candidates
 
@@ -16,19 +15,15 @@ MOST_CANDIDATES = 64
 """The candidates that a page shows, besides those that a rule chooses."""
 
 
-def candidates_html(
-    store: Store,
-    address: Address,
-    trace: StoredTrace,
-    choices: Sequence[EvaluatorChoice],
-) -> tuple[Markup, list[int]]:
+def candidates_html(selection: Selection, trace: StoredTrace) -> tuple[Markup, list[int]]:
     """Render the candidates of a trace's problem, and return the HTML and the database ids of the candidates shown.
 
     They are shown with the scores of the address's first evaluator if it scores steps, or else of the default
     evaluator among those that do. Candidates that a rule chooses come first. Raises `UserError` if the metadata of
     two candidates contradict each other.
     """
-    able = step_scorers(choices)
+    store, address = selection.store, selection.address
+    able = step_scorers(selection.choices)
     wanted = [one for one in able if one.key == address.shown[0]]
     about = wanted[0] if wanted else (default_choice(able) if able else None)
     evaluator_id = None if about is None else about.id

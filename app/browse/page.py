@@ -41,10 +41,16 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.storage.browse.fields import list_fields
-from stepsight.storage.browse.siblings import count_siblings
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
-from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
+from stepsight.storage.traces.queries import (
+    Dataset,
+    StoredTrace,
+    count_siblings,
+    find_dataset,
+    get_trace,
+    list_datasets,
+)
 
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
@@ -96,7 +102,7 @@ def browse_page(
             selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
             note_shown(store, user, [trace.trace_id])
             if address.view == "candidates":
-                body, others = candidates_html(store, selection.address, trace, selection.choices)
+                body, others = candidates_html(selection, trace)
                 note_shown(store, user, others)
             else:
                 body = _trace_html(selection, evaluators, trace, user, checks)

@@ -6,19 +6,27 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 from itertools import count
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Select, case, func, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import Ints
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 
 # Traces held in memory at once while going through a dataset.
 BATCH = 500
+MOST_SIBLINGS = 256
+"""Traces of one problem that are looked at, the first ones in the file."""
+# The length of a problem's hash.
+_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,21 @@ class Neighbours:
 
     previous: int | None
     next: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemHashes:
+    """The database ids of a dataset's traces in file order, and hashes of their problems, both of shape (n,).
+
+    Problems have no index, so a dataset's are read once, and their hashes are kept until it changes.
+    """
+
+    trace_ids: Ints
+    hashes: NDArray[np.uint64]
+
+    @property
+    def nbytes(self) -> int:
+        return self.trace_ids.nbytes + self.hashes.nbytes
 
 
 def list_datasets(store: Store) -> list[Dataset]:
@@ -178,6 +201,18 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
         return list(session.scalars(statement))
 
 
+def count_siblings(store: Store, trace: StoredTrace) -> int:
+    """Count the traces in the dataset that solve the same problem, including this one, at most `MOST_SIBLINGS`."""
+    return len(_sibling_ids(store, trace))
+
+
+def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
+    """Return the traces in the dataset that solve the same problem, including this one, in file order."""
+    with store.read() as session:
+        wanted = traces().where(TraceRow.id.in_(_sibling_ids(store, trace))).order_by(TraceRow.position)
+        return [one for one in load_traces(session, wanted) if one.problem == trace.problem]
+
+
 def traces() -> Select[Any]:
     """Return an SQL statement for `load_traces`, to which conditions and an order can be added."""
     return select(
@@ -236,6 +271,31 @@ def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
         gold = None if label is None else Label(label)
         steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid))
     return steps
+
+
+def _sibling_ids(store: Store, trace: StoredTrace) -> list[int]:
+    with store.read() as session:
+        revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == trace.dataset_id))
+        key = ("problems", trace.dataset_id)
+        problems = store.cache.get(key, revision, lambda: _read_hashes(session, trace.dataset_id))
+    found = problems.trace_ids[problems.hashes == np.frombuffer(_digest(trace.problem), np.uint64)]
+    return [int(one) for one in found[:MOST_SIBLINGS]]
+
+
+def _read_hashes(session: Session, dataset_id: int) -> ProblemHashes:
+    statement = select(TraceRow.id, TraceRow.problem).where(TraceRow.dataset_id == dataset_id)
+    ids: list[int] = []
+    digests: list[bytes] = []
+    rows = session.connection().execute(statement.order_by(TraceRow.position), execution_options=IN_PARTS)
+    for part in rows.partitions():
+        for trace_id, problem in part:
+            ids.append(trace_id)
+            digests.append(_digest(problem))
+    return ProblemHashes(np.array(ids, np.int64), np.frombuffer(b"".join(digests), np.uint64))
+
+
+def _digest(problem: str) -> bytes:
+    return blake2b(problem.encode(), digest_size=_BYTES).digest()
 
 
 def _datasets() -> Select[Any]:

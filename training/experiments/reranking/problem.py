@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
-from stepsight.storage.browse.siblings import read_siblings
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
-from stepsight.storage.traces.queries import StoredTrace
+from stepsight.storage.traces.queries import StoredTrace, read_siblings
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateScores, candidates_of
 from stepsight.training.experiments.reranking.choices import RuleChoice, choices_of, rank

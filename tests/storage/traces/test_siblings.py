@@ -1,9 +1,8 @@
 """Traces that solve the same problem."""
 
 from stepsight.core.trace import Trace
-from stepsight.storage.browse.siblings import count_siblings, read_siblings
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.storage.traces.queries import count_siblings, find_dataset, iterate_traces, read_siblings
 from tests.storage.samples import add, write_lines
 
 
