@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.label import Label
+from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
@@ -209,7 +210,11 @@ def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
 def _split(text: str, separator: str) -> list[Any]:
     if not separator:
         return split_steps(text)
-    return [part.strip() for part in text.split(separator) if part.strip()]
+    text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, separator))
+    if not separator.strip("\n") and len(separator) > 1:
+        # A line that shows nothing separates steps like an empty one.
+        text = "\n".join("" if is_blank(line) else line for line in text.split("\n"))
+    return [part.strip() for part in text.split(separator) if not is_blank(part)]
 
 
 def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:

@@ -35,6 +35,19 @@ def test_a_solution_that_is_one_text_is_split() -> None:
     assert [step.substeps for step in listed.steps] == [("Add.",), ("So 4.", "Yes.")]
 
 
+@each(
+    "text",
+    [
+        "Add 1.\r\nIt is 2.\r\n\r\nSo 4.\r\n",
+        "Add 1.\nIt is 2.\n \xa0\nSo 4.",
+        "\ufeffAdd 1.\rIt is 2.\r\r\u200b\r\rSo 4.",
+    ],
+)
+def test_blank_lines_separate_steps_whatever_ends_a_line(text: str) -> None:
+    trace = parse({"q": "?", "a": text}, problem="q", steps="a", split="\n\n")
+    assert [step.text.strip("\ufeff") for step in trace.steps] == ["Add 1.\nIt is 2.", "So 4."]
+
+
 RATED = [Step(("a",), Label.NEG), Step(("b",), Label.NEU), Step(("c",), Label.POS)]
 VALID = [Step(("a",), valid=True), Step(("b",), Label.NEG), Step(("c",))]
 
