@@ -22,7 +22,7 @@ from stepsight.core.metrics.first_error import (
     process_bench_f1_draws,
 )
 from stepsight.core.metrics.measurement import Measurement, Metric, Subject, Topic, measured, without_interval
-from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, prm_items
+from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
 from stepsight.core.scores import Outputs
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
@@ -41,10 +41,22 @@ def protocol(
             continue
         chosen = subject.items(errors, level)
         if f"{short}_f1" in only:
-            figures[f"{short}_f1"] = measured(macro_f1(chosen), macro_f1_draws, chosen, weights)
+            value = _with_stricter(macro_f1(chosen), subject, errors, level)
+            figures[f"{short}_f1"] = measured(value, macro_f1_draws, chosen, weights)
         if f"{short}_auc" in only:
             figures[f"{short}_auc"] = measured(auc(chosen), auc_draws, chosen, weights)
     return figures
+
+
+def _with_stricter(value: Value, subject: Subject, errors: Errors, level: Level) -> Value:
+    """Return a macro F1 with the figure of the stricter reading as its `reason`, if the two readings differ."""
+    if not value.exists or subject.outputs != Outputs.VERDICT or level == Level.SOLUTION:
+        return value
+    strict = macro_f1(items(subject.table, errors, level, subject.outputs, subject.thresholds, strict=True)).number
+    if strict == value.number:
+        return value
+    reason = "unreadable verdicts that blame no step count as finding no error, as in ReasonEval's script"
+    return Value(value.number, f"{reason}; counted as wrong, it is {100 * strict:.1f} %")
 
 
 def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:

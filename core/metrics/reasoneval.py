@@ -10,7 +10,9 @@ errors: the score is `-s_red`, and a score of `-0.15` or below means redundant. 
 every labelled step counts. An evaluator that gives only validity is scored on redundancy by its validity.
 
 A verdict in words blames one step. Earlier steps then count as valid and later steps as unread, and an unread step
-counts as a wrong prediction whatever its gold label.
+counts as a wrong prediction whatever its gold label. In the official script, a verdict that cannot be read and
+blames no step finds all steps free of error; the solution itself still counts as a wrong prediction. `items`
+follows the script, and its stricter reading counts all steps of such a trace as unread.
 
 `prm_items` adds PRMScore, PRMBench's metric of step labels.
 """
@@ -55,9 +57,14 @@ def items(
     level: Level,
     outputs: Outputs = Outputs.THREE_WAY,
     thresholds: Thresholds | None = None,
+    *,
+    strict: bool = False,
 ) -> Items:
     """Return the items of one level. Positive means free of this kind of error. The result is empty if the
-    evaluator gives no output at that level."""
+    evaluator gives no output at that level.
+
+    If `strict` is True, verdicts in words that blame no step and cannot be read find nothing, rather than no error.
+    """
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
         return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
@@ -67,8 +74,16 @@ def items(
         gold, counts = _step_gold(table, errors)
         if outputs == Outputs.CHECKS:
             counts = counts & ~np.isnan(scores)
+        if outputs == Outputs.VERDICT and not strict:
+            scores = np.where(_says_nothing(table)[table.trace], 1.0, scores)
         return _items(scores, gold, rule, table.trace, outputs).where(counts & outputs.has_steps)
     return _solutions(table, errors, outputs, scores, rule)
+
+
+def _says_nothing(table: StepTable) -> Bools:
+    """Return True for each trace without a verdict on any step, shape (traces,)."""
+    silent: Bools = np.bincount(table.trace, ~np.isnan(table.validity), table.traces) == 0
+    return silent
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.binary import auc, macro_f1
+from stepsight.core.metrics.figures import protocol
+from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import StepTable, TableBuilder
 from stepsight.core.scores import Outputs, StepScores, Thresholds
@@ -88,6 +90,27 @@ def test_steps_that_a_verdict_leaves_unread_count_as_wrong():
     whole = items(judged, Errors.INVALID, Level.SOLUTION, Outputs.VERDICT)
     assert (whole.gold.tolist(), whole.predicted.tolist()) == ([False, True], [False, False])
     assert math.isnan(auc(whole).number)
+
+
+def test_a_verdict_that_cannot_be_read_finds_no_wrong_step_as_in_the_official_script():
+    builder = TableBuilder()
+    builder.add(trace("pos", "neg"), StepScores(np.zeros((2, 3), np.float32)))
+    builder.add(trace("pos", "neg"), StepScores(np.array([[0, 0, 1], [1, 0, 0]], np.float32)), solution=0.0)
+    judged = builder.build()
+    assert items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT).predicted.tolist() == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    strict = items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT, strict=True)
+    assert strict.predicted.tolist() == [False, True, True, False]
+    assert items(judged, Errors.INVALID, Level.SOLUTION, Outputs.VERDICT).predicted.tolist() == [True, False]
+    weights = np.ones((1, 2), np.uint8)
+    # F1 of right steps 4/5 and of wrong ones 2/3; counted as wrong, of 4 two are right: 1/2 each.
+    measured = protocol(Subject(judged, Outputs.VERDICT, Thresholds()), Errors.INVALID, weights)["step_f1"].value
+    assert measured.number == pytest.approx((4 / 5 + 2 / 3) / 2)
+    assert measured.reason.endswith("counted as wrong, it is 50.0 %")
 
 
 def _lines(path) -> list[str]:
