@@ -52,6 +52,8 @@ def test_without_its_bytes_two_for_each_parameter_are_taken():
 def test_a_second_model_counts_and_each_call_reads_the_trace_so_far():
     eurus = find_public("PRIME-RL/EurusPRM-Stage1")
     assert (eurus.all_parameters, eurus.size, eurus.tokens_read(500)) == (14 * 10**9, 28 * 10**9, 500)
+    # That of its authors' script, 0.5005, is for another coefficient.
+    assert eurus.threshold is None
     # Of ten steps, calls read 1/10, 2/10, … of the trace: 5.5 times its tokens, for each call.
     reads = [
         find_public(repo).tokens_read(500) for repo in ("infly/Universal-PRM-7B", "declare-lab/PathFinder-PRM-7B")
