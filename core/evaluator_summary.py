@@ -1,21 +1,21 @@
 """A description of an evaluator that can be read without loading its weights or importing PyTorch."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from stepsight.core.reading import (
+    CAUSAL,
+    OWN,
+    Rereading,
+    causal_attention,
+    reading_note,
+    sees_later_steps,
+)
 from stepsight.core.scores import Outputs, Thresholds
 
 SERVED = "served"
 """The `dtype` of an evaluator behind a server, whose weights cannot be seen."""
-CAUSAL = "causal"
-"""The `attention` of an evaluator that reads from left to right, once."""
-
-
-def sees_later_steps(attention: str) -> bool:
-    """True if a later step can change the judgment of an earlier step, or if the evaluator's `attention` is
-    unknown."""
-    return attention != CAUSAL
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,32 @@ class EvaluatorSummary:
     context: int | None
     thresholds: Thresholds
     seconds: float = 0.0
+
+    @property
+    def sees_later_steps(self) -> bool:
+        """True if a later step can change the judgment of an earlier one."""
+        return sees_later_steps(self.attention)
+
+    @property
+    def is_causal_model(self) -> bool:
+        """True if it is a model that can have another reading."""
+        return bool(self.parameters) and self.attention.startswith(CAUSAL)
+
+    @property
+    def reading_note(self) -> str:
+        """A note on a reading that is not the evaluator's own, or ""."""
+        return reading_note(self.name)
+
+    def reread(self, reading: Rereading) -> "EvaluatorSummary":
+        """Return the summary of the evaluator with another reading (see `Evaluator.reread`)."""
+        if not self.parameters:
+            raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
+        reading.check(self.name, is_causal=self.is_causal_model)
+        attention = causal_attention(reading.reading) if self.is_causal_model else self.attention
+        if reading.first_copy == OWN and attention == self.attention:
+            return self
+        name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)
+        return replace(self, name=name, fingerprint=fingerprint, attention=attention)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

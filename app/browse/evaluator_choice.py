@@ -42,12 +42,16 @@ class EvaluatorChoice:
         return self.row.id if self.row else None
 
 
-def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[EvaluatorChoice]:
+def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: str = "") -> list[EvaluatorChoice]:
     """List the loaded evaluators in the order of `evaluators.all_names`, then the others that have judged the
-    dataset."""
+    dataset.
+
+    The name `asked` may be that of a loaded evaluator with another reading, which is then among them.
+    """
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
-    loaded = {name: evaluators.about(name) for name in evaluators.all_names}
+    here = [*evaluators.all_names, *([asked] if evaluators.is_reread(asked) else [])]
+    loaded = {name: evaluators.about(name) for name in here}
     fingerprints = {name: evaluator.fingerprint for name, evaluator in loaded.items()}
     choices = [
         EvaluatorChoice(name, name, rows.get(fingerprints[name]), fingerprints[name] in judged, evaluator.outputs)

@@ -149,6 +149,12 @@ def print_left_out(trace: object, error: UserError) -> None:
     print(f"left out: {error.message}", file=sys.stderr)
 
 
+def print_note(note: str) -> None:
+    """Print a note on stderr, unless it is empty."""
+    if note:
+        print(note, file=sys.stderr)
+
+
 @contextmanager
 def open_output(path: str) -> Iterator[IO[str]]:
     """Open standard output for `-`, or else a file that appears once it is complete.

@@ -35,8 +35,6 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.left_outs import evaluators_with_left_out, find_left_out
 from stepsight.storage.traces.queries import get_trace
 
-_CAUSAL = "causal"
-
 
 class JudgingError(LoadingError):
     """The evaluator is still judging `trace`, or is still being loaded. The trace can be shown in the meantime."""
@@ -108,7 +106,7 @@ class Evidence:
 
     @property
     def is_causal(self) -> bool:
-        return self.about.attention == _CAUSAL
+        return not self.about.sees_later_steps
 
     @property
     def is_three_way(self) -> bool:
@@ -203,7 +201,7 @@ def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress
 def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     entered = Entered.from_token(address.s)
     trace = entered.trace
-    offered = (name for name in entered.evaluators if name in evaluators.names)
+    offered = (name for name in entered.evaluators if evaluators.gives_scores(name))
     name = address.evaluator or next(offered, "") or evaluators.default
     try:
         judgment = evaluators.begin(name, trace).result(patience)
@@ -216,7 +214,8 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     assert address.trace is not None
     trace = get_trace(store, address.trace)
-    offers = [one for one in list_choices(store, evaluators, trace.dataset_id) if one.outputs.has_scores]
+    listed = list_choices(store, evaluators, trace.dataset_id, address.evaluator)
+    offers = [one for one in listed if one.outputs.has_scores]
     # The first one is loaded here if any is, and bidirectional if one of these is.
     offer = find_choice(offers, address.evaluator or (offers[0].key if offers else evaluators.default))
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
@@ -240,7 +239,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
 
 
 def _is_causal(row: StoredEvaluator | None) -> bool:
-    return row is not None and row.attention == _CAUSAL
+    return row is not None and not row.sees_later_steps
 
 
 def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:

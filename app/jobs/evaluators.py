@@ -11,7 +11,7 @@ from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.checkpoint_resolver import resolve_placement
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.models.location import is_shipped
+from stepsight.core.models.location import bare_spec, is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
@@ -63,7 +63,8 @@ class JobEvaluators:
         """Load the evaluator of a job on the device and in the type that the server uses for it. A shipped
         evaluator is loaded at `place` only if the server was started with the evaluator there."""
         place = self._place or Placement()
-        fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
+        folder = bare_spec(job.spec)
+        fetched = next((one for one in list_fetched() if str(one.folder) == folder), None)
         if fetched is not None:
             place = self._find_room(fetched)
         shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
@@ -72,7 +73,7 @@ class JobEvaluators:
         evaluator = load_evaluator(job.spec, place.device, place.dtype, place.device_map)
         if shipped is not None and evaluator.fingerprint != job.fingerprint:
             return shipped
-        if fetched is not None and evaluator.fingerprint != job.fingerprint:
+        if fetched is not None and folder == job.spec and evaluator.fingerprint != job.fingerprint:
             # Another version of StepSight reads it differently, or its files have changed.
             check_files(fetched)
             known = fetched.descriptions.get(place.dtype)

@@ -69,12 +69,19 @@ def judge_form(
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
-        evaluators=[(name, name) for name in evaluators.all_names],
+        evaluators=[(name, name) for name in _with_readings(evaluators)],
         modes=_MODES,
         chosen=dataset,
         evaluator=evaluator,
         leads=leads,
     )
+
+
+def _with_readings(evaluators: Evaluators) -> list[str]:
+    """Return the names of the evaluators, followed by those of causal ones with other readings."""
+    names = evaluators.all_names
+    read = (name for one in names for _, name in evaluators.readings(one))
+    return list(dict.fromkeys([*names, *read]))
 
 
 def _progress(job: Job) -> str:

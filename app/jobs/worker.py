@@ -23,7 +23,7 @@ from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
-from stepsight.core.models.placement import DTYPES, Placement, typed_name
+from stepsight.core.models.placement import Placement, dtype_in_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
@@ -202,8 +202,7 @@ class Worker:
         """Return the type of weights for which a job was started. It is taken from the stored evaluator if there is
         one, and otherwise from the evaluator's name."""
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
-        by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
-        return next(known, None) or next(by_name, "float32")
+        return next(known, None) or dtype_in_name(job.evaluator)
 
 
 class _Clock:

@@ -76,6 +76,7 @@ class ScorePage:
             chosen=entered["evaluators"] or names[:1],
             is_late=entered["result"] is None,
             names=names,
+            readings=[name for one in names for _, name in self.evaluators.readings(one) if name != one],
             examples=_examples(*names[:1]),
             dataset=DATASET,
             traces=len(read_gallery()),
@@ -119,7 +120,7 @@ class ScorePage:
         state = PageState.read(values)
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
         saved = save_trace(self.store, entered.trace, SAVED if state.dataset is None else state.dataset)
-        for name in (name for name in entered.evaluators if name in self.evaluators.names):
+        for name in filter(self.evaluators.gives_scores, entered.evaluators):
             judgment = self.evaluators.judge(name, saved.trace)
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", saved=saved)}
@@ -149,7 +150,7 @@ class ScorePage:
         return {
             "problem": entered.problem,
             **_written(entered.solution_text()),
-            "evaluators": [name for name in entered.evaluators if name in self.evaluators.names],
+            "evaluators": list(filter(self.evaluators.gives_scores, entered.evaluators)),
             "result": None if is_late else self._result(entered, request),
         }
 

@@ -33,7 +33,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import is_shipped
-from stepsight.core.models.placement import STORED, typed_name
+from stepsight.core.models.placement import STORED, untyped_name
 from stepsight.core.scores import Hindsight, StepScores, Thresholds, judge_solution
 from stepsight.core.scoring.client import API
 from stepsight.core.trace import Trace
@@ -57,7 +57,8 @@ class ScoredSolution:
 
     If the solution is compared with an `earlier` one, `before` maps evaluators to their hindsight matrices of that
     one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a sentence
-    about the solution, and `problems` are the errors of evaluators that gave no judgment.
+    about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes` maps
+    evaluators to a note on their reading, if there is one.
     """
 
     trace: Trace
@@ -68,6 +69,7 @@ class ScoredSolution:
     before: Mapping[str, Hindsight] = field(default_factory=dict)
     note: str = ""
     problems: tuple[UserError, ...] = ()
+    reading_notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def result_html(
@@ -100,6 +102,7 @@ def result_html(
         _triangles(_judge(evaluators, earlier.trace, list(judged), client_disconnected)[0]) if earlier else {},
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
+        {name: evaluators.about(name).reading_note for name in judged},
     )
     exports = exports_html(evaluators, trace, list(judged), entered.thresholds, token, read_only=read_only)
     return scored_html(result, exports)
@@ -296,7 +299,7 @@ def exports_html(
     specs = {name: evaluators.spec(name) for name in names}
     if read_only:
         # Folders of this server stay private; a reader has the evaluator elsewhere, or not at all.
-        bare = {name: name.removesuffix(typed_name("", dtype)) for name, dtype in types.items()}
+        bare = {name: untyped_name(name, dtype) for name, dtype in types.items()}
         specs = {name: spec if is_shipped(spec) else bare[name] for name, spec in specs.items()}
     # If no type was requested or chosen, the program requests none either.
     chosen = evaluators.place.dtype != STORED or set(types.values()) != {"float32"}

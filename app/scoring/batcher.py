@@ -22,7 +22,7 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, release_memory
-from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.scoring.scorer import Rereading, Scorer
 from stepsight.core.trace import Trace
 
 MOST_WAITING = 256
@@ -98,14 +98,16 @@ class Batcher:
         trace: Trace,
         mode: Mode,
         answer: PendingScore[Judgment] | None = None,
+        reading: Rereading | None = None,
     ) -> PendingScore[Judgment]:
         """Queue a trace and return the future of its judgment, which is `answer` if that is given.
 
-        Raises `BusyError` if too many requests are waiting, `ShortError` if memory is short, and `UserError` if the
-        trace is too long.
+        The evaluator has the `reading`, by default its own. Raises `BusyError` if too many requests are waiting,
+        `ShortError` if memory is short, and `UserError` if the trace is too long.
         """
         # An error here concerns only this request, and not the others of a batch.
-        encoded = self._scorer.evaluator.encode(trace)
+        evaluator = self._scorer.evaluator
+        encoded = (evaluator if reading is None else evaluator.reread(reading)).encode(trace)
         tokens = self._scorer.tokens(trace, encoded, mode)
         self._check_tokens(tokens, f"this trace in {mode} mode")
         answer = answer or PendingScore()

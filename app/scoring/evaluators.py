@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.fair_queue import PendingScore, SharedScore
@@ -27,6 +28,7 @@ from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.location import EQUATIONS, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
+from stepsight.core.reading import READINGS, Rereading, split_reading
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -73,6 +75,8 @@ class Evaluators:
         self._specs: dict[str, str] = {}
         self._about: dict[str, EvaluatorSummary] = {}
         self._batchers: dict[str, Batcher] = {}
+        # Those of an evaluator that is released go with it.
+        self._reread: WeakKeyDictionary[Scorer, dict[Rereading, Scorer]] = WeakKeyDictionary()
         self._judgments = KeyedCache(_KEPT)
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._places = Semaphores(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
@@ -132,10 +136,35 @@ class Evaluators:
 
         return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
+    def gives_scores(self, name: str) -> bool:
+        """True if there is an evaluator with this name, with or without a reading, that gives scores."""
+        try:
+            return self.about(name).outputs.has_scores
+        except UserError:
+            return False
+
+    def readings(self, name: str) -> list[tuple[str, str]]:
+        """Return the readings that a causal model can have, in words, each with the model's name with this reading.
+
+        There is none for any other evaluator. `name` may itself have a reading.
+        """
+        about = self.about(self._split(name)[0])
+        return [(one.words, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
+
+    def is_reread(self, name: str) -> bool:
+        """True if this is the name of an evaluator here, with another reading than its own."""
+        return self._split(name)[1] is not None and self.gives_scores(name)
+
     def about(self, name: str) -> EvaluatorSummary:
-        """Return the description of an evaluator, without loading it. Raises `NotFoundError` if there is no
-        evaluator with this name."""
+        """Return the description of an evaluator, without loading it.
+
+        Raises `NotFoundError` if there is no evaluator with this name, and `UserError` if it cannot have the
+        reading that follows the name.
+        """
         self._look()
+        name, reading = self._split(name)
+        if reading is not None:
+            return self.about(name).reread(reading)
         lazy = self._lazy.get(name)
         if lazy is not None:
             return lazy.description
@@ -151,26 +180,38 @@ class Evaluators:
         `UserError` if the evaluator cannot be loaded.
         """
         self.about(name)
+        name, reading = self._split(name)
         lazy = self._lazy.get(name)
-        return self._scorers[name] if lazy is None else self._loader.scorer(lazy, _PATIENCE)
+        scorer = self._scorers[name] if lazy is None else self._loader.scorer(lazy, _PATIENCE)
+        if reading is None:
+            return scorer
+        others = self._reread.setdefault(scorer, {})
+        if reading not in others:
+            others[reading] = scorer.reread(reading)
+        return others[reading]
+
+    def _split(self, name: str) -> tuple[str, Rereading | None]:
+        """Split a name from its reading, unless an evaluator was given with it."""
+        return (name, None) if name in self._about else split_reading(name)
 
     def spec(self, name: str) -> str:
         """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine. It is
-        the name of a shipped evaluator or the path of a folder."""
+        the name of a shipped evaluator or the path of a folder, with its reading if `name` has one."""
         self.about(name)
+        name, reading = self._split(name)
         lazy = self._lazy.get(name)
-        return self._specs[name] if lazy is None else str(lazy.fetched.folder)
+        return f"{self._specs[name] if lazy is None else lazy.fetched.folder}{reading or ''}"
 
     def origin(self, name: str) -> str:
         """Return where an evaluator comes from: `shipped`, `fetched`, or `started with` if it was named at the
         server's start."""
-        if name in self._lazy:
+        if self._split(name)[0] in self._lazy:
             return "fetched"
         return "shipped" if is_shipped(self.spec(name)) else "started with"
 
     def fetched_from(self, name: str) -> tuple[str, str]:
         """Return the hub id and the commit of a fetched evaluator. Both are "" for any other evaluator."""
-        lazy = self._lazy.get(name)
+        lazy = self._lazy.get(self._split(name)[0])
         return (lazy.fetched.repo, lazy.fetched.revision) if lazy is not None else ("", "")
 
     @property
@@ -286,10 +327,11 @@ class Evaluators:
     def _compute(
         self, name: str, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
     ) -> PendingScore[Judgment]:
+        name, reading = self._split(name)
         lazy = self._lazy.get(name)
         if lazy is not None:
-            return self._loader.submit(lazy, trace, mode, answer)
-        return self._batchers[name].submit(trace, mode, answer)
+            return self._loader.submit(lazy, trace, mode, answer, reading)
+        return self._batchers[name].submit(trace, mode, answer, reading)
 
     def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
         """Cache a finished judgment. If the computation failed and a client will come back, the error is cached for
@@ -311,7 +353,7 @@ class Evaluators:
         For other evaluators, each candidate is submitted offline as the last step of a trace, and shares batches
         with all other requests. Raises the errors of `scorer`.
         """
-        return self.scorer(name).next_steps is not None
+        return self.scorer(name).next_steps is not None and self._split(name)[1] is None
 
     def submit_next(
         self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
@@ -344,7 +386,9 @@ def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
 
 
 def _spec(spec: str | Path) -> str:
-    return str(spec) if is_shipped(spec) or is_address(spec) else str(evaluator_folder(spec).resolve())
+    if is_shipped(spec) or is_address(spec):
+        return str(spec)
+    return f"{evaluator_folder(spec).resolve()}{split_reading(str(spec))[1] or ''}"
 
 
 def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from math import ceil
 
 from stepsight.app.scoring.batcher import Batcher
@@ -18,7 +19,7 @@ from stepsight.core.hubs.hub_cache import Fetched, check_files, save_fetched
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import check_memory, has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
-from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.scoring.scorer import Rereading, Scorer
 from stepsight.core.trace import Trace
 
 # Seconds until an evaluator that failed to load is tried again.
@@ -124,16 +125,22 @@ class Loader:
             return one.coming
 
     def submit(
-        self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
+        self,
+        one: LazyEvaluator,
+        trace: Trace,
+        mode: Mode,
+        answer: PendingScore[Judgment],
+        reading: Rereading | None = None,
     ) -> PendingScore[Judgment]:
         """Submit a trace once the evaluator is loaded, and return `answer`, the future of its judgment."""
         # Read once, since another thread may release it.
         batcher = one.batcher
         if batcher is not None:
             one.used = time.monotonic()
-            return batcher.submit(trace, mode, answer)
+            return batcher.submit(trace, mode, answer, reading)
         context = copy_context()
-        self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, trace, mode, answer))
+        submit = partial(Batcher.submit, trace=trace, mode=mode, answer=answer, reading=reading)
+        self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, submit, answer))
         return answer
 
     def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
@@ -221,7 +228,10 @@ class Loader:
 
 
 def _go_on(
-    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, answer: PendingScore[Judgment]
+    one: LazyEvaluator,
+    loaded: "Future[None]",
+    submit: Callable[[Batcher], object],
+    answer: PendingScore[Judgment],
 ) -> None:
     """Submit a trace that was waiting for its evaluator, or pass on the error if the evaluator could not be
     loaded."""
@@ -229,7 +239,7 @@ def _go_on(
     batcher = one.batcher
     if error is None and batcher is not None:
         try:
-            batcher.submit(trace, mode, answer)
+            submit(batcher)
             return
         except BaseException as refusal:  # any error must reach the waiting client
             error = refusal

@@ -12,7 +12,6 @@ from stepsight.core.critics.evaluator import open_critic
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.evaluators.rereading import check_address, check_reading, reread
 from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
@@ -30,8 +29,8 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
-from stepsight.core.prompts.rereading import split_reading
 from stepsight.core.prompts.template import PromptTemplate
+from stepsight.core.reading import Rereading, split_reading
 
 # Weights of fewer bytes are read in less than a second.
 _SMALL = 100_000_000
@@ -47,7 +46,7 @@ def load_evaluator(
 
     `equations` needs no folder. A server address (see `core.inference_servers.address`) loads an evaluator behind
     that server; the server then determines `device`, `dtype` and `device_map`. A name that ends with `, read twice`
-    or `, read in both orders` loads the evaluator with that reading (see `core.prompts.rereading`).
+    or `, read in both orders` loads the evaluator with that reading (see `core.reading`).
 
     `dtype` is the type of the weights in memory. If it is None, the stored type is kept if the device supports it
     well; otherwise the weights are converted to float32 (see `core.models.placement`). A type other than float32
@@ -58,8 +57,10 @@ def load_evaluator(
     """
     name, rereading = split_reading(str(spec))
     if rereading is not None:
-        check_address(name, rereading)
-        return reread(load_evaluator(name, device, dtype, device_map), rereading)
+        if is_address(name):
+            # Before it is asked for anything.
+            raise rereading.refused(name, "is behind a server")
+        return load_evaluator(name, device, dtype, device_map).reread(rereading)
     if str(spec) == EQUATIONS:
         return EquationsEvaluator()
     if is_address(spec):
@@ -85,8 +86,7 @@ def load_evaluator(
         provenance=card.provenance,
         outputs=outputs_of(loaded.rows),
     )
-    check_reading(evaluator.name, evaluator.reading, is_causal=evaluator.is_causal)
-    return evaluator
+    return evaluator.reread(Rereading(evaluator.reading))
 
 
 def _identity(

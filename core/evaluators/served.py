@@ -58,7 +58,8 @@ from stepsight.core.models.evaluator import check_numbers, named
 from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.models.model import LAST, SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
 from stepsight.core.prompts.encoding import Encoded, Encoder
-from stepsight.core.prompts.template import PromptTemplate, Read, Reading
+from stepsight.core.prompts.template import PromptTemplate, Read
+from stepsight.core.reading import Reading
 from stepsight.core.scoring.forward import Input, assemble, mode_inputs
 from stepsight.core.trace import Trace
 

@@ -60,6 +60,11 @@ class ServerAddress:
                 raise UserError(f"{self}: there is no option {name!r}.", f"There are: {names}.")
 
 
+def is_critic(spec: str) -> bool:
+    """True if this is the address of a critic."""
+    return spec.startswith(f"{CRITIC}:")
+
+
 def is_address(spec: object) -> bool:
     """True if the text looks like the address of an evaluator behind a server, whether it is valid or not."""
     return str(spec).startswith(tuple(f"{kind}:" for kind in _KINDS))

@@ -43,6 +43,7 @@ from stepsight.core.models.checkpoint import (
 from stepsight.core.models.config_files import CONFIG, read_adapter_file, read_config_file
 from stepsight.core.models.location import (
     EQUATIONS,
+    bare_spec,
     fetched_folder,
     kept_folder,
     local_folder,
@@ -60,7 +61,6 @@ from stepsight.core.models.placement import (
     stored_dtype,
 )
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder
-from stepsight.core.prompts.rereading import split_reading
 
 BASE_HASH = "base_sha256"
 """The key of stepsight.json with the hash of the weights that an adapter was trained on."""
@@ -79,7 +79,7 @@ def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
     with everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such evaluator, or if
     it would have to be fetched and does not fit at `place`.
     """
-    spec, _ = split_reading(str(spec))
+    spec = bare_spec(spec)
     folder = local_folder(spec)
     if folder is not None:
         return folder

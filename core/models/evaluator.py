@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
-from stepsight.core.prompts.rereading import Rereading, causal_attention, split_reading
-from stepsight.core.prompts.template import Read, Reading
+from stepsight.core.prompts.template import Read
+from stepsight.core.reading import Reading, Rereading, causal_attention, split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -59,6 +59,18 @@ class ModelEvaluator(Evaluator):
     def reading(self) -> Reading:
         """The reading set in the prompt template: how often the solution is read."""
         return self.encoder.template.reading
+
+    def reread(self, reading: Rereading) -> "ModelEvaluator":
+        """See `Evaluator.reread`."""
+        reading.check(self.name, is_causal=self.is_causal)
+        if reading == Rereading(self.reading, self.encoder.first_copy):
+            return self
+        return replace(
+            self,
+            name=f"{self.name}{reading}",
+            encoder=self.encoder.reread(reading.reading, reading.first_copy),
+            identify=lambda: reading.fingerprint(self.fingerprint),
+        )
 
     @property
     def attention(self) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary, sees_later_steps
+from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.reading import Rereading, reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -46,6 +47,19 @@ class Evaluator(ABC):
     def sees_later_steps(self) -> bool:
         """True if a later step can change the judgment of an earlier one."""
         return sees_later_steps(self.attention)
+
+    @property
+    def reading_note(self) -> str:
+        """A note on a reading that is not the evaluator's own, or ""."""
+        return reading_note(self.name)
+
+    def reread(self, reading: Rereading) -> "Evaluator":
+        """Return the evaluator with another reading, with which it shares its weights.
+
+        Its name tells the reading, and its fingerprint is another one. An evaluator that has this reading is
+        returned as it is. Raises `UserError` if it is not a causal model on this machine.
+        """
+        raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
 
     @property
     @abstractmethod

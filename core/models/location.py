@@ -13,7 +13,7 @@ from stepsight.core.hubs.known_cards import known_card
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.paths import asset
-from stepsight.core.prompts.rereading import split_reading
+from stepsight.core.reading import split_reading
 
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""
@@ -24,9 +24,14 @@ def shipped_evaluators() -> list[str]:
     return sorted(path.parent.name for path in asset("evaluators").glob(f"*/{CARD}"))
 
 
+def bare_spec(spec: str | Path) -> str:
+    """Return the name, path or id without the reading that may follow it."""
+    return split_reading(str(spec))[0]
+
+
 def is_shipped(spec: str | Path) -> bool:
     """True if `spec` names an evaluator that every installation has, with or without a reading."""
-    return split_reading(str(spec))[0] in (*shipped_evaluators(), EQUATIONS)
+    return bare_spec(spec) in (*shipped_evaluators(), EQUATIONS)
 
 
 def can_load(spec: str | Path) -> bool:
@@ -34,7 +39,7 @@ def can_load(spec: str | Path) -> bool:
 
     `equations` and evaluators behind a server need none. The contents of the folder are not checked.
     """
-    spec, _ = split_reading(str(spec))
+    spec = bare_spec(spec)
     if spec == EQUATIONS or is_address(spec):
         return True
     folder = local_folder(spec) or (cached(spec) if is_hub_id(spec) else None)

@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, INDEX
 from stepsight.core.models.config_files import read_config_file, read_shards
-from stepsight.core.prompts.rereading import split_reading
+from stepsight.core.reading import split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""
@@ -59,6 +59,12 @@ def typed_name(name: str, dtype: str) -> str:
     is float32, because scores in other types differ."""
     bare, reading = split_reading(name)
     return name if dtype == "float32" else f"{bare} ({dtype}){reading or ''}"
+
+
+def dtype_in_name(name: str) -> str:
+    """Return the data type that `typed_name` has added to a name."""
+    bare, _ = split_reading(name)
+    return next((one for one in DTYPES if bare == typed_name(bare.partition(" (")[0], one)), "float32")
 
 
 def untyped_name(name: str, dtype: str) -> str:

@@ -15,9 +15,9 @@ from tokenizers import AddedToken, Tokenizer
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.prompts.rereading import OWN, FirstCopy, reversed_steps
-from stepsight.core.prompts.template import Lines, Read, Reading, Separator
+from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
+from stepsight.core.reading import OWN, FirstCopy, Reading, reversed_steps
 from stepsight.core.trace import Trace
 
 # The most cached pieces, and the longest in characters: 10 MB in all, 1 MB if steps are short.
@@ -172,6 +172,11 @@ class Encoder:
         self._pieces = Pieces(tokenizer)
 
     @property
+    def reads_in_reverse(self) -> bool:
+        """True if the steps are read in both orders."""
+        return self.template.reading == Reading.BOTH_ORDERS
+
+    @property
     def separator(self) -> int:
         return self.closing[-1]
 
@@ -179,7 +184,7 @@ class Encoder:
         """Return the token ids of a trace and the position at which each sub-step is read."""
         if self.template.reading == Reading.ONCE:
             return self.encode_once(trace)
-        in_reverse = self.template.reading == Reading.BOTH_ORDERS
+        in_reverse = self.reads_in_reverse
 
         @cache
         def prefix(count: int) -> Encoded:

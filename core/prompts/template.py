@@ -10,6 +10,7 @@ from pydantic import Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.reading import Reading
 from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
@@ -52,18 +53,6 @@ class Lines(StrEnum):
     SPACES = "spaces"
 
 
-class Reading(StrEnum):
-    """How a causal evaluator reads a solution.
-
-    In `twice`, a copy of all steps precedes the steps that are judged. In `both-orders`, the steps are read once
-    forwards and once backwards. In both cases, later steps can change the judgment of earlier ones.
-    """
-
-    ONCE = "once"
-    TWICE = "twice"
-    BOTH_ORDERS = "both-orders"
-
-
 @dataclass(frozen=True, config=STRICT)
 class PromptTemplate(Record):
     """The template of an input. By default, ReasonEval's prompt is followed by steps that each end with a separator
@@ -75,7 +64,7 @@ class PromptTemplate(Record):
     from 1. A step whose text already begins with the words before `{step}` does not get them again. `between`
     precedes every step but the first, and may spell tokens like `prompt`. If `joined` is True, the input is
     tokenized as one long text. Otherwise the prompt and each step are tokenized separately. `strip` and `lines`
-    control the treatment of white space, and `reading` how often the steps are read (see `core.prompts.rereading`).
+    control the treatment of white space, and `reading` how often the steps are read (see `core.reading`).
 
     A problem or step that happens to contain the spelling of a separator token never produces that token.
     """

@@ -52,6 +52,13 @@ class ContinuedForward:
             kept = self._prefixes.find(prefix.ids[: prefix.length])
             return [self._read(prefix), *self._after(self._prefixes, kept, inputs, starts)]
 
+    def run_last(self, inputs: Sequence[Input]) -> list[Floats32]:
+        """Return the probabilities of each input, which shares its first tokens with the last one."""
+        *others, last = inputs
+        starts = [min(shared([last.ids, one.ids]), int(one.reads[0])) for one in others]
+        found, *rows = self.run(others, starts, last)
+        return [*rows, found]
+
     def _read(self, prefix: Input) -> Floats32:
         return self._forward.run([prefix])[0] if len(prefix.reads) else np.zeros((0, 3), np.float32)
 

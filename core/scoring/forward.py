@@ -12,6 +12,7 @@ from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import Check, never_cancel
 from stepsight.core.judgment import Mode
 from stepsight.core.models.backbone import main_device
+from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.scores import Hindsight, StepScores
@@ -58,8 +59,12 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
     """Return the inputs for one trace in a mode.
 
     A causal evaluator needs only the whole trace. A bidirectional one needs the whole trace offline, the prefix up
-    to each step online, and the prefix up to each sub-step in hindsight.
+    to each step online, and the prefix up to each sub-step in hindsight. One that reads the steps more than once
+    needs as many, preceded by the whole trace if it reads them in both orders.
     """
+    if encoded.prefix is not None:
+        first = whole_inputs(encoded) if encoded.in_reverse else []
+        return first + [item for _, stop in prefixes(trace, mode) for item in whole_inputs(encoded.prefix(stop))]
     if encoded.calls or causal:
         return whole_inputs(encoded)
     return [
@@ -82,6 +87,39 @@ def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
     if mode == Mode.HINDSIGHT:
         return [(0, stop) for stop in range(1, n + 1)]
     return list(pairwise([0, *(int(last) + 1 for last in np.unique(trace.step_ends))]))
+
+
+def trace_scores(
+    evaluator: ModelEvaluator, trace: Trace, encoded: Encoded, mode: Mode, rows: tuple[Floats32, ...]
+) -> StepScores | Hindsight:
+    """Build the scores of a trace from the rows for each of `mode_inputs`.
+
+    The spread of an ensemble is left out if the steps are read more than once: it differs between prefixes.
+    """
+    encoder = evaluator.encoder
+    if encoded.prefix is not None:
+        return assemble(_reread(encoder, trace, encoded, mode, rows), mode, causal=False)
+    if encoded.calls:
+        return assemble((verdicts(encoder, encoded.calls, rows),), mode, causal=True)
+    return assemble(rows, mode, causal=evaluator.is_causal)
+
+
+def _reread(
+    encoder: Encoder, trace: Trace, encoded: Encoded, mode: Mode, rows: Iterable[Floats32]
+) -> tuple[Floats32, ...]:
+    """Return the probabilities of the sub-steps judged with each prefix, shape (sub-steps, 3) each."""
+    assert encoded.prefix is not None
+    outputs = iter(rows)
+
+    def read(one: Encoded) -> Floats32:
+        return verdicts(encoder, one.calls, outputs) if one.calls else next(outputs)[:, :3]
+
+    forward = read(encoded) if encoded.in_reverse else None
+    found = []
+    for start, stop in prefixes(trace, mode):
+        probs = read(encoded.prefix(stop))
+        found.append((probs if forward is None else (forward[:stop] + probs[::-1]) / np.float32(2))[start:])
+    return tuple(found)
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:

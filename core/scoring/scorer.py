@@ -12,14 +12,11 @@ from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.prompts.template import Reading
-from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.reading import Rereading as Rereading
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
-from stepsight.core.scoring.forward import Forward, Input, PaddedForward, assemble, mode_inputs, verdicts
-from stepsight.core.scoring.kv_cache import shared
+from stepsight.core.scoring.forward import Forward, Input, PaddedForward, mode_inputs, trace_scores
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
-from stepsight.core.scoring.rereading import reread_inputs, reread_rows
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
 
@@ -46,7 +43,7 @@ class Scorer(AbstractScorer):
         if isinstance(evaluator, ModelEvaluator):
             forward = forward or fastest_forward(evaluator)
             self._continued = ContinuedForward(evaluator, forward)
-            if evaluator.reading != Reading.BOTH_ORDERS:
+            if not evaluator.encoder.reads_in_reverse:
                 self._next = NextSteps(evaluator, forward, self._continued)
         self.forward = forward
         self.window = window or window_of(type(forward))
@@ -115,6 +112,10 @@ class Scorer(AbstractScorer):
         assert isinstance(self.evaluator, ModelEvaluator)
         return leave_out(self.evaluator, self._continued, trace, Gap(gap), check)
 
+    def reread(self, reading: Rereading) -> "Scorer":
+        """Return a scorer of the evaluator with another reading, which uses the same forward pass."""
+        return Scorer(self.evaluator.reread(reading), self.forward, self.window)
+
     @property
     def next_steps(self) -> NextSteps | None:
         """The dedicated scorer of candidates for a next step. It is None if scoring each candidate offline, as the
@@ -123,8 +124,6 @@ class Scorer(AbstractScorer):
         return self._next if special else None
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        if encoded.prefix is not None:
-            return reread_inputs(trace, encoded, mode)
         assert isinstance(self.evaluator, ModelEvaluator)
         return mode_inputs(trace, encoded, mode, causal=self.evaluator.is_causal)
 
@@ -134,27 +133,24 @@ class Scorer(AbstractScorer):
             return
         assert isinstance(self.evaluator, ModelEvaluator)
         inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
-        shares = [self._shares_first_copy(encoded, part) for (_, encoded), part in zip(window, inputs, strict=True)]
-        apart = [part for part, alone in zip(inputs, shares, strict=True) if not alone]
-        outputs = iter(self._run_unique([item for part in apart for item in part], check))
-        for (trace, encoded), part, alone in zip(window, inputs, shares, strict=True):
+        apart = [self._shares_first_copy(encoded, part) for (_, encoded), part in zip(window, inputs, strict=True)]
+        together = [part for part, alone in zip(inputs, apart, strict=True) if not alone]
+        outputs = iter(self._run_unique([item for part in together for item in part], check))
+        for (trace, encoded), part, alone in zip(window, inputs, apart, strict=True):
             check()
-            rows = tuple(self._run_continued(part) if alone else islice(outputs, len(part)))
+            rows = tuple(self._run_apart(part) if alone else islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
-            yield Judgment(trace, mode, _scores(self.evaluator, trace, encoded, mode, rows))
+            yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
 
     def _shares_first_copy(self, encoded: Encoded, inputs: Sequence[Input]) -> bool:
         """True if the inputs of a trace share the start of a first copy, which then has to be read only once."""
         twice = encoded.prefix is not None and not encoded.in_reverse and len(inputs) > 1
         return twice and self._continued is not None and self._continued.continues
 
-    def _run_continued(self, inputs: Sequence[Input]) -> list[Floats32]:
-        """Return the rows for the inputs of a trace. Tokens shared with the last input are read only once."""
-        *others, whole = inputs
-        starts = [min(shared([whole.ids, one.ids]), int(one.reads[0])) for one in others]
+    def _run_apart(self, inputs: Sequence[Input]) -> list[Floats32]:
+        """Run the inputs of one trace, whose shared tokens are read once."""
         assert self._continued is not None
-        last, *rows = self._continued.run(others, starts, whole)
-        return [*rows, last]
+        return self._continued.run_last(inputs)
 
     def _run_unique(self, inputs: list[Input], check: Check) -> list[Floats32]:
         """Run the forward pass once for each distinct input, and return the results for all inputs."""
@@ -164,17 +160,6 @@ class Scorer(AbstractScorer):
         assert self.forward is not None
         outputs = self.forward.run([unique[number] for number in range(len(first))], check)
         return [outputs[number] for number in which]
-
-
-def _scores(
-    evaluator: ModelEvaluator, trace: Trace, encoded: Encoded, mode: Mode, rows: tuple[Floats32, ...]
-) -> StepScores | Hindsight:
-    """Build the scores of a trace from the rows that were computed for its inputs."""
-    if encoded.prefix is not None:
-        return assemble(reread_rows(evaluator.encoder, trace, encoded, mode, rows), mode, causal=False)
-    if encoded.calls:
-        return assemble((verdicts(evaluator.encoder, encoded.calls, rows),), mode, causal=True)
-    return assemble(rows, mode, causal=evaluator.is_causal)
 
 
 def encode_all(

@@ -13,6 +13,7 @@ from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.reading import reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -55,6 +56,16 @@ class StoredEvaluator:
     def of(cls, row: EvaluatorRow) -> "StoredEvaluator":
         """Return the evaluator stored in a row."""
         return cls(**{name: getattr(row, name) for name in cls.__dataclass_fields__})
+
+    @property
+    def sees_later_steps(self) -> bool:
+        """True if a later step can change its judgment of an earlier one, or its attention is unknown."""
+        return sees_later_steps(self.attention)
+
+    @property
+    def reading_note(self) -> str:
+        """A note on a reading that is not the evaluator's own, or ""."""
+        return reading_note(self.name)
 
     @property
     def outputs(self) -> Outputs:

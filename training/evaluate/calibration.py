@@ -136,7 +136,7 @@ def _check_outputs(evaluator: StoredEvaluator, errors: Errors) -> None:
 
 
 def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
-    if mode == Mode.OFFLINE and evaluator.attention != "causal" and gold.ends_at_first_error():
+    if mode == Mode.OFFLINE and evaluator.sees_later_steps and gold.ends_at_first_error():
         raise UserError(
             f"the traces of {gold.dataset.name} stop at their first error, so that offline the missing ending gives"
             " the error away: a threshold chosen there does not hold for whole solutions.",

@@ -20,11 +20,9 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.models.location import EQUATIONS, can_load, is_shipped
+from stepsight.core.models.location import EQUATIONS, bare_spec, can_load, is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.prompts.rereading import split_reading
-from stepsight.core.prompts.template import Reading
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer, encode_all, fastest_forward, suitable_pass, window_of
 from stepsight.core.scoring.scorer_base import Skip
@@ -92,10 +90,10 @@ def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEval
         # Workers' devices may support another type than this machine's processor.
         place = resolve_placement(place, evaluator_folder(spec))
     evaluator = load_evaluator(spec, "cpu", place.dtype)
-    bare, reading = split_reading(spec)
+    bare = bare_spec(spec)
     if not is_shipped(spec) and Path(bare).is_dir():
         # Workers have another current folder.
-        spec = f"{Path(bare).resolve()}{reading or ''}"
+        spec = spec.replace(bare, str(Path(bare).resolve()), 1)
     # Each worker sees its own device only.
     place = replace(place, device="cpu" if place.on_processor else "cuda")
     return evaluator, WorkerEvaluator(spec, evaluator.fingerprint, place, torch.get_num_threads())
@@ -141,7 +139,7 @@ def _windows(encoded: Iterator[tuple[Trace, Encoded]], size: int) -> Iterator[Wi
 def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], list[Judgment]]:
     scorer = theirs.load()
     evaluator = scorer.evaluator
-    if isinstance(evaluator, ModelEvaluator) and evaluator.reading != Reading.ONCE:
+    if evaluator.sees_later_steps and isinstance(evaluator, ModelEvaluator) and evaluator.is_causal:
         return lambda window: list(scorer.score((trace for trace, _ in window), mode))
     return lambda window: list(scorer.score_encoded(window, mode))
 

@@ -8,7 +8,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.files.yaml_files import validate_yaml
-from stepsight.core.prompts.template import Reading
+from stepsight.core.reading import Reading
 from stepsight.core.validation import STRICT, ListOf, Record, invalid
 from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
 from stepsight.training.runs.optimisation import Optimisation

@@ -21,8 +21,7 @@ from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import keep_layers, read_config
 from stepsight.core.paths import asset
-from stepsight.core.prompts.rereading import read_as
-from stepsight.core.prompts.template import Reading
+from stepsight.core.reading import Reading, read_as
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Expected, Head, TrainConfig
 from stepsight.training.train.init import llama_config

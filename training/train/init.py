@@ -26,7 +26,8 @@ from stepsight.core.models.model import LAST, StepModel
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import keep_layers, load_backbone, read_config
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.core.prompts.template import PromptTemplate, Reading, Separator
+from stepsight.core.prompts.template import PromptTemplate, Separator
+from stepsight.core.reading import Reading
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture

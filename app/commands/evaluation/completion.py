@@ -7,11 +7,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stepsight.app.commands.evaluation.critic_options import is_critic
 from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
-from stepsight.app.commands.options import print_left_out, progress
-from stepsight.core.inference_servers.address import is_address
+from stepsight.app.commands.options import print_left_out, print_note, progress
+from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Gap
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
@@ -89,6 +88,8 @@ class Completion:
         if missing:
             if evaluator.format != "stepsight" and self.ours.is_main:
                 print(evaluator.described, file=sys.stderr)
+            if self.ours.is_main:
+                print_note(evaluator.reading_note)
             try:
                 self.judge_missing(scorer, row.id, missing, print_left_out, name)
             finally:
@@ -153,6 +154,7 @@ def complete_left_out(
     assert isinstance(scorer, Scorer)
     evaluator = scorer.evaluator
     evaluator.outputs.check_scores(evaluator.name)
+    print_note(evaluator.reading_note)
     row = register_loaded(store, evaluator)
     confirm_left_out(evaluator, missing_left_out(store, dataset.id, row.id, gap), gap, yes=yes)
     missing = count_missing_left_out(store, dataset.id, row.id, gap)

@@ -9,7 +9,7 @@ import argparse
 import json
 
 from stepsight.app.commands.evaluation.completion import complete_left_out
-from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
+from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.options import add_db, add_evaluator, open_output, positive
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="score nothing; for every evaluator with such scores of the dataset, print how well the largest fall"
         " of a later step tells needed steps from others: an AUC with its 95%% interval over problems",
     )
+    add_reading(parser)
     add_critic(parser)
     add_placement(parser)
     add_db(parser)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
-from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
+from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import add_db
@@ -74,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show offline figures that are not meaningful, and those at thresholds chosen on the dataset, marked",
     )
     parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
+    add_reading(parser)
     add_critic(parser)
     add_placement(parser)
     add_engine(parser)
@@ -88,7 +89,8 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("--random-cut and --patch do not go together.", "Give one of them.")
     if args.random_cut is not None and args.random_cut < 0:
         raise UserError(f"--random-cut is {args.random_cut}, expected 0 or more.")
-    given = as_asked(args, [*(args.evaluator or []), *(args.compare or [])])
+    asked = [*(args.evaluator or []), *(args.compare or [])]
+    given = as_asked(args, asked, unread=[name for name in asked if name.startswith(PREFIX)])
     names, compared_names = list(dict.fromkeys(given)), given[len(args.evaluator or []) :]
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
     # The offline scores of a beginning are in the triangle of hindsight.

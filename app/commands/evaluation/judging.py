@@ -10,7 +10,7 @@ from stepsight.core.inference_servers.address import is_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, find_baseline
 from stepsight.core.models.location import can_load
-from stepsight.core.models.placement import Placement, typed_name
+from stepsight.core.models.placement import Placement, untyped_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators
 from stepsight.storage.judgments.judgments import count_missing
@@ -53,7 +53,7 @@ def find_evaluators(
         for evaluator in evaluators:
             # The model behind an address may have changed, and calls may cost money. An evaluator that has judged
             # everything is not loaded, which would take more time and memory than measuring most datasets.
-            name = evaluator.name.removesuffix(typed_name("", evaluator.dtype))
+            name = untyped_name(evaluator.name, evaluator.dtype)
             can_resume = can_load(name) and not is_address(name)
             if can_resume and count_missing(store, dataset.id, evaluator.id, mode):
                 completion().resume(name, evaluator)

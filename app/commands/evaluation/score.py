@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
-from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
 from stepsight.app.commands.evaluation.critics import confirm, judge, report
+from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import (
     add_db,
@@ -20,6 +20,7 @@ from stepsight.app.commands.options import (
     fraction,
     open_output,
     print_left_out,
+    print_note,
     progress,
 )
 from stepsight.app.scoring.placement_options import add_placement, read_placement
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-too-long", action="store_true", help="leave out, and name, traces beyond the context"
     )
+    add_reading(parser)
     add_critic(parser)
     add_placement(parser)
     add_engine(parser)
@@ -81,6 +83,8 @@ def run(args: argparse.Namespace) -> None:
         scorer = open_scorer(spec, place, workers)
         if scorer.evaluator.format != "stepsight" and ours.is_main:
             print(scorer.evaluator.described, file=sys.stderr)
+        if ours.is_main:
+            print_note(scorer.evaluator.reading_note)
         skipped = _Skipped() if args.skip_too_long else None
         try:
             if args.dataset is not None:

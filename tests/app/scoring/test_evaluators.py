@@ -15,6 +15,7 @@ from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import Threshold, list_evaluators, register_loaded, save_calibration
 from stepsight.storage.traces.queries import find_dataset
@@ -46,6 +47,36 @@ def test_a_judgment_is_the_scorers_in_hindsight_mode(evaluators):
     np.testing.assert_allclose(judgment.hindsight.packed, again.hindsight.packed, atol=1e-5)
     assert np.abs(judgment.hindsight.retroactive).max() > 1e-4
     assert not evaluators.judge("tiny-causal", TRACE).hindsight.retroactive.any()
+
+
+def test_a_causal_evaluator_is_offered_with_other_readings(evaluators):
+    assert evaluators.readings("tiny") == []
+    assert (
+        evaluators.readings("tiny-causal, read twice")
+        == evaluators.readings("tiny-causal")
+        == [
+            ("once", "tiny-causal"),
+            ("twice", "tiny-causal, read twice"),
+            ("in both orders", "tiny-causal, read in both orders"),
+            ("twice, first copy other", "tiny-causal, read twice, first copy other"),
+            ("twice, first copy shuffled", "tiny-causal, read twice, first copy shuffled"),
+        ]
+    )
+    with refused():
+        evaluators.about("tiny, read twice")
+
+
+def test_another_reading_uses_the_weights_in_memory_and_gives_what_a_process_of_its_own_does(evaluators):
+    for _, name in evaluators.readings("tiny-causal"):
+        judgment, scorer = evaluators.judge(name, TRACE), evaluators.scorer(name)
+        assert scorer.evaluator.model is evaluators.scorer("tiny-causal").evaluator.model
+        assert evaluators.scorer(name) is scorer
+        alone = load_evaluator(evaluators.spec(name))
+        assert (alone.name, alone.fingerprint) == (name, evaluators.about(name).fingerprint)
+        assert alone.attention == evaluators.about(name).attention == scorer.evaluator.attention
+        expected = Scorer(alone).score_one(TRACE).hindsight.packed
+        np.testing.assert_allclose(judgment.hindsight.packed, expected, atol=1e-5)
+        assert evaluators.scores_together(name) == (name == "tiny-causal")
 
 
 def test_an_equal_trace_is_scored_once_and_keeps_its_own_id(fresh):

@@ -5,11 +5,9 @@ import pytest
 import torch
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.evaluators.rereading import reread
 from stepsight.core.judgment import Mode
-from stepsight.core.prompts.rereading import CopyOf, FirstCopy, Rereading
-from stepsight.core.prompts.template import Reading
-from stepsight.core.scoring.rereading import reread_inputs
+from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading
+from stepsight.core.scoring.forward import mode_inputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_qwen_prm, write_skywork
@@ -28,7 +26,7 @@ def twice(trace, j):
 
 
 def check_twice(folder, rows):
-    evaluator = reread(load_evaluator(folder), Rereading(Reading.TWICE))
+    evaluator = load_evaluator(folder).reread(Rereading(Reading.TWICE))
     assert evaluator.sees_later_steps
     check_modes(evaluator, lambda trace, j: rows(twice(trace, j), j))
 
@@ -79,11 +77,11 @@ def test_in_both_orders_a_step_has_the_mean_of_the_two(causal):
         forward, back = (plain(causal, Trace.of(trace.problem, one))[-1] for one in (steps, steps[::-1]))
         return (forward + back[::-1]) / 2
 
-    check_modes(reread(causal, Rereading(Reading.BOTH_ORDERS)), rows)
+    check_modes(causal.reread(Rereading(Reading.BOTH_ORDERS)), rows)
 
 
 def test_with_nothing_before_the_steps_the_inputs_are_those_of_one_reading(causal):
-    empty = reread(causal, Rereading(Reading.TWICE, FirstCopy(CopyOf.EMPTY)))
+    empty = causal.reread(Rereading(Reading.TWICE, FirstCopy(CopyOf.EMPTY)))
     once, again = causal.encode(TRACE), empty.encode(TRACE)
     for j, end in enumerate(once.ends):
         np.testing.assert_array_equal(again.prefix(j + 1).ids, once.ids[: end + 1])
@@ -104,22 +102,22 @@ def test_another_first_copy_is_as_long_and_never_passes_for_the_evaluators_own(c
         copy = FirstCopy(of, others if of == CopyOf.OTHER else ())
         problem, text = copy.before(first, TRACE).problem.split("\n\n")
         assert (problem, set(text.split("\n"))) == (TRACE.problem, expected)
-        found[of] = reread(causal, Rereading(Reading.TWICE, copy))
+        found[of] = causal.reread(Rereading(Reading.TWICE, copy))
     assert [one.name for one in found.values()] == [
         "causal, read twice", "causal, read twice, first copy shuffled", "causal, read twice, first copy other",
     ]  # fmt: skip
-    gallery = reread(causal, Rereading(Reading.TWICE, FirstCopy(CopyOf.OTHER)))
+    gallery = causal.reread(Rereading(Reading.TWICE, FirstCopy(CopyOf.OTHER)))
     assert len({one.fingerprint for one in (causal, gallery, *found.values())}) == 5
 
 
 def test_the_beginning_that_prefixes_share_is_read_once_and_changes_nothing(causal):
-    evaluator = reread(causal, Rereading(Reading.TWICE))
+    evaluator = causal.reread(Rereading(Reading.TWICE))
     scorer, runs = Scorer(evaluator), []
     run = scorer._continued.run
     scorer._continued.run = lambda *asked: runs.append(asked) or run(*asked)
     for trace in [*TRACES, TRACE]:
         found = scorer.score_one(trace).hindsight.rows
-        inputs = reread_inputs(trace, evaluator.encode(trace), Mode.HINDSIGHT)
+        inputs = mode_inputs(trace, evaluator.encode(trace), Mode.HINDSIGHT, causal=True)
         for row, one in zip(found, inputs, strict=True):
             ids = torch.from_numpy(one.ids)[None]
             out = evaluator.model(ids, torch.ones_like(ids), torch.from_numpy(one.reads)[None])
@@ -135,7 +133,7 @@ def test_a_reading_is_asked_for_by_name_and_an_evaluators_own_is_left_as_it_is(t
     card.write_text(card.read_text().replace('"bos": null', '"bos": null, "reading": "twice"'))
     own = load_evaluator(folder)
     assert (own.name, own.attention) == ("it", "causal, read twice")
-    assert reread(own, Rereading(Reading.TWICE)) is own
+    assert own.reread(Rereading(Reading.TWICE)) is own
     once = load_evaluator(f"{folder}, read once")
     assert (once.name, once.attention) == ("it, read once", "causal")
 
@@ -151,4 +149,4 @@ def test_what_cannot_be_read_twice_is_named(tmp_path, causal):
     long = Trace.of("q", ["2 " * 60, "3 " * 60], id="long")
     assert len(causal.encode(long)) < causal.context
     with refused():
-        reread(causal, Rereading(Reading.TWICE)).encode(long)
+        causal.reread(Rereading(Reading.TWICE)).encode(long)

@@ -6,7 +6,8 @@ import torch
 
 from stepsight.core.models.model import IGNORED
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.core.prompts.template import PromptTemplate, Read, Reading
+from stepsight.core.prompts.template import PromptTemplate, Read
+from stepsight.core.reading import Reading
 from stepsight.core.trace import Trace
 from stepsight.training.data.examples import Example, build_examples, collate
 from tests.checkpoints import tiny_tokenizer

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from stepsight.core.models.model import StepModel
-from stepsight.core.prompts.template import Reading
+from stepsight.core.reading import Reading
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, Head, Lora, read_config

@@ -17,7 +17,8 @@ from safetensors.torch import load_file, save_file
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.core.prompts.template import PromptTemplate, Reading
+from stepsight.core.prompts.template import PromptTemplate
+from stepsight.core.reading import Reading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.data.sources_config import Data, Source

@@ -26,11 +26,9 @@ from pydantic import AfterValidator, Field, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import CAUSAL
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.judgment import Mode
-from stepsight.core.prompts.rereading import CopyOf
-from stepsight.core.prompts.template import Reading
+from stepsight.core.reading import CAUSAL, CopyOf, Reading
 from stepsight.core.trace import Trace
 from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate
 from stepsight.training.data.mixture import Mixture
@@ -68,7 +66,7 @@ class HeldOutSet(Record):
     others is still never wrong.
 
     Runs that read twice are also measured, offline, with each of the `controls` as the first copy (see
-    `core.prompts.rereading`). Solutions of other problems come from the same test.
+    `core.reading`). Solutions of other problems come from the same test.
     """
 
     name: Name

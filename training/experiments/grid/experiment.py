@@ -25,7 +25,6 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.evaluators.rereading import reread
 from stepsight.core.files.json_values import write_json
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Judgment, Mode
@@ -33,8 +32,7 @@ from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.table import build_table
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.prompts.rereading import CopyOf, FirstCopy, Rereading
-from stepsight.core.prompts.template import Reading
+from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -246,7 +244,7 @@ def _readers(evaluator: Evaluator, held: HeldOutSet, traces: Sequence[Trace]) ->
         return
     for copy in held.controls:
         rereading = Rereading(Reading.TWICE, FirstCopy(copy, tuple(traces) if copy == CopyOf.OTHER else ()))
-        yield f"{Mode.OFFLINE}{CONTROL}{copy}", reread(evaluator, rereading)
+        yield f"{Mode.OFFLINE}{CONTROL}{copy}", evaluator.reread(rereading)
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:

@@ -14,6 +14,7 @@ nothing, so that the evaluator reads once. They show how much of an effect is du
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,11 +25,28 @@ from itertools import cycle, islice
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import CAUSAL
-from stepsight.core.files.jsonl import read_file
 from stepsight.core.paths import asset
-from stepsight.core.prompts.template import Reading
 from stepsight.core.trace import Trace
+
+CAUSAL = "causal"
+"""The `attention` of an evaluator that reads from left to right, once."""
+
+
+class Reading(StrEnum):
+    """How a causal evaluator reads a solution.
+
+    In `twice`, a copy of all steps precedes the steps that are judged. In `both-orders`, the steps are read once
+    forwards and once backwards. In both cases, later steps can change the judgment of earlier ones.
+    """
+
+    ONCE = "once"
+    TWICE = "twice"
+    BOTH_ORDERS = "both-orders"
+
+
+def sees_later_steps(attention: str) -> bool:
+    """True if a later step can change an evaluator's judgment of an earlier one, or its attention is unknown."""
+    return attention != CAUSAL
 
 
 class CopyOf(StrEnum):
@@ -102,8 +120,8 @@ def _drawing(trace: Trace) -> np.random.Generator:
 
 @cache
 def _gallery() -> tuple[Trace, ...]:
-    rows = read_file(asset("traces", "gallery.jsonl"))
-    return tuple(Trace.of(row["problem"], row["steps"]) for _, row in rows)
+    lines = asset("traces", "gallery.jsonl").read_text(encoding="utf-8").splitlines()
+    return tuple(Trace.of(row["problem"], row["steps"]) for row in map(json.loads, lines))
 
 
 _WORDS = {Reading.ONCE: "once", Reading.TWICE: "twice", Reading.BOTH_ORDERS: "in both orders"}
@@ -144,6 +162,20 @@ class Rereading:
         """The reading in words, such as `twice, first copy other`."""
         copy = "" if self.first_copy.of == CopyOf.OWN else f", first copy {self.first_copy.of}"
         return f"{_WORDS[self.reading]}{copy}"
+
+    def check(self, name: str, *, is_causal: bool) -> None:
+        """Raise `UserError` if this reading is not for the model with this `name`."""
+        if self.reading != Reading.ONCE and not is_causal:
+            reason = "is bidirectional, and sees later steps already"
+            raise self.refused(name, reason, "Read it once, or choose a causal evaluator.")
+
+    def refused(self, name: str, reason: str, hint: str = "Choose a model on this machine.") -> UserError:
+        """Return the error that the evaluator with this `name` cannot have this reading, for a `reason`."""
+        return UserError(f"{name} cannot be read {self.words}: it {reason}.", hint)
+
+    def fingerprint(self, own: str) -> str:
+        """Return the fingerprint of an evaluator with this reading, whose `own` is that of its own reading."""
+        return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}".encode()).hexdigest()
 
     def note(self, name: str) -> str:
         """Return a note for readers of the scores that the evaluator called `name` gives with this reading."""

@@ -1,0 +1,68 @@
+"""Command-line options for critics and for the reading of other evaluators, without importing PyTorch."""
+
+import argparse
+from collections.abc import Collection, Sequence
+
+from stepsight.app.commands.options import positive
+from stepsight.core.critics.presets import list_presets
+from stepsight.core.critics.settings import is_critic, with_options
+from stepsight.core.errors import UserError
+from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading, split_reading
+
+
+def add_critic(parser: argparse.ArgumentParser) -> None:
+    """Add `--critic`, `--samples` and `--temperature`, which `as_asked` reads, and `--yes`, for
+    `critics.confirm`."""
+    group = parser.add_argument_group("if the evaluator is a critic, a chat model behind a server")
+    group.add_argument(
+        "--critic",
+        metavar="PRESET",
+        help=f"its prompt: {', '.join(list_presets())}, or a YAML file (default: by the model's name)",
+    )
+    group.add_argument(
+        "--samples",
+        type=positive(int),
+        metavar="N",
+        help="answers to each question; their shares are probabilities",
+    )
+    group.add_argument("--temperature", type=float, metavar="T", help="the temperature of the answers")
+    group.add_argument("--yes", action="store_true", help="do not ask for confirmation before many calls")
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add `--reading` and `--first-copy`, which `as_asked` reads."""
+    group = parser.add_argument_group("how often a causal evaluator reads a solution")
+    group.add_argument(
+        "--reading",
+        choices=[reading.value for reading in Reading],
+        help="twice or both-orders let later steps change the verdicts on earlier ones; few evaluators are trained"
+        " for it (default: the evaluator's own)",
+    )
+    group.add_argument(
+        "--first-copy",
+        choices=[copy.value for copy in CopyOf if copy != CopyOf.OWN],
+        help="with --reading twice, a control: put solutions of other problems before the steps, the steps in"
+        " another order, or nothing",
+    )
+
+
+def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[str] = ()) -> list[str]:
+    """Return the evaluators' names, with the options appended: critic options to the names of critics, and the
+    reading to all that tell none and are not `unread`.
+
+    Raises `UserError` if there are critic options but no critic, or no first copy to replace.
+    """
+    options = {"preset": args.critic, "samples": args.samples, "temperature": args.temperature}
+    given = {name: value for name, value in options.items() if value is not None}
+    if given and not any(map(is_critic, specs)):
+        raise UserError(
+            "--critic, --samples and --temperature go with a critic.",
+            "Give --evaluator critic:http://HOST/v1#MODEL.",
+        )
+    asked = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]
+    if args.first_copy is not None and args.reading is None:
+        raise UserError("--first-copy goes with --reading twice.", "Add it.")
+    if args.reading is None:
+        return asked
+    reading = Rereading(Reading(args.reading), FirstCopy(CopyOf(args.first_copy or CopyOf.OWN)))
+    return [spec if spec in unread or split_reading(spec)[1] else f"{spec}{reading}" for spec in asked]

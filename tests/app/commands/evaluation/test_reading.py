@@ -1,0 +1,72 @@
+"""Evaluators with another reading, from the command line: named, noted, kept apart, and refused if need be."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import list_evaluators
+from tests.storage.samples import add
+
+Command = Callable[..., tuple[int, str, str]]
+TRACE = Trace.of("1 + 1?", ["It is 2.", "Check: 2 - 1 = 1.", "Done."], ["pos", "neg", None], id="a")
+
+
+def test_a_file_is_scored_by_a_second_reading(command: Command, tiny_causal: Path, tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps({"id": "a", "problem": TRACE.problem, "steps": list(TRACE.substeps)}) + "\n")
+    asked = ("score", "--input", file, "--evaluator", tiny_causal, "--reading", "twice", "--mode", "hindsight")
+    code, out, err = command(*asked)
+    assert (code, err) == (0, "tiny-causal was not trained to be read twice.\n")
+    record = json.loads(out)
+    evaluator = load_evaluator(f"{tiny_causal}, read twice")
+    assert (record["evaluator"], record["fingerprint"]) == ("tiny-causal, read twice", evaluator.fingerprint)
+    expected = Scorer(evaluator).score_one(TRACE).hindsight
+    assert expected is not None
+    assert [row[0][0] for row in record["hindsight"]] == pytest.approx(
+        [float(row[0, 0]) for row in expected.rows], abs=1e-5
+    )
+
+
+def test_readings_and_controls_are_measured_side_by_side(
+    command: Command, sqlite_store: Store, tiny_causal: Path
+) -> None:
+    add(sqlite_store, [TRACE])
+    where = ("--dataset", "sums", "--db", sqlite_store.name, "--json", "--draws", 10)
+    for options in ((), ("--reading", "twice"), ("--reading", "twice", "--first-copy", "other")):
+        assert command("evaluate", "--evaluator", tiny_causal, *options, *where)[0] == 0
+    names = ["tiny-causal", "tiny-causal, read twice", "tiny-causal, read twice, first copy other"]
+    assert [one.name for one in list_evaluators(sqlite_store)] == names
+    # Without a name all that have judged the dataset are measured; none is loaded again.
+    code, out, _ = command("evaluate", *where)
+    assert code == 0
+    assert {row["evaluator"] for row in json.loads(out)["rows"]} >= set(names)
+    code, out, _ = command("dependence", "--evaluator", tiny_causal, "--reading", "both-orders", *where[:4])
+    assert (code, out[:10]) == (0, "Steps befo")
+
+
+def test_what_cannot_be_read_twice_is_refused(
+    command: Command, tiny: Path, tiny_causal: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps({"id": "a", "problem": "q", "steps": ["5"]}) + "\n")
+    for options, said in (
+        (("--evaluator", tiny, "--reading", "twice"), "tiny cannot be read twice: it is bidirectional"),
+        (
+            ("--evaluator", "equations", "--reading", "both-orders"),
+            "equations cannot be read in both orders: it is no",
+        ),
+        (("--evaluator", tiny_causal, "--first-copy", "other"), "--first-copy goes with --reading twice."),
+        (
+            ("--evaluator", tiny_causal, "--reading", "once", "--first-copy", "other"),
+            "there is no first copy other",
+        ),
+    ):
+        code, out, err = command("score", "--input", file, *options)
+        assert (code, out) == (2, "")
+        assert said in err
