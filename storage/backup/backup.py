@@ -1,10 +1,10 @@
 """Copying a whole store into one file while the store is in use.
 
 A backup is a SQLite file with the same tables as the store, whether the store is in SQLite or PostgreSQL. It can
-therefore be restored to either database and inspected without StepSight. A SQLite store is copied with SQLite's
-online backup. A PostgreSQL store is copied row by row from a single snapshot, because `pg_dump` is not always
-available and only PostgreSQL can read its output. A backup contains logins and password hashes, so the file is
-readable only by its owner.
+therefore be restored to either kind of database and inspected without StepSight. A SQLite store is copied with
+SQLite's online backup. A PostgreSQL store is copied row by row from a single snapshot, because `pg_dump` is not
+always available and only PostgreSQL can read its output. A backup contains logins and password hashes, so the file
+is readable only by its owner.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _ONE_STATEMENT = {"render_nulls": True}
 
 
 def tables() -> list[Table]:
-    """Return the tables of a store, each after the tables that its foreign keys refer to."""
+    """Return the tables of a store, sorted so that each one follows the tables that its foreign keys refer to."""
     return list(Base.metadata.sorted_tables)
 
 
@@ -57,17 +57,18 @@ def copy_rows(source: Session, target: Session) -> None:
 
 
 def remove_rows(session: Session) -> None:
-    """Delete all rows of a PostgreSQL store, even from append-only logs, whose triggers refuse deletion."""
+    """Delete all rows of a PostgreSQL store, including those of append-only logs, whose triggers refuse ordinary
+    deletions."""
     session.execute(text(f"TRUNCATE {', '.join(table.name for table in tables())} RESTART IDENTITY"))
 
 
 def differences(counts: Mapping[str, int], others: Mapping[str, int]) -> list[str]:
-    """Return the sorted names of the tables whose row counts differ."""
+    """Return the sorted names of the tables whose row counts differ between `counts` and `others`."""
     return sorted(name for name in {*counts, *others} if counts.get(name) != others.get(name))
 
 
 def _set_counters(session: Session) -> None:
-    """Make PostgreSQL number new rows after the copied ones. SQLite does so by itself."""
+    """Advance PostgreSQL's id sequences past the copied rows. SQLite does so by itself."""
     if session.get_bind().dialect.name != "postgresql":
         return
     for table in tables():
@@ -97,7 +98,7 @@ class Content:
 class Manifest:
     """The description of a backup, stored inside the backup itself.
 
-    `source` is the kind of database that held the store, such as "sqlite". `revision` is its schema revision.
+    `source` is the kind of database that was backed up, such as "sqlite", and `revision` is its schema revision.
     """
 
     made: str
@@ -122,7 +123,7 @@ def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
 
 
 def check_backup(path: Path) -> Manifest:
-    """Read a whole backup, check it against its manifest and return the manifest.
+    """Read a whole backup, verify it against its manifest and return the manifest.
 
     Raises `UserError` if the file is not a backup or is damaged.
     """
@@ -200,10 +201,10 @@ class Backup:
 
 
 def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
-    """Write a backup and check that it is intact and complete.
+    """Write a backup and verify that it is intact and complete.
 
-    The store can be read and written meanwhile, but the backup contains only what was there at the start. Raises
-    `UserError` if the file exists and `force` is not given, or if the file cannot be written.
+    The store can be read and written meanwhile, but the backup contains only what was in the store at the start.
+    Raises `UserError` if the file exists and `force` is not set, or if the file cannot be written.
     """
     path = Path(path)
     _refuse_itself(store, path)

@@ -1,7 +1,8 @@
 """Replacing the content of a store with a backup.
 
 On SQLite, the backup's pages are copied into the existing file in a single transaction. A server that has the file
-open carries on with the restored content or, if the power fails during the restore, with the previous content.
+open carries on with the restored content. If the power fails during the restore, the file keeps its previous
+content.
 """
 
 import shutil
@@ -52,10 +53,10 @@ class Restored:
 def restore_backup(path: str | Path, address: str | None = None, force: bool = False) -> Restored:
     """Restore a backup into the store at `address`, which is anything that `open_store` accepts.
 
-    A missing store is created. A store with content is replaced only with `force`, and its content is first backed
-    up to a file in its own folder or, on PostgreSQL, in the folder of `path`. Anything that others write during the
-    replacement is lost. Raises `UserError` and leaves the store unchanged if the file is not a backup, is damaged,
-    or comes from a newer version.
+    The store is created if it does not exist. A store with content is replaced only with `force`, and its content
+    is first backed up to a file in its own folder or, on PostgreSQL, in the folder of `path`. Anything that other
+    processes write to the store during the restore is lost. Raises `UserError` and leaves the store unchanged if
+    the file is not a backup, is damaged, or comes from a newer version.
     """
     path = Path(path)
     if not path.is_file():

@@ -30,7 +30,7 @@ class BrowseRow(TraceSummary):
     """A trace as a row of a list.
 
     `group` is the benchmark's class of the trace, or "" if it has none. `validity` is the solution validity that
-    the filter's evaluator gave in the filter's mode; all scores are None if missing. `change` is the largest
+    the filter's evaluator gave in the filter's mode. Scores that are missing are None. `change` is the largest
     absolute retroactive change. `first_wrong` is the 0-based index of the first step that the evaluator calls
     wrong. `mistake` is one of `MISTAKES`, or "" if unknown.
     """
@@ -48,9 +48,9 @@ class BrowseRow(TraceSummary):
 class BrowsePage:
     """One page of a list of traces. `total` is the number of traces in the whole list.
 
-    `counts[field][value]` is the number of traces that the filter would match if `field` were set to `value`. It
-    covers the fields about verdicts only if the filter names an evaluator. `loosened[condition]` is the number of
-    traces that the filter would match without that condition.
+    `counts[field][value]` is the number of traces that the filter would match if `field` were set to `value`.
+    Fields about verdicts are counted only if the filter names an evaluator. `loosened[condition]` is the number of
+    traces that the filter would match if that condition were dropped.
     """
 
     rows: list[BrowseRow]
@@ -84,7 +84,7 @@ def browse(
 
 
 def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> list[int]:
-    """Return the database ids of all traces that `browse` would return over all pages, in the same order."""
+    """Return the database ids of all matching traces, in the order in which `browse` lists them over its pages."""
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
         trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.match().chosen)].tolist()
@@ -92,9 +92,9 @@ def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort:
 
 
 def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> Neighbours:
-    """Return the previous and the next trace in the list of the traces in the same dataset that match `where`.
+    """Return the traces before and after a trace in the list of its dataset's traces that match `where`.
 
-    If the trace itself does not match, the result is the traces between which it would be sorted. Raises
+    If the trace itself does not match, these are the traces between which it would be sorted. Raises
     `NotFoundError` if the trace does not exist, and `UserError` in the same cases as `browse`.
     """
     with store.read() as session:
@@ -113,7 +113,8 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
 
 
 def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[BrowseRow]:
-    """Return list rows for the traces at `places`, in order. Traces deleted in the meantime are skipped."""
+    """Return list rows for the traces with the indices `places`, in order. Traces deleted in the meantime are
+    skipped."""
     ids = columns.traces.trace_ids[places].tolist()
     rows = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
     return [
@@ -124,7 +125,7 @@ def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[Browse
 
 
 def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
-    """Return the fields of a `BrowseRow` that come from the columns. `place` is the index of the trace in them."""
+    """Return the fields of a `BrowseRow` that are read from the columns, for the trace with the index `place`."""
     group, verdicts, in_mode = int(columns.traces.group[place]), columns.verdicts, columns.in_mode
     values: dict[str, Any] = {"group": columns.traces.groups[group] if group != SILENT else ""}
     if verdicts is None or in_mode is None:

@@ -16,9 +16,9 @@ from stepsight.storage.judgments.evaluators import thresholds_in_force
 class Distribution:
     """A histogram of step validities, split by gold label.
 
-    `counts`, shape (3, BINS), has a row for each kind of gold label in `STEP_GOLD` and a column for each of the
-    equally wide bins. Steps without a gold label or a validity are left out. A step counts as valid if its validity
-    is at least `threshold`.
+    The array `counts` of shape (3, BINS) has a row for each kind of gold label in `STEP_GOLD` and a column for each
+    of the equally wide bins. Steps without a gold label or a validity are left out. A step counts as valid if its
+    validity is at least `threshold`.
     """
 
     counts: Ints
@@ -26,8 +26,10 @@ class Distribution:
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """Return the distribution for the filter's evaluator, which must be set, in the filter's mode. The condition
-    `bin` is ignored."""
+    """Return the distribution of the step validities that the filter's evaluator gave in the filter's mode.
+
+    The filter must name an evaluator, and its condition `bin` is ignored.
+    """
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)

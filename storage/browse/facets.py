@@ -23,7 +23,7 @@ _LAST = np.uint32(2**32 - 1)
 
 
 def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
-    """Return the indices that sort `values`, shape (n,), stably; n must be below 2^32.
+    """Return the indices that sort the array `values` of shape (n,) stably, where n must be below 2^32.
 
     NaN comes last in both directions.
     """
@@ -37,7 +37,8 @@ def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
 
 
 def places_in_order(keys: NDArray[np.uint32]) -> Ints:
-    """Return the indices that sort `keys`, shape (n,), stably in ascending order; n must be below 2^32."""
+    """Return the indices that sort the array `keys` of shape (n,) stably in ascending order, where n must be below
+    2^32."""
     packed = (keys.astype(np.uint64) << _PLACE) | np.arange(len(keys), dtype=np.uint64)
     packed.sort()
     # The lower half is the place.
@@ -52,9 +53,9 @@ CHANGES = (0.1, 0.3, 0.5)
 class Facet:
     """The values of one facet for `n` traces or buckets.
 
-    `codes`, shape (n,), holds the index in `names` of each trace's or bucket's value, or `SILENT` if it has none.
-    `also` is for values that can occur in addition to the one in `codes`: it maps each such value to a mask, shape
-    (n,), of the traces or buckets that have it.
+    The array `codes` of shape (n,) gives the value of each trace or bucket as an index into `names`, or `SILENT` if
+    it has no value. A trace or bucket can have further values, listed in `also`: each is mapped to a mask of shape
+    (n,) that selects the traces or buckets that have it.
     """
 
     names: tuple[str, ...]
@@ -62,7 +63,8 @@ class Facet:
     also: Mapping[str, Bools] = field(default_factory=dict)
 
     def has(self, value: str) -> Bools:
-        """Return a mask, shape (n,), of the traces or buckets that have `value`. An unknown value matches none."""
+        """Return a mask of shape (n,) that selects the traces or buckets with `value`. No trace has an unknown
+        value."""
         if value in self.also:
             return self.also[value]
         if value not in self.names:
@@ -71,7 +73,8 @@ class Facet:
         return met
 
     def count(self, numbers: Ints) -> dict[str, int]:
-        """Return the number of traces with each value. `numbers`, shape (n,), is the trace count of each bucket."""
+        """Return the number of traces with each value. `numbers` has shape (n,) and holds the trace count of each
+        bucket."""
         sums = np.bincount(self.codes + 1, numbers, len(self.names) + 1)[1:].astype(np.int64).tolist()
         counts = dict(zip(self.names, sums, strict=True))
         return counts | {name: int(numbers[flags].sum()) for name, flags in self.also.items()}
@@ -81,8 +84,8 @@ class Facet:
 class Buckets:
     """`n` traces grouped into `b` buckets.
 
-    `facets` holds the facet values of the buckets. `bucket`, shape (n,), is the bucket index of each trace.
-    `everything`, shape (b,), is the trace count of each bucket.
+    `facets` holds the facet values of the buckets. `bucket` has shape (n,) and holds the bucket index of each
+    trace. `everything` has shape (b,) and holds the trace count of each bucket.
     """
 
     facets: Mapping[str, Facet]
@@ -94,8 +97,8 @@ class Buckets:
         return self.bucket.nbytes
 
     def tally(self, chosen: Bools | None) -> Ints:
-        """Return the number of chosen traces in each bucket, shape (b,). If `chosen` is None, all traces are
-        counted."""
+        """Return the number of chosen traces in each bucket, as an array of shape (b,). If `chosen` is None, count
+        all traces."""
         if chosen is None:
             return self.everything
         return np.bincount(self.bucket[chosen], minlength=len(self.everything))
@@ -122,7 +125,7 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
 
 
 def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
-    """Return the facets that need no evaluator, keyed by filter field."""
+    """Return the facets that do not depend on an evaluator, keyed by filter field."""
     return {
         "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant}),
         "group": Facet(traces.groups, traces.group),
@@ -146,12 +149,12 @@ def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dic
 
 
 def changed(verdicts: VerdictColumns, least: float) -> Bools:
-    """Return a mask, shape (n,), of the traces whose largest retroactive change is at least `least`."""
+    """Return a mask of shape (n,) that selects the traces whose largest retroactive change is at least `least`."""
     met: Bools = verdicts.change >= np.float32(least)
     return met
 
 
 def differ(one: VerdictColumns, other: VerdictColumns) -> Bools:
-    """Return a mask, shape (n,), of the traces that one evaluator calls valid and the other calls invalid."""
+    """Return a mask of shape (n,) that selects the traces that one evaluator calls valid and the other invalid."""
     both = np.not_equal(one.valid, SILENT) & np.not_equal(other.valid, SILENT)
     return both & np.not_equal(one.valid, other.valid)

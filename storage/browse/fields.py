@@ -16,11 +16,11 @@ MOST_SHOWN = 50
 
 @dataclass(frozen=True)
 class FieldCounts:
-    """The most common values of a metadata field, at most `MOST_SHOWN`, in descending order of their counts.
+    """The most common values of a metadata field, at most `MOST_SHOWN`, in descending order of frequency.
 
     A count is the number of traces that have the value and meet the filter's other conditions. `is_whole` is True
-    if no value was left out. `least` and `most` are the smallest and the largest number in the field over the whole
-    dataset, or None if the field contains no numbers.
+    if the list contains every value. `least` and `most` are the smallest and the largest number in the field over
+    the whole dataset, or None if the field contains no numbers.
     """
 
     field: str
@@ -39,9 +39,9 @@ def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
 
 
 def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:
-    """Count the values of a field among the traces that meet the filter's other conditions.
+    """Count the values of a field among the traces that meet the filter's conditions on everything but this field.
 
-    Values that occur in the dataset but in none of these traces are included with a count of 0.
+    Values that occur only in the rest of the dataset are included with a count of 0.
     """
     others = tuple(str(one) for one in where.on_metadata if one.field != field)
     where = where.model_copy(update={"meta": others})

@@ -1,4 +1,4 @@
-"""In-memory columns of a dataset that filtering and sorting need, cached between requests."""
+"""The columns of a dataset that filtering and sorting need, held in memory and cached between requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,10 +46,10 @@ _OF_EVALUATOR = ("validity", "redundancy", "change")
 class BrowseColumns:
     """The columns of a dataset that a filter and a sort order need.
 
-    `traces` holds the columns of the traces. `verdicts` holds the verdicts of the filter's evaluator by mode, and
-    `in_mode` those in the filter's mode; both are None if the filter names no evaluator. `other` holds the verdicts
-    of the evaluator that the filter names in `other`. Raises `UserError` if a condition or the sort order needs an
-    evaluator and the filter names none.
+    `traces` holds the columns of the traces. `verdicts` maps each mode to the verdicts of the filter's evaluator,
+    and `in_mode` holds its verdicts in the filter's mode; both are None if the filter names no evaluator. `other`
+    holds the verdicts of the evaluator named in the filter's field `other`. Raises `UserError` if a condition or
+    the sort order needs an evaluator and the filter names none.
     """
 
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
@@ -66,7 +66,7 @@ class BrowseColumns:
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
 
     def _read_relabelled(self) -> Ints:
-        """Return the ids of the traces that people have labelled, cached until the next labelling event."""
+        """Return the ids of the traces that users have labelled, cached until the next labelling event."""
         # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
         newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
@@ -100,7 +100,7 @@ class BrowseColumns:
         return Matches(buckets, by_bucket, self._by_trace())
 
     def order(self, chosen: Bools) -> Ints:
-        """Return the indices of the chosen traces in the sort order. The mask `chosen` has shape (n,)."""
+        """Return the indices of the traces selected by the mask `chosen` of shape (n,), in the sort order."""
         if self._sort.by == "position":
             places = np.flatnonzero(chosen)
             return places[::-1] if self._sort.descending else places
@@ -113,9 +113,11 @@ class BrowseColumns:
         return order[chosen[order]]
 
     def _by_trace(self) -> dict[str, Bools]:
-        """Return, for each condition that is not a facet, a mask of the traces that meet it, shape (n,).
+        """Return, for each condition that is not a facet, a mask of shape (n,) that selects the traces that meet
+        it.
 
-        A mask is keyed by its filter field, or by "meta" and the condition if the condition is on metadata.
+        Each mask is keyed by its filter field. The key of a condition on metadata is "meta" followed by the
+        condition.
         """
         where, meets = self._where, {}
         if where.text.strip():
@@ -170,7 +172,7 @@ class BrowseColumns:
         """Return the cell of every step in the dataset, trace by trace.
 
         A cell is a number that combines the step's gold label with the bin of its validity: `BINS` times the index
-        of the label in `STEP_GOLD`, plus the bin. It is `SILENT` if either is missing.
+        of the label in `STEP_GOLD`, plus the bin. It is `SILENT` for a step without a gold label or a validity.
         """
         assert self.in_mode is not None
         gold: StepGold = self._cache.get(
@@ -214,9 +216,10 @@ class BrowseColumns:
 
 
 class Matches:
-    """The traces that match a filter, and the counts of those that would match it with one condition changed.
+    """The traces that match a filter, with counts of those that would match if one condition were changed.
 
-    Conditions on facets are decided per bucket (masks of shape (b,)), all others per trace (masks of shape (n,)).
+    Conditions on facets are decided per bucket, with masks of shape (b,), and all others per trace, with masks of
+    shape (n,).
     """
 
     def __init__(self, buckets: Buckets, by_bucket: Mapping[str, Bools], by_trace: Mapping[str, Bools]) -> None:
@@ -227,11 +230,12 @@ class Matches:
 
     @property
     def chosen(self) -> Bools:
-        """A mask, shape (n,), of the traces that meet every condition."""
+        """A mask of shape (n,) that selects the traces that meet every condition."""
         return self._within(self._met_traces)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return, for each value of each facet, the number of traces that have it and meet the other conditions."""
+        """Return, for each value of each facet, the number of traces that have it and meet the conditions on other
+        fields."""
         return {
             name: facet.count(_masked(self._tally_but_for(name), _every(self._by_bucket, name)))
             for name, facet in self._buckets.facets.items()
@@ -250,8 +254,8 @@ class Matches:
         return self._buckets.tally(_every(self._by_trace, name))
 
     def _within(self, traces: Bools | None) -> Bools:
-        """Restrict the mask `traces` to traces whose bucket meets every facet condition. None stands for all
-        traces."""
+        """Restrict the mask `traces` to traces whose bucket meets every facet condition. If it is None, start from
+        all traces."""
         if self._met_buckets is None:
             return np.ones(len(self._buckets.bucket), np.bool_) if traces is None else traces.copy()
         met: Bools = self._met_buckets[self._buckets.bucket]
@@ -259,14 +263,15 @@ class Matches:
 
 
 def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
-    """Return the columns of a dataset's traces, cached under a version that `read_versions` returned."""
+    """Return the columns of a dataset's traces, cached under `version`, which comes from `read_versions`."""
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
 
 
 def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:
-    """Return the version of each evaluator's verdicts on a dataset and, under None, the version of the traces.
+    """Return the version of each evaluator's verdicts on a dataset and, under the key None, the version of its
+    traces.
 
-    Versions change with the data, so they tell whether something in the cache is still valid.
+    A version changes whenever the data does, so it tells whether a cached value is still valid.
     """
     columns: list[Any] = []
     for id in evaluators:
@@ -287,7 +292,7 @@ def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) 
 
 
 def _every(meets: Mapping[str, Bools], but_for: str = "") -> Bools | None:
-    """Combine the masks of all conditions except `but_for` with AND. Return None if no masks are left."""
+    """Combine the masks of all conditions except `but_for` with AND. Returns None if there are no other conditions."""
     every: Bools | None = None
     for name, met in meets.items():
         if name != but_for:

@@ -36,7 +36,7 @@ def _check_searchable(text: str) -> str:
 
 
 def _join_cell(cell: object) -> object:
-    """Join a cell given as a list of two labels, as campaigns created with StepSight 0.1.0 store it."""
+    """Convert a cell stored as a list of two labels, as in campaigns created with StepSight 0.1.0, to text."""
     return "-".join(map(str, cell)) if isinstance(cell, list) else cell
 
 
@@ -81,7 +81,7 @@ class Conditions(BaseModel):
     - `meta`: conditions on metadata fields, as in `storage.browse.metadata.MetaCondition`.
     - `error_at`: the third of the solution that contains the first gold error (`core.metrics.table.Third`).
       A trace without an error is in no third.
-    - `relabelled`: whether a person has labelled the trace.
+    - `relabelled`: whether a user has labelled the trace.
 
     Conditions on the standing judgment of `evaluator` in `mode`:
 
@@ -91,7 +91,7 @@ class Conditions(BaseModel):
       `core.metrics.first_error.Outcome`. `wrong` stands for every outcome but `right`. A trace has no
       outcome if its gold labels or verdicts are incomplete.
     - `other_mistake`: the same comparison for the evaluator `other`.
-    - `modes`: whether the online and offline verdicts on the solution agree. Both are needed.
+    - `modes`: whether the online and offline verdicts on the solution agree. Both must exist.
     - `against`: another evaluator, such that one of the two calls the solution valid and the other invalid.
     - `change`: the least value of the largest absolute retroactive change, which only hindsight judgments
       have.
@@ -151,7 +151,7 @@ class Conditions(BaseModel):
     relabelled: Literal["any", "yes", "no"] = Field(default="any", description="Whether a person gave labels.")
 
     def is_set(self, name: str) -> bool:
-        """True if a field differs from its default."""
+        """True if the field `name` differs from its default."""
         return bool(getattr(self, name) != type(self).model_fields[name].default)
 
     @property
@@ -202,7 +202,8 @@ class TraceFilter(Conditions):
     other: int | None = None
 
     def stored(self) -> dict[str, Any]:
-        """Return the conditions that are set as JSON, to store with a campaign. `model_validate` parses it."""
+        """Return the conditions that are set, in JSON form, for storing with a campaign. `model_validate` reads
+        them back."""
         return self.model_dump(exclude_defaults=True)
 
     def pruned(self) -> "TraceFilter":

@@ -1,4 +1,4 @@
-"""Finding the traces of a dataset in which hindsight flips the verdict on a step, for the gallery of evidence."""
+"""Finding the traces in which hindsight flips the verdict on a step, for the gallery of evidence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from stepsight.storage.traces.queries import Neighbours
 class Flips:
     """The database ids of the traces that an evaluator judged in hindsight mode, grouped by kind of flip.
 
-    `by_kind` lists, for each kind of flip, the traces in which at least one step flips that way. The kind depends
-    on the step's gold label, so a trace can appear under several kinds. `none` lists the traces in which no step
-    flips. Each array is in descending order of the largest retroactive change among the relevant steps, then in
-    file order.
+    `by_kind` lists, for each kind of flip, the traces that contain a step with that flip. The kind depends on the
+    step's gold label, so a trace can appear under several kinds. `none` lists the traces without a flip. Each array
+    is sorted by the largest retroactive change among the steps with that flip (for `none`, among all steps), the
+    largest first. Ties are in file order.
     """
 
     by_kind: Mapping[Flip, Ints]
@@ -40,7 +40,8 @@ class Flips:
         return self.none if kind is None else self.by_kind[kind]
 
     def neighbours(self, kind: Flip | None, trace_id: int) -> Neighbours:
-        """Return the previous and the next trace in the list for `kind`, both None if `trace_id` is not in it."""
+        """Return the previous and the next trace in the list for `kind`. Both are None if the list lacks
+        `trace_id`."""
         ids = self.of(kind)
         places = np.flatnonzero(ids == trace_id)
         if not len(places):
@@ -70,7 +71,8 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
     """Find the flipped verdicts in an evaluator's up-to-date hindsight judgments of a dataset.
 
-    A step counts as valid if its validity is at least `threshold`. The result is cached until the data changes.
+    A step counts as valid if its validity is at least `threshold`. The result is cached until the traces or the
+    judgments change.
     """
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
@@ -87,7 +89,7 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
 
 
 def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profiles, threshold: float) -> Flips:
-    """Group traces by kind of flip. `early` and `late` are the online and offline profiles of the same traces."""
+    """Group traces by kind of flip. `early` and `late` are the traces' online and offline profiles."""
     ids, counts, online, offline = trace_ids[early.places], early.counts, early.validity, late.validity
     at = np.float32(threshold)
     # A step without scores has no verdict.
@@ -108,9 +110,9 @@ def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profil
 
 
 def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position: Ints) -> AnyInts:
-    """Return whether each step is valid according to its gold label: 1, 0, or `SILENT` if there is no label.
+    """Return whether each of the given steps is valid by its gold label: 1, 0, or `SILENT` if it has no label.
 
-    A step is given by the index of its trace in `ids` and by its own index within the trace.
+    Each step is given by the index of its trace in `ids` and its index within that trace.
     """
     some = np.unique(trace)
     _, valid = read_steps(session, ids[some], counts[some])
@@ -119,7 +121,7 @@ def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position:
 
 
 def _order(ids: Ints, trace: Ints, change: Floats32) -> Ints:
-    """Return the ids of the traces that the given steps belong to, without duplicates, the largest change first."""
+    """Return the ids of the traces that contain the given steps, without duplicates, the largest `change` first."""
     most = np.full(len(ids), -1, np.float32)
     np.maximum.at(most, trace, change)
     order = np.argsort(-most, kind="stable")

@@ -1,8 +1,8 @@
-"""Trace metadata, meaning all fields except the problem and the steps, and conditions on it.
+"""Trace metadata (all fields except the problem and the steps), and conditions on it.
 
-Field names and values are arbitrary, so a field name is never inserted into a JSON path or an SQL statement. The
-database splits the metadata of a trace into fields, and the name is compared as a bound parameter. Each element of
-a list counts as a value. Objects and nested lists count as their JSON text.
+Field names and values are arbitrary, so a field name is never inserted into a JSON path or an SQL statement.
+Instead, the database splits a trace's metadata into fields and compares their names with a bound parameter. Each
+element of a list counts as a value of its own. Objects and nested lists are treated as their JSON text.
 """
 
 import json
@@ -62,7 +62,7 @@ _VALUES = {
 
 @dataclass(frozen=True)
 class MetaCondition:
-    """A condition on a metadata field. A trace meets it if any of its values in the field does.
+    """A condition on a metadata field. A trace meets it if at least one of its values in the field does.
 
     `=` matches a value equal to `value`. `~` matches a value that contains `value`, ignoring case. `>=` and `<=`
     match a number that is at least or at most `value`.
@@ -153,9 +153,9 @@ class MetaFields:
 class MetaColumn:
     """The `m` values of one metadata field over `n` traces. The arrays have shape (m,).
 
-    `places` are the indices of the traces that the values belong to; a trace can have no value, one or several.
-    `codes` are the indices of the values in `names`, or `SILENT` for values that are too long or too many to keep.
-    `numbers` are the values as numbers, or NaN where a value is not numeric.
+    `places` holds, for each value, the index of its trace; a trace can have no value, one or several. `codes` holds
+    each value's index in `names`, or `SILENT` for values left out of `names` because they are too long or too many.
+    `numbers` holds each value as a number, or NaN if it is not numeric.
     """
 
     traces: int
@@ -179,7 +179,7 @@ class MetaColumn:
         return condition.operator in (">=", "<=") or self.is_complete
 
     def meeting(self, condition: MetaCondition) -> Bools:
-        """Return a mask, shape (n,), of the traces that meet a condition, for which `can_tell` must be True."""
+        """Return a mask of shape (n,) that selects the traces that meet a condition for which `can_tell` is True."""
         if condition.operator == ">=":
             met = self.numbers >= condition.number
         elif condition.operator == "<=":
@@ -194,13 +194,14 @@ class MetaColumn:
         return found
 
     def count(self, chosen: Bools) -> dict[str, int]:
-        """Return the number of chosen traces for each value in `names`. The mask `chosen` has shape (n,)."""
+        """Return, for each value in `names`, how often it occurs in the traces selected by the mask `chosen` of
+        shape (n,)."""
         codes = self.codes[chosen[self.places] & (self.codes != SILENT)]
         return dict(zip(self.names, np.bincount(codes, minlength=len(self.names)).tolist(), strict=True))
 
 
 def read_fields(session: Session, dataset_id: int) -> MetaFields:
-    """Read which metadata fields the traces of a dataset have."""
+    """Read the names and value types of the metadata fields of a dataset."""
     values = {"dataset": dataset_id, "longest": LONGEST_NAME, "most": MOST_FIELDS}
     rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values).all()
     if any(not isinstance(name, str) for name, *_ in rows):
@@ -236,9 +237,9 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
 
 
 def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
-    """Return a mask, shape (n,), of the traces that meet a condition, decided by reading the database.
+    """Return a mask of shape (n,) that selects the traces that meet a condition, by querying the database.
 
-    Used for conditions that a `MetaColumn` cannot decide.
+    This serves conditions that a `MetaColumn` cannot decide.
     """
     values = _values(session, dataset_id, condition.field)
     ids = [id for id, value, number in values if condition.is_met(value, number)]
@@ -265,14 +266,15 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """Convert a value that is neither a string nor a list from its database representation."""
+    """Convert a value from its database representation. The value is neither a string nor a list."""
     if kind in ("true", "false"):
         return kind == "true"
     return read_stored(value) if isinstance(value, str) else value
 
 
 def _written(value: Any) -> tuple[str, float]:
-    """Return a value as text and as a number, NaN if it is not numeric. 1 and 1.0 give the same text."""
+    """Return a value as text and as a number, which is NaN if the value is not numeric. 1 and 1.0 give the same
+    text."""
     if isinstance(value, str):
         return value, math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -1,4 +1,4 @@
-"""Comparing the first errors found by two evaluators: how many traces have each pair of outcomes."""
+"""Comparing the first errors that two evaluators find, by counting the traces with each pair of outcomes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _CONDITIONS = ("mistake", "other_mistake", "gold")
 
 @dataclass(frozen=True)
 class OutcomePairs:
-    """The number of traces with each pair of outcomes, one from each of two evaluators.
+    """The number of traces with each pair of outcomes: the first evaluator's and the second evaluator's.
 
     `counts[True]` covers the traces with a gold error and `counts[False]` those without. `unknown` is the number of
     traces for which the gold labels or a verdict are missing or incomplete.
@@ -27,7 +27,8 @@ class OutcomePairs:
     unknown: int
 
     def count(self, first: bool | Outcome, second: bool | Outcome, errors: tuple[bool, ...] = (True, False)) -> int:
-        """Count the traces with these two outcomes. True stands for the right outcome, False for any wrong one."""
+        """Count the traces on which the two evaluators have these outcomes. True stands for right, False for any
+        wrong one."""
         return sum(
             number
             for error in errors

@@ -1,4 +1,4 @@
-"""In-memory columns of an evaluator's verdicts on the traces of a dataset, used for filtering and sorting."""
+"""The verdicts of an evaluator on the traces of a dataset as columns in memory, used for filtering and sorting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -41,8 +41,8 @@ class VerdictColumns:
     Verdicts on the steps: `first_wrong` is the 0-based index of the first step called wrong, or `SILENT` if there
     is none. `mistake` is the index in `MISTAKES` of how that step compares with the first gold error, or `SILENT`
     if the gold labels or the verdicts are incomplete. `cells` is described at
-    `storage.judgments.step_profiles.HEAD`. `bins`, shape (steps,), holds the validity bin of every step, trace by
-    trace, or `SILENT` if the validity is missing.
+    `storage.judgments.step_profiles.HEAD`. `bins` has shape (steps,) and holds the validity bin of every step,
+    trace by trace, or `SILENT` if the validity is missing.
     """
 
     validity: Floats32
@@ -61,17 +61,16 @@ class VerdictColumns:
 
     @property
     def judged(self) -> Bools:
-        """A mask of the traces that have a verdict on the solution."""
+        """A mask that selects the traces that have a verdict on the solution."""
         return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
 
     @property
     def mistaken(self) -> Bools:
-        """A mask of the traces on which the evaluator is known to be wrong about the first error."""
+        """A mask that selects the traces on which the evaluator is known to be wrong about the first error."""
         return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, MISTAKES.index(Outcome.RIGHT))
 
     def makes(self, mistake: str) -> Bools:
-        """Return a mask of the traces with the outcome `mistake`, or with any outcome but the right one for
-        `wrong`."""
+        """Return a mask of the traces whose outcome is `mistake`. "wrong" selects every outcome but the right one."""
         if mistake == "wrong":
             return self.mistaken
         met: Bools = np.equal(self.mistake, MISTAKES.index(Outcome(mistake)))
@@ -82,7 +81,7 @@ class VerdictColumns:
 class StepGold:
     """The gold labels of all steps of a dataset, trace by trace.
 
-    `kinds` holds the index of each label in `STEP_GOLD`, or `SILENT` for a step without a gold label.
+    `kinds` holds each label as an index into `STEP_GOLD`, or `SILENT` for a step without a gold label.
     """
 
     kinds: NDArray[np.int8]
@@ -120,9 +119,10 @@ def read_verdicts(
 
 
 def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
-    """Return the ids of a dataset's traces, shape (n,), and their solution validities, shape (evaluators, n).
+    """Return the trace ids of a dataset and the validities that evaluators gave to its solutions.
 
-    A validity comes from the standing offline judgment, or else the online one. It is NaN if both are missing.
+    The arrays have shapes (n,) and (evaluators, n). A validity comes from the standing offline judgment or, failing
+    that, the online one. It is NaN if there is neither.
     """
     traces = read_trace_columns(session, dataset_id)
     validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
@@ -138,7 +138,7 @@ def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
 
 
 class _ProfileColumns:
-    """Arrays that collect the profiles of one mode. A step is wrong if its validity is below `cut`."""
+    """Arrays that collect the step profiles of one mode. A step counts as wrong if its validity is below `cut`."""
 
     def __init__(self, traces: TraceColumns, cut: np.float32) -> None:
         n = len(traces)
@@ -152,7 +152,7 @@ class _ProfileColumns:
         self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
 
     def add(self, profiles: Profiles) -> None:
-        """Fill in the entries of the traces that `profiles` covers."""
+        """Fill in the values of the traces that `profiles` covers."""
         at, heads, validity = profiles.places, profiles.heads, profiles.validity
         if not len(at):
             return

@@ -17,7 +17,7 @@ class JobRow(Base):
     `task` says whether the job judges a dataset with an evaluator, imports a file, or fetches an evaluator. For
     imports and fetches, `request` holds the details (see `storage.jobs.imports` and `storage.jobs.fetches`), and
     `subject` is a description to show to users. `attempts` counts the workers that have taken the job since it last
-    made progress. Deleting a dataset deletes its jobs. An import has no dataset until it is done.
+    made progress. Deleting a dataset deletes its jobs. An import job refers to no dataset until the import is done.
     """
 
     __tablename__ = "jobs"
@@ -75,10 +75,10 @@ Index(
 class UploadRow(Base):
     """A file that a user's browser sends in parts.
 
-    `received` is the number of bytes that have arrived, out of `size`. `modified` is when the file was last changed
-    according to the browser, and helps to recognise the file when an upload is resumed. `sha256` is the hash of the
-    content, set once the upload is complete. An upload is deleted with its parts once it has been imported, or a
-    day after `touched`.
+    `received` is the number of bytes that have arrived, out of `size`. `modified` is the file's modification time
+    as reported by the browser, which helps to recognise the file when an upload is resumed. `sha256` is the hash of
+    the content, set once the upload is complete. An upload and its parts are deleted once it has been imported, or
+    a day after `touched`.
     """
 
     __tablename__ = "uploads"

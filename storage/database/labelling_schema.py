@@ -1,7 +1,7 @@
 """The tables of campaigns, their queues, and the append-only logs of labelling work.
 
 Triggers refuse to change or delete rows of `label_events`, `guidelines`, `disputes` and `dispute_entries`. No
-foreign key here cascades, so a row that labelling work refers to cannot be deleted.
+foreign key of these tables cascades, so a row that labelling work refers to cannot be deleted.
 """
 
 import secrets
@@ -31,25 +31,26 @@ Said = str | int | list[str | None] | dict[str, Any] | None
 
 
 def new_public_id() -> str:
-    """Return a random id that reveals neither when a row was created nor how many rows there are."""
+    """Return a random id, which reveals neither when a row was created nor how many rows exist."""
     return secrets.token_hex(PUBLIC_LENGTH // 2)
 
 
 class CampaignRow(Base):
     """A set of traces to be labelled, fixed when the campaign is created.
 
-    `conditions` is the filter that selected the traces. `overlap` is how many people label each trace. If
-    `after_error` is true, the steps after the first `neg` are labelled too. `shows` says what is shown beside the
-    text before submission. `ordering` is the order of the queue, except that a share `random_share` of its places
-    is filled at random. A share `gold_rate` of the traces that a person gets are hidden gold items. A trace is
-    reserved for its annotator until `lease` seconds after the annotator was last active.
+    `conditions` is the filter that selected the traces. `overlap` is the number of people who label each trace. If
+    `after_error` is true, the steps after the first `neg` are labelled too. `shows` says which information is shown
+    beside the text before submission. `ordering` is the order of the queue, in which the fraction `random_share` of
+    the places is filled at random instead. `gold_rate` is the fraction of hidden gold items among the traces that
+    each person gets. A trace is reserved for its annotator until `lease` seconds after the annotator was last
+    active.
 
-    If `shows_answer` is true, the reference answer is shown below the problem. `after_submission` says what is
-    shown after a trace is submitted. `error_kinds` are the kinds of error that a step can be marked with.
-    `population` is the number of traces that met the conditions. `sample` is how many of these were drawn with
-    `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own annotators may label. If
-    `suggests` is true, a trace starts with labels suggested by the evaluator whose scores are shown. If
-    `shows_equations` is true, equations that do not hold are marked.
+    If `shows_answer` is true, the reference answer is shown below the problem. `after_submission` says which
+    information is shown after a trace is submitted. `error_kinds` are the kinds of error that a step can be marked
+    with. `population` is the number of traces that met the conditions. `sample` is the number of traces chosen from
+    these at random, using `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own
+    annotators may label. If `suggests` is true, a trace starts with labels suggested by the evaluator whose scores
+    are shown. If `shows_equations` is true, equations that do not hold are marked.
     """
 
     __tablename__ = "campaigns"
@@ -108,7 +109,8 @@ class CampaignAnnotatorRow(Base):
 
 
 class InvitationCampaignRow(Base):
-    """The campaign of an invitation. Accepting the invitation makes a user an annotator of that campaign."""
+    """The campaign that an invitation is for. A user who accepts the invitation becomes an annotator of that
+    campaign."""
 
     __tablename__ = "invitation_campaigns"
 
@@ -159,13 +161,12 @@ class ItemRow(Base):
 
 
 class SlotRow(Base):
-    """A place for one person's annotation of an item. Each item of the queue has `overlap` slots that are not
-    skipped.
+    """A place for one person's annotation of an item.
 
-    A `free` slot belongs to nobody. A `leased` slot belongs to a person until `expires`, and after that until
-    somebody else takes it. `submitted` and `skipped` slots keep their person. Annotators see only the `public_id`
-    of a slot: because the slots of hidden gold items are created later than the others, sequential ids would give
-    them away.
+    Each item of the queue has `overlap` slots, not counting skipped ones. A `free` slot belongs to nobody. A
+    `leased` slot belongs to a person until `expires`, and after that until somebody else takes it. `submitted` and
+    `skipped` slots keep their person. Annotators see only the `public_id` of a slot: sequential ids would reveal
+    the hidden gold items, whose slots are created later than all others.
     """
 
     __tablename__ = "slots"
@@ -199,13 +200,14 @@ class SlotRow(Base):
 
 
 class EventRow(Base):
-    """An action of a person. Events are never changed or deleted, and the current labels are derived from them.
+    """An action taken by a user. Events are never changed or deleted, and the current labels are derived from them.
 
-    For `kind` and the content of `old` and `new`, see `storage.labelling.annotation`. `step` is 0-based, or NULL
-    for an event about the whole trace. `slot_id` is NULL for actions outside a slot, such as a decision. `cause` is
-    `undo` or `redo` if the event reverses or repeats an earlier event, whose id is in `of`. `key` is chosen by the
-    client, so that a repeated request is stored only once. `seconds` is the time taken, as measured by the page.
-    `view`, `revealed` (the number of visible steps) and `visible` record what the person could see.
+    `kind` and the content of `old` and `new` are described in `storage.labelling.annotation`. `step` is 0-based, or
+    NULL for an event about the whole trace. `slot_id` is NULL for actions outside a slot, such as an adjudication.
+    If the event undoes or redoes an earlier event, `cause` is `undo` or `redo` and `of` is the id of that event.
+    `key` is chosen by the client, so that a repeated request is stored only once. `seconds` is the time that the
+    user took, as measured by the page. `view`, `revealed` (the number of visible steps) and `visible` record what
+    the user could see.
     """
 
     __tablename__ = "label_events"
@@ -242,11 +244,10 @@ class EventRow(Base):
 
 
 class ExposureRow(Base):
-    """A record that a person has seen, elsewhere in StepSight, information that a blind campaign hides about a
-    text.
+    """A record that a person has seen, elsewhere in StepSight, what a blind campaign hides about a text.
 
     `what` is `scores` for evaluators' scores, `gold` for gold labels, `labels` for other people's labels, or
-    `equations` for equations that do not hold. The text is a problem and its steps, which need not belong to a
+    `equations` for equations that do not hold. The text consists of a problem and its steps, which need not be in a
     dataset. `text_digest` is its `Trace.text_digest`.
     """
 
@@ -286,8 +287,8 @@ class DisputeRow(Base):
 
 
 class DisputeEntryRow(Base):
-    """A remark on a dispute. `state` is the state that the remark put the dispute into, or NULL if it changed
-    nothing."""
+    """A remark on a dispute. `state` is the state that the remark put the dispute into, or NULL if the state did
+    not change."""
 
     __tablename__ = "dispute_entries"
 

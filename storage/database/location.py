@@ -1,4 +1,4 @@
-"""Locating the store: by a path, a URL, `STEPSIGHT_DB`, or the default file in the user's data folder."""
+"""Finding the database of the store from a path, a URL, `STEPSIGHT_DB`, or the default in the user's data folder."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,8 @@ def locate(address: str | None = None) -> URL:
     """Return the database URL for `address`, which defaults to `STEPSIGHT_DB` and then to the default file.
 
     The default file is `stepsight/stepsight.db` in `$XDG_DATA_HOME` or `~/.local/share`, and its folder is created.
-    A file is checked as far as possible without opening it. Raises `UserError` if it cannot be a store.
+    A file is checked as far as possible without opening it. Raises `UserError` if the address cannot be that of a
+    store.
     """
     if address is None:
         address = os.environ.get(VARIABLE) or str(_default_file())
@@ -38,16 +39,16 @@ def locate(address: str | None = None) -> URL:
 
 
 def folder_of(address: str | None = None) -> Path:
-    """Return the folder for files that accompany a store.
+    """Return the folder for the files that accompany a store.
 
-    This is the folder that contains the store, or the user's data folder if the store is not a file.
+    This is the folder of the store's file or, on PostgreSQL, a folder in the user's data folder.
     """
     url = locate(address)
     return Path(url.database or "").parent if url.get_backend_name() == "sqlite" else _default_file().parent
 
 
 def describe(url: URL) -> str:
-    """Return a name of the store to show to users: its path, or its URL without the password."""
+    """Return the name under which a store is shown to users: its path, or its URL without the password."""
     if url.get_backend_name() == "sqlite":
         return url.database or ""
     return url.set(drivername="postgresql").render_as_string(hide_password=True)
@@ -79,7 +80,7 @@ def _sqlite(database: str) -> URL:
 
 
 def _check_file(path: Path) -> None:
-    """Check a file without opening it, because closing it would release SQLite's locks on it in this process."""
+    """Check a file without opening it: closing it again would release SQLite's locks on the file in this process."""
     try:
         if path.is_dir():
             raise UserError(f"{path}: a folder, expected a file.", "Name a file in it, such as stepsight.db.")

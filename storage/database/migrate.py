@@ -19,7 +19,7 @@ _LOCK = 5_749_207_318
 
 
 def newest_revision() -> str:
-    """Return the current schema revision: the name of the last migration, which Alembic calls the head."""
+    """Return the current schema revision, that is, the name of the last migration ("head" in Alembic)."""
     return _revisions()[-1]
 
 
@@ -66,11 +66,10 @@ def check_revision(revision: str, name: str) -> None:
 
 
 def upgrade(connection: Connection, name: str) -> None:
-    """Run the missing migrations in the transaction of `connection`, so that either all of them take effect or
-    none.
+    """Run the missing migrations in the transaction of `connection`, so that they take effect together or not at
+    all.
 
-    If several processes open a store at once, the first one runs the migrations. The others wait for it and then
-    find nothing to do.
+    If several processes open a store at once, the first one runs the migrations. The others wait until it is done.
     """
     # Alembic takes as long to load as all of the rest of a light command, and most stores need no migration.
     from alembic import command, config
@@ -91,7 +90,7 @@ def upgrade(connection: Connection, name: str) -> None:
 
 
 def _take_over(connection: Connection) -> None:
-    """Record the first migration as done in a store of StepSight 0.1.0, which has the same tables."""
+    """Mark the first migration as done in a store created by StepSight 0.1.0, whose tables are the same."""
     if inspect(connection).has_table(_ALEMBIC):
         stamp = text(f"UPDATE {_ALEMBIC} SET version_num = :first WHERE version_num = :last")
         connection.execute(stamp, {"first": _FIRST, "last": _OF_0_1_0})

@@ -11,8 +11,9 @@ from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, 
 class UserRow(Base):
     """A user.
 
-    `password` is a hash together with its parameters. It is NULL for the local user of a server without users, who
-    cannot log in. `ended` is when the user was deactivated; the row is kept because the user's work is kept.
+    `password` is a password hash with its parameters. It is NULL for the local user of a server without user
+    accounts, who cannot log in. `ended` is when the user was deactivated; the row is kept because the user's work
+    is kept.
     """
 
     __tablename__ = "users"
@@ -29,7 +30,7 @@ class UserRow(Base):
 
 
 class ServerSecretRow(Base):
-    """A random secret, created on first use. It leaves the server only in backups."""
+    """A random secret of the server, created on first use. Only backups carry it out of the database."""
 
     __tablename__ = "server_secrets"
 
@@ -63,7 +64,8 @@ class FailedLoginRow(Base):
 
 
 class HomeRow(Base):
-    """A network address from which a user has logged in. `key` is a hash of the user name and the address."""
+    """A network address from which a user has logged in. `key` is a hash of the user name together with the
+    address."""
 
     __tablename__ = "homes"
 
@@ -72,9 +74,9 @@ class HomeRow(Base):
 
 
 class InvitationRow(Base):
-    """A link with which somebody becomes a user or chooses a new password.
+    """A link that lets somebody become a user or choose a new password.
 
-    `name` is the name of the new user, or NULL if the new user may choose one. If `user_id` is set, the link
+    `name` is the name of the new user, or NULL if the new user may choose a name. If `user_id` is set, the link
     instead lets that existing user choose a new password. The link contains a secret, of which only a hash is
     stored.
     """

@@ -1,4 +1,5 @@
-"""The tables as typed models. The tables themselves are created by migrations; a test keeps the two consistent.
+"""The tables as typed models. The tables are created by migrations, and a test keeps models and migrations
+consistent.
 
 Steps and sub-steps are keyed by trace and position, so reading a trace touches adjacent rows and needs no join.
 `valid` and `label` are NULL, never 0, where there is no gold label.
@@ -59,7 +60,7 @@ _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 def now() -> datetime:
     """Return the current time of the system clock.
 
-    The clock can be set back, so only judgments are ordered by this time.
+    The clock can be set back, so this time must not be used to order records, with the exception of judgments.
     """
     return _clock()
 
@@ -67,7 +68,7 @@ def now() -> datetime:
 def in_range(number: int) -> int:
     """Return `number` if it can be a row id, and otherwise 0, which is never an id.
 
-    Databases fail when an id is compared with a number that is too large.
+    Databases raise an error when an id is compared with a number that is too large.
     """
     return number if 0 < number <= _LARGEST_ID else 0
 
@@ -122,7 +123,7 @@ class LeftOutRow(Base):
 
 
 class TraceRow(Base):
-    """A problem, with the number and gold labels of its steps in summary.
+    """A trace: its problem, metadata and a summary of its steps and gold labels.
 
     `first_error` is 0-based. `digest` is `Trace.digest` and `text_digest` is `Trace.text_digest`.
     """
@@ -189,7 +190,7 @@ class StepRow(Base):
 
 
 class SubstepRow(Base):
-    """A sub-step. `step` is the position of its step in the trace, and `position` its own position in the step."""
+    """A sub-step. `step` is the index of its step in the trace, and `position` is its own index in that step."""
 
     __tablename__ = "substeps"
 
@@ -221,13 +222,13 @@ class EvaluatorRow(Base):
 class JudgmentRow(Base):
     """One evaluator's judgment of one trace in one mode.
 
-    `probabilities` are little-endian float32 in rows of neg, neu, pos. There are n rows, or n (n + 1) / 2 rows in
-    hindsight mode, which form a packed triangle. `validity` and `redundancy` are the scores of the solution (the
+    `probabilities` are little-endian float32 in rows of neg, neu, pos. There are n rows or, in hindsight mode, n (n
+    + 1) / 2 rows that form a packed triangle. `validity` and `redundancy` are the scores of the solution (the
     offline ones in hindsight mode); `online_validity` and `online_redundancy` are the online ones. `retroactive` is
     the largest absolute retroactive change. `solution` is the evaluator's own score of the whole solution, if any,
     and `rationale` is its reasoning. `spread` is the spread of an ensemble: one little-endian float32 per sub-step.
-    `spent` is the usage reported by the server that produced the judgment. `dataset_id` duplicates the trace's, so
-    that one index finds all judgments of a dataset by an evaluator.
+    `spent` is the usage reported by the server that produced the judgment. `dataset_id` repeats the dataset of the
+    trace, so that a single index finds all judgments of a dataset by an evaluator.
 
     An evaluator that has judgments cannot be deleted, because they are costly to produce.
     """
@@ -272,8 +273,8 @@ class ProfileRow(Base):
     """A judgment's verdicts on the steps in compact form, used to filter and sort traces.
 
     Profiles of the same evaluator and dataset are stored next to each other. `online` and `offline` are packed by
-    `storage.judgments.step_profiles`, and are NULL if the mode does not provide those scores. They do not depend on
-    thresholds.
+    `storage.judgments.step_profiles`, and are NULL if the judgment does not provide online or offline scores.
+    Neither depends on thresholds.
     """
 
     __tablename__ = "profiles"
@@ -299,10 +300,11 @@ class ProfileRow(Base):
 class LeftOutScoresRow(Base):
     """An evaluator's offline scores of a trace, both complete and with sub-steps left out one at a time.
 
-    All arrays are little-endian. `whole`, float32 of shape (n, 3), holds the probabilities with nothing left out.
-    `steps`, int32 of shape (m,), holds the indices of the sub-steps that were left out, in ascending order.
-    `probabilities`, float32 of shape (m, n - 1, 3), holds those of the remaining sub-steps in each case. `gap` says
-    what replaces the sub-step that is left out (see `core.left_out.Gap`).
+    All arrays are little-endian. `whole` is a float32 array of shape (n, 3) with the probabilities of the complete
+    trace. `steps` is an int32 array of shape (m,) with the indices of the sub-steps that were left out, in
+    ascending order. `probabilities` is a float32 array of shape (m, n - 1, 3) with the probabilities of the
+    remaining sub-steps in each case. `gap` says what takes the place of the sub-step that is left out (see
+    `core.left_out.Gap`).
     """
 
     __tablename__ = "left_out_scores"
@@ -327,7 +329,8 @@ class LeftOutScoresRow(Base):
 class StepFallRow(Base):
     """The largest fall in the validity of a later sub-step when sub-step `step` is left out (see `core.left_out`).
 
-    It is stored beside the scores it is computed from, so that the database can sort all steps of a dataset by it.
+    The fall is computed from the scores and stored beside them, so that the database can sort all steps of a
+    dataset by it.
     """
 
     __tablename__ = "step_falls"
@@ -350,7 +353,8 @@ class StepFallRow(Base):
 
 
 class JudgedRow(Base):
-    """An evaluator that has judged traces of a dataset. `revision` counts the changes to those judgments."""
+    """A pair of a dataset and an evaluator that has judged traces of it. `revision` counts the changes to those
+    judgments."""
 
     __tablename__ = "judged"
 
@@ -362,7 +366,8 @@ class JudgedRow(Base):
 class CalibrationRow(Base):
     """Thresholds chosen for an evaluator on a dataset. The newest row is in force, and rows are never changed.
 
-    `dataset` keeps the name of the dataset in case it is deleted. `info` records how the thresholds were chosen.
+    `dataset` is the dataset's name, which is still known after the dataset has been deleted. `info` records how the
+    thresholds were chosen.
     """
 
     __tablename__ = "calibrations"
@@ -382,9 +387,9 @@ class CalibrationRow(Base):
 class VerificationRow(Base):
     """A reproduction of a figure that was published for a hub model.
 
-    `f1` is the F1 measured on a `part` of ProcessBench, in percent, and `low` and `high` bound its confidence
-    interval. `published` is the published figure. `whole` is true if all traces of the part were scored. For each
-    combination of revision, weight type and part, only the newest row counts.
+    `f1` is the F1 measured on a `part` of ProcessBench, in percent, and `low` and `high` are the ends of its
+    confidence interval. `published` is the published figure. `whole` is true if all traces of the part were scored.
+    Only the newest row counts for each combination of model, revision, weight type and part.
     """
 
     __tablename__ = "verifications"
@@ -408,7 +413,8 @@ class VerificationRow(Base):
 
 
 def check_name(name: str, what: str) -> str:
-    """Return `name`, or raise `UserError` if it cannot name a dataset or an evaluator. Messages call it `what`."""
+    """Return `name`, or raise `UserError` if it cannot name a dataset or an evaluator. Error messages refer to it
+    as `what`."""
     check_text(name, what)
     if len(name) > NAME_LENGTH:
         raise UserError(f"{what} has {len(name):,} characters.", f"Use at most {NAME_LENGTH}.")

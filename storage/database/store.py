@@ -48,7 +48,7 @@ _DENIED = ("42501", "3F000")
 
 
 class NotFoundError(UserError):
-    """Raised when something that was requested is not in the store."""
+    """Raised when something that was requested does not exist in the store."""
 
 
 class ConflictError(UserError):
@@ -66,7 +66,7 @@ class UnavailableError(UserError):
 
 
 class Store:
-    """An open store. It can be shared by threads, because every `read` and `write` opens a session of its own.
+    """An open store. Threads can share it, because every `read` and `write` opens a session of its own.
 
     `name` is the path, or the URL without the password. `cache` holds data derived from the store.
     """
@@ -92,10 +92,10 @@ class Store:
     def write(self, durable: bool = False, *, brief: bool = False) -> Iterator[Session]:
         """Open a session that commits at the end of the `with` block and rolls back if the block raises.
 
-        On SQLite the write lock is taken at the start, because a reader that becomes a writer cannot wait for
+        On SQLite the write lock is taken at the start, because a session that has already read cannot wait for
         another writer. A commit survives a power cut only with `durable`, which makes the session slower and less
         patient with other writers. A `brief` session waits at most one second. Raises `UnavailableError` if the
-        database fails, or if its file was deleted or replaced in the meantime, because the commit would then be
+        database fails, or if its file was deleted or replaced in the meantime, because the changes would then be
         lost.
         """
         self._check_file()
@@ -114,8 +114,8 @@ class Store:
     def _wait_for_turn(self, seconds: float) -> Iterator[None]:
         """Let only one thread of this process write to SQLite at a time.
 
-        SQLite polls for its lock at growing intervals, so one of many waiting threads could wait very long. Waiting
-        for other processes is left to the database.
+        SQLite polls for its lock at growing intervals, so a thread among many could wait very long. Waiting for
+        other processes is left to SQLite. Raises `UnavailableError` if no turn comes within `seconds`.
         """
         if self.engine.dialect.name != "sqlite":
             yield
@@ -143,7 +143,7 @@ class Store:
         )
 
     def close(self) -> None:
-        """Close the pooled connections. Closing twice does no harm."""
+        """Close the pooled connections. Calling this twice is harmless."""
         self.engine.dispose()
 
     def __enter__(self) -> "Store":
@@ -234,7 +234,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _use_wal(engine: Engine) -> None:
-    """Switch to write-ahead logging, which allows readers and one writer at the same time.
+    """Switch SQLite to write-ahead logging, which allows readers and one writer at the same time.
 
     The mode is stored in the file and cannot be set inside a transaction.
     """
@@ -278,7 +278,7 @@ def _database_errors(name: str) -> Iterator[None]:
 
 
 def _failing(error: DBAPIError) -> bool:
-    """True if the database failed, False if the SQL statement was wrong."""
+    """True if `error` means that the database failed, False if the SQL statement was wrong."""
     if isinstance(error, OperationalError):
         # SQLite reports a wrong statement in the same class as a full disk, but with another code.
         return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR
@@ -303,7 +303,7 @@ def _hint(reason: str) -> str:
 
 @contextmanager
 def snapshot(store: Store) -> Iterator[Session]:
-    """Open a read session that sees the store as it was at its first statement."""
+    """Open a read session in which every query sees the store as it was at the first query."""
     with store.read() as session:
         # SQLite does so in every transaction.
         if store.engine.dialect.name == "postgresql":
@@ -314,7 +314,7 @@ def snapshot(store: Store) -> Iterator[Session]:
 def read_columns(session: Session, statement: Select[*tuple[Any, ...]]) -> list[list[Any]]:
     """Execute a query and return its result column by column.
 
-    The query bypasses the ORM session, whose work on each row would take most of the time.
+    The query bypasses the ORM, whose work on each row would take most of the time.
     """
     columns: list[list[Any]] = [[] for _ in statement.selected_columns]
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():

@@ -1,7 +1,7 @@
 """JSON columns that check the type of their values on reading.
 
-Other programs can change a store's file. Without the check, a value of an unexpected type would cause a traceback
-or wrong figures somewhere else.
+Other programs can change a store's file. Without the check, a value of an unexpected type would only be noticed
+later, as a traceback or a wrong figure.
 """
 
 import json
@@ -44,7 +44,7 @@ class _OwnThresholds(BaseModel):
 
 
 class EvaluatorFacts(_Kept):
-    """The facts about an evaluator that have no column of their own."""
+    """The facts about an evaluator that are stored as JSON because they have no columns of their own."""
 
     outputs: Annotated[str, choice(tuple(Outputs))] = Outputs.THREE_WAY
     dtype: str = ""
@@ -55,13 +55,14 @@ class EvaluatorFacts(_Kept):
 
 
 class CalibrationInfo(_Kept):
-    """A record of how a threshold was chosen. `threshold` says which of the two it was."""
+    """A record of how a threshold was chosen. `threshold` says whether it is the validity or the redundancy
+    threshold."""
 
     threshold: Literal["validity", "redundancy"]
 
 
 class SpentInfo(BaseModel):
-    """The server usage that a judgment cost, with the fields of `core.judgment.Usage`."""
+    """The usage that the server reported for a judgment, with the fields of `core.judgment.Usage`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -74,8 +75,8 @@ class SpentInfo(BaseModel):
 class StoredJson(TypeDecorator[Any]):
     """A JSON column whose values are checked on reading.
 
-    `where` is the name of the column, and `kind` is the pydantic type of its values. Values are returned unchanged.
-    Reading a value of another type raises `DamagedError`.
+    `where` is the name of the column, and `kind` is the pydantic type of its values. Values are returned as stored.
+    Reading a value that does not fit `kind` raises `DamagedError`.
     """
 
     impl = JSON
@@ -86,7 +87,8 @@ class StoredJson(TypeDecorator[Any]):
         self.where, self.kind = where, kind
 
     def coerce_compared_value(self, op: Any, value: Any) -> Any:
-        """Return the type for a key or text that the column is compared with, since that is no column value."""
+        """Return the type for a key or text that the column is compared with. It differs from the type of the
+        column's values."""
         return self.impl_instance.coerce_compared_value(op, value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Inserting rows unless they exist, and updating those that do, on SQLite and PostgreSQL."""
+"""Inserting rows and skipping or updating those that already exist, on SQLite and PostgreSQL."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> None:
-    """Insert `rows`, skipping each whose values in the `key` columns already exist in the table."""
+    """Insert `rows`, skipping those whose values in the `key` columns already exist in the table."""
     session.execute(_insert(session, model).on_conflict_do_nothing(index_elements=key), rows)
 
 
@@ -39,7 +39,7 @@ def insert_or_update(
 
 
 def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:
-    """Add 1 to the column `counter` of the row with this key, or insert the row with a count of 1."""
+    """Add 1 to the column `counter` of the row with the key `key`, or insert that row with a count of 1."""
     column = model.__table__.c[counter]
     statement = _insert(session, model).values(key | {counter: 1})
     session.execute(statement.on_conflict_do_update(index_elements=list(key), set_={counter: column + 1}))

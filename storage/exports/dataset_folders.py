@@ -1,4 +1,4 @@
-"""Writing a folder that `datasets.load_dataset` can read and that can be uploaded to a hub.
+"""Writing a dataset as a folder that `datasets.load_dataset` can read and that can be uploaded to a hub.
 
 The folder contains Parquet files and a dataset card that lists them as configurations:
 
@@ -36,7 +36,8 @@ _LARGEST = "n>10M"
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """A Parquet file, as chunks of bytes in `parts`. `columns` maps each column name to its description."""
+    """The content of a Parquet file: `parts` yields its bytes in chunks, and `columns` maps column names to
+    descriptions."""
 
     parts: Iterable[bytes]
     columns: Mapping[str, str]
@@ -45,9 +46,9 @@ class ParquetTable:
 def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, ParquetTable]) -> dict[str, int]:
     """Write a folder with one Parquet file per table and return the row count of each table.
 
-    Each table becomes a configuration of the same name, the first one being the default. `about` is Markdown for
-    the dataset card. A failed write leaves no folder behind. Raises `UserError` if the folder exists or cannot be
-    written, or if pyarrow is missing.
+    Each table becomes a configuration of the same name, and the first one becomes the default. `title` is plain
+    text and `about` is Markdown; both go into the dataset card. If writing fails, no folder remains. Raises
+    `UserError` if the folder exists or cannot be written, or if pyarrow is missing.
     """
     _, parquet = load_parquet()
     if path.exists():
@@ -122,7 +123,7 @@ def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
 
 
 def plain(text: str) -> str:
-    """Escape the characters of a text that Markdown would interpret."""
+    """Escape the characters of a text that have a meaning in Markdown."""
     return _SIGNS.sub(r"\\\1", text)
 
 

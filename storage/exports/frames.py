@@ -102,11 +102,11 @@ def frame(
 
     `evaluators` are names or fingerprints and default to all evaluators that have judged the dataset. The columns
     are `storage.exports.frames.COLUMNS`. Steps are counted from 1. `gold` is neg, neu or pos, or `valid` if the
-    benchmark only says that the step is valid. A step gets the scores of its least valid sub-step, except that its
-    redundancy is the greatest among its sub-steps; with `substeps`, each sub-step gets its own row. `change` is the
-    retroactive change, offline minus online validity, from the hindsight judgment. `valid` and `redundant` are
-    decided by the thresholds in force. Values that an evaluator does not provide are missing. An evaluator that
-    judges only whole solutions has one row per trace, with no step and its score in `solution_score`.
+    benchmark only says that the step is valid. A step gets the scores of its least valid sub-step, but the greatest
+    redundancy among its sub-steps. With `substeps`, each sub-step gets its own row. `change` is the retroactive
+    change, offline minus online validity, from the hindsight judgment. `valid` and `redundant` are decided by the
+    thresholds in force. Values that an evaluator does not provide are missing. An evaluator that judges only whole
+    solutions has one row per trace, without a step, and its score is in `solution_score`.
 
     `metadata` adds the other fields of the source rows as columns `meta.NAME`, with dots for nested objects. By
     default these are all fields that hold text, numbers or booleans. Pass a list of names to select some, or False
@@ -134,8 +134,8 @@ def named_evaluators(
 ) -> list[StoredEvaluator]:
     """Return the evaluators with these names or fingerprints, without duplicates.
 
-    None stands for all evaluators that have judged the dataset. Raises `UserError` if a name matches no evaluator
-    or several.
+    If `evaluators` is None, return all evaluators that have judged the dataset. Raises `UserError` if a name
+    matches no evaluator or several.
     """
     if evaluators is None:
         return evaluators_of(store, dataset.id)
@@ -146,7 +146,8 @@ def named_evaluators(
 def judgment_frames(
     store: Store, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames with one row per sub-step of the given traces, in order; at least one frame, even if empty.
+    """Yield frames with one row per sub-step of the given traces, in order. If no rows exist, one empty frame is
+    yielded.
 
     `evaluators` are database ids and default to all evaluators.
     """
@@ -163,8 +164,8 @@ def read_judgment_columns(
     """Yield evaluators' scores of the given traces, ordered by trace, then evaluator, with online before offline.
 
     Without `substeps`, a step gets the scores of its least valid sub-step and the greatest redundancy among its
-    sub-steps, as in `core.metrics.table`. The rows of each mode come from the standing judgment. A judgment of the
-    whole solution only has a single row, without a step. No database connection is held between batches.
+    sub-steps, as in `core.metrics.table`. The rows of each mode come from the standing judgment. A judgment of only
+    the whole solution gives a single row without a step. No database connection is held between batches.
     """
     shown = _ShownEvaluators.of(store, evaluators)
     size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
@@ -182,7 +183,7 @@ def read_judgment_columns(
 
 @dataclass(frozen=True, eq=False)
 class _ShownEvaluators:
-    """The kinds of scores and the thresholds of the exported evaluators. Every array has shape (evaluators,)."""
+    """The kinds of scores and the thresholds of the exported evaluators, in arrays of shape (evaluators,)."""
 
     has_steps: Bools
     in_words: Bools
@@ -255,9 +256,9 @@ def _columns(
 def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
     """Return the (judgment, mode) pairs to export, in order, as three arrays.
 
-    The arrays hold, for each pair, the index of the judgment, the index of the mode, and whether the judgment
-    stands in that mode. A hindsight judgment is paired with both modes even if another judgment stands, because it
-    provides the retroactive change. A pair that does not stand comes directly before the pair that does.
+    For each pair, the arrays hold the index of the judgment, the index of the mode, and whether the judgment stands
+    in that mode. A hindsight judgment is paired with both modes even if a newer judgment stands, because the
+    retroactive change is read from it. Its pair then comes directly before the pair of the standing judgment.
     """
     standing = judgments.stands[:, : len(MODES)]
     entry, mode = np.nonzero(standing | judgments.hindsight[:, None])
@@ -269,8 +270,9 @@ def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
 def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, entry: Ints) -> Floats32:
     """Return, for each row, the offline minus the online validity in the hindsight judgment.
 
-    Where another judgment stands, its rows take the change from the hindsight judgment, which comes directly
-    before. `entry` is the index of each row's (judgment, mode) pair, and `shown` is True for the pairs that stand.
+    If a newer judgment stands in a mode, its rows take the change from the rows of the hindsight judgment directly
+    before them. `entry` is the index of each row's (judgment, mode) pair, and `shown` is True for the pairs that
+    stand.
     """
     change = np.full(len(mode), np.nan, np.float32)
     online, offline = np.flatnonzero(hindsight & (mode == 0)), np.flatnonzero(hindsight & (mode == 1))
@@ -281,7 +283,7 @@ def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, ent
 
 
 def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
-    """Concatenate all parts into one. The columns of each part are removed as they are copied, to save memory."""
+    """Concatenate all parts into one. To save memory, each part loses its columns as they are copied."""
     traces = tuple(name for part in parts for name in part.traces)
     words: dict[str, int] = {}
     first = 0
@@ -332,9 +334,10 @@ def _whole(numbers: NDArray[np.int32]) -> Any:
 def _metadata(
     metas: Sequence[Mapping[str, Any]], place: NDArray[np.int32], names: Sequence[str] | None, dataset: str
 ) -> dict[str, Any]:
-    """Return the metadata columns `names` (by default all) for rows whose traces have the indices `place`.
+    """Return the metadata columns `names` (by default all), where `place` holds the index of each row's trace in
+    `metas`.
 
-    Raises `UserError` if no trace has a named field, or if there are too many fields.
+    Raises `UserError` if none of the traces has a named field, or if there are too many fields.
     """
     flat = [dict(_fields(meta)) for meta in metas]
     there = Counter(name for fields in flat for name in fields)
@@ -352,7 +355,8 @@ def _metadata(
 
 
 def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) for every text, number and boolean in an object. Nested names are joined as `a.b`."""
+    """Yield (name, value) for every text, number and boolean in an object. The names of nested fields are joined as
+    `a.b`."""
     for name, value in meta.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{before}{name}.")
@@ -361,7 +365,8 @@ def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _values(values: Sequence[Any]) -> Any:
-    """Return the values of a field as a pandas array of booleans, integers or floats, or else of categories.
+    """Return the values of a field as a pandas array of booleans, integers or floats, or failing that, as a
+    categorical.
 
     None stands for a missing value.
     """

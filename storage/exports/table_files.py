@@ -50,7 +50,7 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
 
 
 def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
-    """Return the content of a file with the rows of one or more frames that have the same columns, in chunks.
+    """Return, in chunks, the content of a file with the rows of one or more frames that have the same columns.
 
     Scores have single precision and are rounded to `DIGITS` decimals, except in Parquet, from which pandas restores
     the original frames. Raises `UserError` in the same cases as `table_parts`.
@@ -61,13 +61,14 @@ def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes
 
 
 def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    """Like `frame_parts` for Parquet, but with categories as plain text, which every Parquet reader supports."""
+    """Like `frame_parts` for Parquet, but with categorical columns as plain text, which every Parquet reader
+    supports."""
     load_parquet()
     return _frames_parquet(frames, plain=True)
 
 
 def trace_lines(store: Store, trace_ids: Sequence[int]) -> Iterator[bytes]:
-    """Yield JSON Lines with traces and their gold labels, which `stepsight import jsonl` can read back."""
+    """Yield JSON Lines with the given traces and their gold labels. `stepsight import jsonl` can read them back."""
     for batch in trace_batches(store, trace_ids):
         yield "".join(f"{json.dumps(format_trace(trace), ensure_ascii=False)}\n" for trace in batch).encode()
 
@@ -152,7 +153,7 @@ def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 class _Sink(io.RawIOBase):
-    """A write-only file whose content is handed out in chunks."""
+    """A write-only file whose content can be taken out in chunks while it is being written."""
 
     def __init__(self) -> None:
         super().__init__()

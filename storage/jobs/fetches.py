@@ -1,4 +1,4 @@
-"""Jobs that fetch an evaluator: a hub model at a given commit."""
+"""Jobs that fetch an evaluator, that is, a hub model at a given commit."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
@@ -19,8 +19,8 @@ from stepsight.storage.jobs.jobs import Job, Task, list_requests, start_request
 class Fetch(Record):
     """A request to fetch the hub model `repo` at the commit `revision`.
 
-    `parts` maps the `part_key` of every other model that it needs to a commit, so that a job resumed days later
-    still fetches the same versions.
+    If the model depends on other models, `parts` maps the `part_key` of each of them to a commit, so that a job
+    resumed days later still fetches the same versions.
     """
 
     repo: str
@@ -29,7 +29,7 @@ class Fetch(Record):
 
 
 def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
-    """Queue a job that downloads a model found on the hub, or that loads a model already downloaded.
+    """Queue a job that downloads a hub model if it is not yet downloaded, and loads it.
 
     Raises `UserError` if the name of the model cannot be stored.
     """

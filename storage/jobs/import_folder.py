@@ -20,7 +20,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 
 @dataclass(frozen=True)
 class Found:
-    """A file, with either its recognised content or the error that prevents importing it."""
+    """A file with either its recognised content or the error that prevents its import."""
 
     path: Path
     finding: Finding | None = None
@@ -28,7 +28,8 @@ class Found:
 
 
 def find_files(path: Path) -> list[Found]:
-    """Inspect a file, or every file in a folder and its subfolders, and list files with scores last.
+    """Inspect a file, or every file with a known extension in a folder and its subfolders, and list score files
+    last.
 
     If several files would become the same dataset, each gets its own dataset, named after the file. Raises
     `UserError` if there is no file to import.
@@ -44,7 +45,7 @@ def find_files(path: Path) -> list[Found]:
 
 
 def inspect_file(path: Path) -> Found:
-    """Recognise what a file contains, or the reason why it cannot be imported."""
+    """Recognise what a file contains, or why it cannot be imported."""
     try:
         with open_input(path) as file:
             beginning = file.read(BEGINNING)
@@ -61,10 +62,10 @@ def inspect_file(path: Path) -> Found:
 
 
 def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
-    """Import a file according to its content and return the outcome as a sentence.
+    """Import a file according to its content and return a sentence that describes the outcome.
 
-    If `listings` is a folder, bad rows are left out and listed in a file there. Raises `UserError` and stores
-    nothing if the file cannot be imported.
+    If `listings` is a folder, bad rows are left out and listed in a file in that folder. Raises `UserError` and
+    stores nothing if the file cannot be imported.
     """
     if found.error is not None:
         raise found.error
@@ -77,7 +78,10 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
 
 
 def _dataset_of(store: Store, path: Path) -> str:
-    """Return the name of the only dataset whose traces match the ids and the number of scores in a score file."""
+    """Return the name of the dataset whose traces match the ids and numbers of scores in a score file.
+
+    Raises `UserError` unless exactly one dataset matches.
+    """
     names = matching_datasets(store, path)
     if len(names) == 1:
         return names[0]
@@ -88,9 +92,9 @@ def _dataset_of(store: Store, path: Path) -> str:
 
 
 def _apart(files: list[Found], root: Path) -> Iterator[Found]:
-    """Give files that would become the same dataset separate datasets.
+    """Rename the datasets of files that would otherwise become the same dataset.
 
-    These are named after the file, or after its path if several files have the same name.
+    A renamed dataset gets the name of its file, or the path of the file if several files have the same name.
     """
     named = [_with_name(one, one.path.stem) for one in files]
     by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]

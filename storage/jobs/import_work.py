@@ -58,7 +58,7 @@ def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Pro
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
     """Import a benchmark from the catalogue with its published scores, downloading files that are not cached.
 
-    Bad rows are left out, because the user cannot correct a published file. PRMBench, for example, has bad rows.
+    Bad rows, such as those of PRMBench, are left out, because the user cannot correct a published file.
     """
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
@@ -75,7 +75,8 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
 
 @contextmanager
 def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineSource]:
-    """Open the lines of a benchmark's file or, if it has parts, of all files in those parts."""
+    """Open the lines of a benchmark's file. If the benchmark has `parts`, open those of all files in the parts
+    instead."""
     if not benchmark.parts:
         with open_input(path) as file:
             yield FileSource(Path(path.name), file)
@@ -88,7 +89,7 @@ def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineS
 class _PartLines:
     """The lines of several files, each of which is JSON Lines or a single JSON object.
 
-    `name` and `sha256` belong to the file that lists these files and their hashes.
+    `name` and `sha256` are those of the index file that lists these files and their hashes.
     """
 
     def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
@@ -123,11 +124,12 @@ class _Files:
         self._before = 0
 
     def expect(self, files: Sequence[PublicFile], size: int) -> None:
-        """Add files to the download. The bytes of `size` that are still missing are divided equally among them."""
+        """Add files to the download, which has `size` bytes in all. Bytes not downloaded yet are divided equally
+        among the files."""
         self._sizes |= {file.name: max(0, size - self._before) // len(files) for file in files}
 
     def check(self, *_: object) -> None:
-        """Report unchanged progress. This raises an error if the import has to stop."""
+        """Report the current progress once more, so that an import that has to stop is interrupted by an exception."""
         self._progress(self._before, sum(self._sizes.values()))
 
     def fetch(self, file: PublicFile) -> Path:
@@ -173,7 +175,7 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
 def _stored_before(store: Store, wanted: FileImport) -> Imported:
     """Return the outcome of an import whose worker stopped just after storing the file.
 
-    Raises `NotFoundError` if the file was not stored.
+    Raises `NotFoundError` if no dataset contains the file.
     """
     for dataset in list_datasets(store):
         if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
@@ -190,7 +192,7 @@ def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[by
 
 
 def _check(kind: FileKind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
-    """Read through the whole file. Raises `UserError` if it has bad rows and they are not to be left out."""
+    """Read through the whole file. Raises `UserError` if it has bad rows and `leave_out` is False."""
     bad = RefusedRows(name, LEAVE_OUT)
     good = sum(1 for _ in read_traces(kind, lines, name, bad))
     if not leave_out:

@@ -1,4 +1,4 @@
-"""Import jobs and their requests, which name a benchmark in the catalogue or a file that a browser uploaded."""
+"""Import jobs and their requests to import a benchmark from the catalogue or a file that a browser uploaded."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -21,10 +21,11 @@ from stepsight.storage.jobs.uploads import get_upload, keep_upload
 class FileImport(Record):
     """A request to import an uploaded file.
 
-    `upload` is its id, and `holds` says what it contains. `dataset` is the dataset to add the traces to, or the one
-    that the scores refer to. For traces, `kind` is the file kind, `columns` is set if that is
-    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. For scores, `evaluator` and `mode`
-    say whose they are and in which mode. `sha256` is the hash of the content that the user previewed.
+    `upload` is the id of the upload, and `holds` says what it contains. `dataset` is the dataset to add the traces
+    to, or the one that the scores refer to. For traces, `kind` is the file kind, `columns` is set if the kind is
+    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. For scores, `evaluator` names the
+    evaluator and `mode` is the mode in which it gave them. `sha256` is the hash of the content that the user
+    previewed.
     """
 
     upload: int
@@ -40,7 +41,7 @@ class FileImport(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class BenchmarkImport(Record):
-    """A request to import a benchmark from the catalogue, identified by its dataset name.
+    """A request to import the benchmark of the catalogue whose dataset name is `benchmark`.
 
     `scores` says whether to import its published scores too.
     """
@@ -50,7 +51,10 @@ class BenchmarkImport(Record):
 
 
 def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
-    """Queue the import of an uploaded file. Raises `NotFoundError` if the upload does not belong to this user."""
+    """Queue the import of an uploaded file.
+
+    Raises `NotFoundError` if this user has no such upload, and `UserError` if the upload is incomplete.
+    """
     upload = get_upload(store, wanted.upload, user_id)
     if not upload.is_whole:
         raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
@@ -71,6 +75,6 @@ def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
 
 
 def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:
-    """Parse the request of a stored job. Raises `UserError` if it is not a known kind of import."""
+    """Parse the request of a stored job. Raises `UserError` if it is not a valid import request."""
     kind: type[FileImport] | type[BenchmarkImport] = BenchmarkImport if "benchmark" in request else FileImport
     return validate(kind, dict(request), "the request of the job")

@@ -1,8 +1,8 @@
 """Background jobs: judging a dataset, importing, or fetching an evaluator.
 
-A separate worker process runs a job and keeps hold of it by a heartbeat. If the heartbeat stops, the next worker
-takes over, and the first one finds that it has lost the job should it come back. Judgments that are already in the
-store are not repeated.
+A separate worker process runs a job and keeps it by sending heartbeats. If the heartbeats stop, the next worker
+takes the job over, and the first worker, should it recover, finds that it has lost the job. Judgments that are
+already in the store are not repeated.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -64,11 +64,11 @@ class Job:
     """A job and its progress.
 
     For a judging job, `evaluator` is a name to show to users, and `spec` is the shipped name or the folder from
-    which a worker loads the evaluator. `mode` is the mode to judge in, or None for a job that instead scores each
-    trace with its steps left out one at a time, as `gap` says (see `core.left_out`). `total` counts the traces to
-    judge, and `done` those already judged, of which `began` were done before the current worker took the job.
-    `left_out` counts the traces that are too long for the evaluator. `reason` says why the job failed, or why the
-    first trace was left out.
+    which a worker loads the evaluator. `mode` is the mode to judge in. It is None for a job that instead scores
+    each trace with its steps left out one at a time, replaced by `gap` (see `core.left_out`). `total` counts the
+    traces to judge, and `done` those already judged, of which `began` were done before the current worker took the
+    job. `left_out` counts the traces that are too long for the evaluator. `reason` says why the job failed, or why
+    the first such trace was left out.
 
     For an import or a fetch, `subject` describes the job to users and `request` describes it to the worker.
     `total`, `began` and `done` are in bytes, and `left_out` counts rows. `reason` may also be the outcome in words.
@@ -100,7 +100,7 @@ class Job:
 
     @property
     def asked(self) -> Mode | Gap:
-        """The mode of a judging job, or its gap if it leaves steps out."""
+        """The mode of a judging job. For a job that leaves steps out, the gap that takes their place."""
         found = self.mode or self.gap
         assert found is not None
         return found
@@ -129,7 +129,8 @@ class Job:
 
 @contextmanager
 def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
-    """During the `with` block, call `call` after every job that this process queues, in the queueing thread."""
+    """During the `with` block, call `call` after every job that this process queues, in the thread that queues the
+    job."""
     listeners = _LISTENERS.setdefault(store, [])
     listeners.append(call)
     try:
@@ -156,10 +157,10 @@ def start_job(
     fingerprint: str,
     mode: Mode | Gap | str,
 ) -> Job:
-    """Queue a judging job and return it. If the same work is already queued or running, return that job.
+    """Queue a judging job and return it. If a job for the same work is already queued or running, return that job.
 
     Raises `NotFoundError` if the dataset does not exist. Raises `UserError` if the evaluator's name cannot be
-    stored, or if steps are to be left out and the evaluator, by its `outputs`, does not score steps.
+    stored, or if steps are to be left out but the evaluator does not score steps.
     """
     mode = Gap(mode) if mode in set(Gap) else Mode(mode)
     check_name(evaluator, "the name of the evaluator")
@@ -176,7 +177,8 @@ def start_job(
 
 
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
-    """Queue an import or a fetch and return it. If the same request is already queued or running, return that job.
+    """Queue an import or a fetch and return it. If a job with the same request is already queued or running, return
+    that job.
 
     `total` is the number of bytes to transfer.
     """
@@ -231,7 +233,7 @@ def resume_job(store: Store, job_id: int) -> Job:
     """Queue a failed or cancelled job again, to continue with the remaining work.
 
     Raises `NotFoundError` if the job does not exist. Raises `UserError` if it is neither failed nor cancelled, or
-    if another job is doing the same work.
+    if a different job is doing the same work.
     """
     with _queueing(store) as session:
         job = _get(session, job_id)
@@ -256,12 +258,12 @@ def take_job(
     *,
     queued_only: bool = False,
 ) -> Job | None:
-    """Assign the oldest available job of `tasks` to `worker` and return it, or return None if there is none.
+    """Assign the oldest available job of `tasks` to `worker` and return it, or return None if no job is available.
 
     A job is available if it is queued or, unless `queued_only` is set, if its worker has not sent a heartbeat
-    within `lease`. Two workers never get the same job. A job fails once three workers in a row have ended while
-    holding it. A heartbeat in the future counts as lost: it was written before the clock was set back, and a live
-    worker would have sent another one since.
+    within `lease`. Two workers never get the same job. A job fails instead if three workers in a row have ended
+    without making progress on it. A heartbeat that is more than `lease` in the future counts as missing: it was
+    written before the clock was set back, and a live worker would have sent a newer one.
     """
 
     def oldest() -> Select[JobRow]:
@@ -296,15 +298,17 @@ def take_job(
 
 
 def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) -> bool:
-    """Record the amount of work once the worker knows it. Returns False if the worker no longer holds the job."""
+    """Record the amount of work once the worker has determined it. Returns False if the worker no longer holds the
+    job."""
     values = {"total": total, "done": done, "began": done, "started": now(), "heartbeat": now()}
     return _change(store, job_id, worker, values)
 
 
 def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
-    """Assign a job to a new fingerprint, because its evaluator has changed since the job was started.
+    """Assign a job to the evaluator `fingerprint`, because the evaluator has changed since the job was queued.
 
-    Returns False if the worker no longer holds the job. Raises `UserError` if another job is doing the same work.
+    Returns False if the worker no longer holds the job. Raises `UserError` if a different job is doing the same
+    work.
     """
     with store.write() as session:
         job = _get(session, job_id)
@@ -332,7 +336,8 @@ def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, re
 
 
 def release_job(store: Store, job_id: int, worker: str) -> bool:
-    """Put a job back in the queue because its worker was asked to stop."""
+    """Put a job back in the queue because its worker was asked to stop. Returns False if the worker no longer holds
+    the job."""
     values = {"state": State.QUEUED.value, "worker": None, "heartbeat": None, "attempts": 0}
     return _change(store, job_id, worker, values)
 
@@ -343,7 +348,7 @@ def finish_job(store: Store, job_id: int, worker: str, state: State, reason: str
 
 
 def _change(store: Store, job_id: int, worker: str, values: Mapping[str, Any]) -> bool:
-    """Update a job if the worker still holds it. Returns whether it does."""
+    """Update a job if `worker` still holds it. Returns False if it does not."""
     held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
     with store.write() as session:
         return _changed(session, update(JobRow).where(*held).values(**values))
@@ -355,9 +360,10 @@ def _changed(session: Session, statement: Update) -> bool:
 
 
 def _lock_dataset(session: Session, dataset_id: int) -> None:
-    """Prevent others from starting jobs on this dataset until the transaction ends.
+    """Prevent other sessions from starting jobs on this dataset until the transaction ends.
 
-    Nothing needs to be locked on SQLite, which allows only one writer.
+    SQLite needs no lock for this, because it allows only one writer. Raises `NotFoundError` if the dataset does not
+    exist.
     """
     locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
     if session.scalar(locked) is None:
@@ -365,9 +371,9 @@ def _lock_dataset(session: Session, dataset_id: int) -> None:
 
 
 def _lock_requests(session: Session) -> None:
-    """Prevent others, on any server, from queueing an import or a fetch until the transaction ends.
+    """Prevent other sessions, on any server, from queueing an import or a fetch until the transaction ends.
 
-    Nothing needs to be locked on SQLite, which allows only one writer.
+    SQLite needs no lock for this, because it allows only one writer.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_REQUESTS)))

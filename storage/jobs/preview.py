@@ -31,7 +31,7 @@ class Preview:
     `good` and `bad` count the examined rows that can and cannot be imported. `faults` lists the first bad rows by
     place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind
     of scores in a score file. `error` says why the file cannot be imported at all, or is None. `stored` is the name
-    of a dataset already imported from the same file, or "".
+    of the dataset that the same file has already been imported into, or "".
     """
 
     upload: Upload
@@ -51,7 +51,7 @@ class Preview:
 
 
 def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | None = None) -> Preview:
-    """Preview a complete upload. `kind` and `columns`, if given, replace the suggested ones.
+    """Preview a complete upload. If `kind` or `columns` is given, it replaces the one suggested for the file.
 
     Raises `UserError` if the content of the upload cannot be recognised.
     """

@@ -1,7 +1,7 @@
 """Files that browsers send in parts, kept in the database until a job has read them.
 
-An incomplete upload can be resumed. The parts that have arrived are still there if the page was closed, the server
-was restarted, or another server on the same database takes over.
+An incomplete upload can be resumed. The parts that have arrived are kept even if the page is closed, the server is
+restarted, or a different server takes over the database.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
     """Start an upload, or resume one if the same user is already uploading the same file.
 
     Files count as the same if their names, sizes and modification times are equal. Raises `UserError` if the file
-    is empty or too large, or if there is no room for it.
+    is empty or too large, or if the disk or the user's quota has no room for it.
     """
     check_name(name, "the name of the file")
     modified = modified[:40] if modified.isprintable() else ""
@@ -106,11 +106,11 @@ def _check_disk(store: Store, name: str, size: int) -> None:
 
 
 def add_part(store: Store, upload_id: int, user_id: int, start: int, content: bytes) -> Upload:
-    """Append the bytes that begin at `start` to an upload. They are ignored unless they come next.
+    """Append the bytes that begin at the offset `start` to an upload. They are ignored unless they continue it.
 
-    `received` of the returned upload says where to continue. Raises `NotFoundError` if the upload does not exist,
-    and `UserError` if the part is too long. If the first part shows that the file cannot be imported, the upload is
-    removed and `UserError` is raised.
+    The field `received` of the returned upload says where to continue. Raises `NotFoundError` if the upload does
+    not exist, and `UserError` if the part is too long. If the first part shows that the file cannot be imported,
+    the upload is removed and `UserError` is raised.
     """
     if len(content) > _LARGEST_PART:
         raise UserError(f"A part of {len(content):,} bytes.", f"Send at most {_LARGEST_PART:,}.")
@@ -133,7 +133,7 @@ def add_part(store: Store, upload_id: int, user_id: int, start: int, content: by
 
 
 def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Upload:
-    """Return the upload with this id. If `user_id` is given, it must belong to that user.
+    """Return the upload with this id, provided that it belongs to the user `user_id`, if that is given.
 
     Raises `NotFoundError` if there is no such upload.
     """
@@ -149,7 +149,7 @@ def list_uploads(store: Store, user_id: int) -> list[Upload]:
 
 
 def keep_upload(store: Store, upload_id: int) -> None:
-    """Keep an upload for another day."""
+    """Postpone the deletion of an upload to a day from now."""
     with store.write() as session:
         session.execute(update(UploadRow).where(UploadRow.id == in_range(upload_id)).values(touched=now()))
 
@@ -170,7 +170,7 @@ def read_beginning(store: Store, upload_id: int) -> bytes:
 class UploadSource:
     """The lines of a complete upload, as a `storage.traces.imports.LineSource`.
 
-    Raises `UserError` if the upload is incomplete, and `NotFoundError` while reading if it has been removed.
+    Raises `UserError` if the upload is incomplete, and `NotFoundError` if it is removed while being read.
     """
 
     def __init__(self, store: Store, upload: Upload) -> None:

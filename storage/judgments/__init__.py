@@ -1,4 +1,4 @@
-"""Judgments in the store, and the evaluators that made them.
+"""Judgments in the store, and the evaluators that produced them.
 
 Start with `save_judgments` and `read_judgments`.
 """

@@ -47,8 +47,8 @@ _STEPS = {
 class TraceGold:
     """The gold labels of several traces, as columns.
 
-    `trace_ids` (database ids), `ids` and `counts` (step counts) have one entry per trace. `label`, `valid` and
-    `substeps` (sub-step counts) have one entry per step, trace by trace. `label` and `valid` are `SILENT` where
+    `trace_ids` (database ids), `ids` and `counts` (step counts) have one value per trace. `label`, `valid` and
+    `substeps` (sub-step counts) have one value per step, trace by trace. `label` and `valid` are `SILENT` where
     there is no gold label.
     """
 
@@ -61,12 +61,12 @@ class TraceGold:
 
     @cached_property
     def trace(self) -> AnyInts:
-        """The index of the trace that each step belongs to, shape (steps,)."""
+        """The index of the trace that each step belongs to, as an array of shape (steps,)."""
         return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
 
     @cached_property
     def position(self) -> AnyInts:
-        """The index of each step within its trace, shape (steps,)."""
+        """The index of each step within its trace, as an array of shape (steps,)."""
         return within(self.counts).astype(np.int32)
 
     @cached_property
@@ -76,18 +76,18 @@ class TraceGold:
 
     @cached_property
     def sizes(self) -> Ints:
-        """The sub-step count of each trace, shape (traces,)."""
+        """The sub-step count of each trace, as an array of shape (traces,)."""
         sizes = np.add.reduceat(self.substeps, starts(self.counts)) if len(self.counts) else self.counts
         return sizes.astype(np.int64)
 
     @cached_property
     def owners(self) -> AnyInts:
-        """The index of the step that each sub-step belongs to, shape (sub-steps,)."""
+        """The index of the step that each sub-step belongs to, as an array of shape (sub-steps,)."""
         return np.repeat(np.arange(len(self.substeps)), self.substeps)
 
     @cached_property
     def step_ends(self) -> AnyInts:
-        """The last sub-step of the step that each sub-step belongs to, as an index within the trace, shape
+        """For each sub-step, the index within its trace of the last sub-step of the same step. The shape is
         (sub-steps,)."""
         return np.repeat(np.cumsum(self.substeps) - 1, self.substeps) - np.repeat(starts(self.sizes), self.sizes)
 
@@ -105,8 +105,9 @@ class TraceGold:
 class Gold(TraceGold):
     """The gold labels of all traces of a dataset, in file order.
 
-    `digests` and `groups` have shape (traces,). A group is the benchmark's class of a trace, or "". If `kept`,
-    shape (traces,), is given, only the first `kept[i]` steps of trace i are in view; the others appear in no table.
+    `digests` and `groups` have shape (traces,). A group is the benchmark's class of a trace, or "". If `kept` is
+    given, an array of shape (traces,), only the first `kept[i]` steps of trace i are in view, and tables omit the
+    rest.
     """
 
     dataset: Dataset
@@ -116,7 +117,7 @@ class Gold(TraceGold):
 
     @cached_property
     def in_view(self) -> Bools:
-        """A mask, shape (steps,), of the steps in view. Without `kept`, these are all steps."""
+        """A mask of shape (steps,) that selects the steps in view. Without `kept`, these are all steps."""
         if self.kept is None:
             return np.ones(len(self.label), np.bool_)
         inside: Bools = self.position < self.kept[self.trace]
@@ -124,14 +125,14 @@ class Gold(TraceGold):
 
     @cached_property
     def last_in_view(self) -> Ints:
-        """The index of the last sub-step in view within each trace, shape (traces,)."""
+        """The index within each trace of its last sub-step in view, as an array of shape (traces,)."""
         sub_steps = np.bincount(self.trace, np.where(self.in_view, self.substeps, 0), len(self.counts))
         return sub_steps.astype(np.int64) - 1
 
     def ends_at_first_error(self) -> bool:
-        """True if traces with an error usually end at it, so that the length of a trace gives the error away.
+        """True if most traces with an error end at the error, so that the length of a trace gives the error away.
 
-        "Usually" means for at least nine tenths of them, as in PRM800K.
+        "Most" means at least nine tenths, as in PRM800K.
         """
         wrong = np.flatnonzero(self.valid == 0)
         if not len(wrong):
@@ -181,7 +182,7 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Return `label` and `valid` for all steps of the given traces, trace by trace.
 
-    `counts` are the step counts of the traces. Both arrays are `SILENT` where there is no gold label.
+    `counts` holds the step counts of the traces. Both arrays are `SILENT` where there is no gold label.
     """
     statement = text(_STEPS[session.get_bind().dialect.name]).bindparams(bindparam("ids", expanding=True))
     signs: dict[int, str] = {}
@@ -228,13 +229,13 @@ def within(counts: AnyInts) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class JudgmentRows:
-    """The probabilities of `m` judgments, each standing in at least one of the requested modes.
+    """The probabilities of `m` judgments, each of which stands in at least one of the requested modes.
 
-    `trace`, `evaluator` and `hindsight` (True for a hindsight judgment) have shape (m,). `stands`, shape (m,
-    modes), is True for the modes in which a judgment stands. `start`, shape (m,), is the index of a judgment's
-    first row in `probs`, shape (rows, 3). `solution` is its score of the whole solution, or NaN. `spread_start` is
-    the index of its first value in `spread`, and `rationale` is an index into `rationales`; both are `SILENT` if
-    there is none.
+    `trace`, `evaluator` and `hindsight` (True for a hindsight judgment) have shape (m,). `stands` has shape (m,
+    modes) and is True for the modes in which a judgment stands. `probs` has shape (rows, 3), and `start` has shape
+    (m,) and holds the index in `probs` of each judgment's first row. `solution` is the judgment's score of the
+    whole solution, or NaN. `spread_start` is the index in `spread` of its first value, and `rationale` is an index
+    into `rationales`. Both are `SILENT` if the judgment has no spread or no rationale.
     """
 
     trace: Ints
@@ -250,7 +251,8 @@ class JudgmentRows:
     rationales: tuple[str, ...]
 
     def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
-        """Return, for each pair of a judgment and a sub-step `i`, the spread there, or NaN if there is none."""
+        """Return the spread of each given judgment at the sub-step with the index `i`, or NaN if the judgment has
+        no spread."""
         start = self.spread_start[judgment]
         there = start != SILENT
         if not there.any():
@@ -270,7 +272,7 @@ def read_rows(
 ) -> JudgmentRows:
     """Read the judgments by the given evaluators that stand in the given modes, for the slice `part` of the traces.
 
-    Raises `DamagedError` if a judgment does not match its trace in length, or a value is not a probability.
+    Raises `DamagedError` if the length of a judgment does not fit its trace, or if a value is not a probability.
     """
     row, standing = JudgmentRow, [stands(mode) for mode in modes]
     # For a single mode the condition says it already.
@@ -314,7 +316,7 @@ def read_rows(
 
 
 def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
-    """Concatenate the stored float32 arrays, and return the result with the length of each array."""
+    """Concatenate the stored float32 arrays. Return the result together with the length of each array."""
     sizes = np.fromiter(map(len, stored), np.int64, len(stored))
     if (sizes % 4).any():
         raise DamagedError("judgments.probabilities: a number is cut off.")
@@ -326,11 +328,11 @@ def substep_rows(
 ) -> tuple[Ints, Ints, Floats32]:
     """Return the online or offline probabilities of every sub-step of the chosen judgments.
 
-    The result is three arrays: the index in `chosen` of the judgment, the index in `gold` of the sub-step, and its
-    probabilities. A hindsight judgment has a triangle of probabilities, with a row for each number of sub-steps
-    read so far. There, the online probabilities of a sub-step come from the row of the last sub-step of its step,
-    and the offline ones from the row of sub-step `last[trace]`, by default the final one. Sub-steps after `last`
-    get NaN.
+    The result is three arrays, with the index of the judgment in `chosen`, the index of the sub-step in `gold`, and
+    the probabilities. `online` says for each judgment which of the two to return. A hindsight judgment has a
+    triangle of probabilities, with one row for each number of sub-steps read so far. The online probabilities of a
+    sub-step come from the row in which the last sub-step of its step had been read. The offline ones come from the
+    row of sub-step `last[trace]`, by default the final one, and sub-steps after `last` get NaN.
     """
     trace = judgments.trace[chosen]
     sizes = gold.sizes[trace]
@@ -347,7 +349,7 @@ def substep_rows(
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
     """Return an evaluator's scores in a mode, joined with the gold labels.
 
-    The table contains only the steps of traces with a standing judgment. If some steps are out of view, offline
+    The table contains only the steps of traces with a standing judgment. If `gold.kept` hides some steps, offline
     scores are taken only from hindsight judgments.
     """
     asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
@@ -375,7 +377,7 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
 def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
     """Build the step table of a dataset from `probs`, which has one row of probabilities per sub-step.
 
-    A row of zeros or NaN stands for missing scores. If no step has several sub-steps, the rows are not copied.
+    A row of zeros or NaN stands for missing scores. If every step has exactly one sub-step, `probs` is not copied.
     """
     if gold.has_substeps:
         least, redundancy, silent = step_rows(probs, gold.owners)
@@ -401,8 +403,9 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
 class Profiles:
     """The compact verdicts (profiles) of one mode on `m` traces.
 
-    `places` are the indices of the traces in their columns, `heads` are as in `step_profiles.HEAD`, and `counts`
-    are step counts, all of shape (m,). `validity` holds the validities of all steps, trace by trace.
+    `places` holds the indices of the traces in their columns, `heads` the heads described at `step_profiles.HEAD`,
+    and `counts` the step counts; all three have shape (m,). `validity` holds the validities of all steps, trace by
+    trace.
     """
 
     places: Ints
@@ -411,7 +414,7 @@ class Profiles:
     validity: Floats32
 
     def where(self, wanted: Bools) -> "Profiles":
-        """Return the profiles of the traces for which the mask `wanted`, shape (m,), is True."""
+        """Return the profiles of the traces that the mask `wanted` of shape (m,) selects."""
         if wanted.all():
             return self
         steps = np.repeat(wanted, self.counts)
@@ -432,10 +435,10 @@ class Profiles:
 
 @dataclass(frozen=True, eq=False)
 class JudgedProfiles:
-    """The profiles of up-to-date judgments made in the mode `stored`.
+    """The profiles of up-to-date judgments that were made in the mode `stored`.
 
-    `given` holds all of them, by the mode for which they provide scores. `standing` holds only those of judgments
-    that stand in that mode.
+    `given` maps each mode for which these judgments provide scores to their profiles. `standing` maps it only to
+    the profiles of judgments that stand in that mode.
     """
 
     stored: Mode
@@ -486,7 +489,8 @@ def _fresh_profiles(traces: TraceColumns, places: Ints, packed: Sequence[bytes])
 
 
 def _overruled_ids(session: Session, dataset_id: int, evaluator_id: int, stored: Mode, mode: Mode) -> Ints:
-    """Return the ids of the traces whose `stored` judgment does not stand in `mode` because a newer one does."""
+    """Return the ids of the traces whose judgment in `stored` does not stand in `mode` because a newer judgment
+    does."""
     row = JudgmentRow
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
     ids = select(row.trace_id).join(TraceRow, TraceRow.id == row.trace_id).where(*of_pair, overruled(mode))

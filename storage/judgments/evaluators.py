@@ -1,6 +1,6 @@
 """The evaluators that have judgments in the store, and their calibrated thresholds.
 
-Thresholds are kept as a history, whose newest entry is in force.
+Thresholds are kept as a history, in which the newest thresholds are in force.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ Basis = tuple[int, ...]
 
 @dataclass(frozen=True)
 class StoredEvaluator:
-    """An evaluator in the store. Its fingerprint identifies it; its name is only for display."""
+    """An evaluator in the store. The fingerprint identifies it, while the name is only for display."""
 
     id: int
     name: str
@@ -54,7 +54,7 @@ class StoredEvaluator:
 
     @classmethod
     def of(cls, row: EvaluatorRow) -> "StoredEvaluator":
-        """Return the evaluator stored in a row."""
+        """Return the evaluator that a database row describes."""
         return cls(**{name: getattr(row, name) for name in cls.__dataclass_fields__})
 
     @property
@@ -69,7 +69,7 @@ class StoredEvaluator:
 
     @property
     def outputs(self) -> Outputs:
-        """The kind of scores the evaluator gives, by default probabilities of the three classes."""
+        """The kind of scores that the evaluator gives, by default probabilities of the three classes."""
         return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
 
     @property
@@ -84,7 +84,8 @@ class StoredEvaluator:
 
 
 def own_thresholds(info: Mapping[str, Any]) -> Thresholds:
-    """Return an evaluator's own thresholds from the `info` of its row, or the defaults if there are none."""
+    """Return an evaluator's own thresholds, which are stored in the `info` of its row, or the defaults if there are
+    none."""
     return Thresholds.from_dict(info.get("thresholds", {}))
 
 
@@ -97,7 +98,8 @@ def register_evaluator(
     attention: str,
     info: Mapping[str, Any] | None = None,
 ) -> StoredEvaluator:
-    """Return the evaluator with this fingerprint, adding it if necessary. An existing one is left unchanged.
+    """Return the evaluator with this fingerprint, adding it to the store if necessary. An existing evaluator is
+    unchanged.
 
     Raises `UserError` if the name cannot be stored.
     """
@@ -121,9 +123,9 @@ def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]
 
 
 def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> StoredEvaluator:
-    """Return the stored entry of an evaluator that is or was loaded, adding it if necessary.
+    """Return the stored form of an evaluator that is or was loaded, adding it to the store if necessary.
 
-    Its own thresholds are updated in the store if they have changed.
+    If the evaluator's own thresholds have changed, they are updated in the store.
     """
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
     stored = register_evaluator(
@@ -142,7 +144,7 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
 
 
 def _kind(evaluator: "Evaluator | EvaluatorSummary") -> dict[str, str]:
-    """Return the facts behind `StoredEvaluator.outputs` and `StoredEvaluator.dtype`, without defaults."""
+    """Return the evaluator's `outputs` and `dtype` as they are stored, omitting defaults."""
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}
 
@@ -155,7 +157,8 @@ def list_evaluators(store: Store) -> list[StoredEvaluator]:
 
 
 def find_by_name(store: Store, name: str) -> StoredEvaluator:
-    """Return the evaluator with this name or fingerprint. Raises `UserError` if there is none or several."""
+    """Return the evaluator with this name or fingerprint. Raises `UserError` if no evaluator or several evaluators
+    match."""
     evaluators = list_evaluators(store)
     matches = [one for one in evaluators if name in (one.name, one.fingerprint)]
     if len(matches) == 1:
@@ -189,7 +192,7 @@ def _evaluators() -> Select[Any]:
 
 
 class Threshold(StrEnum):
-    """One of the two thresholds, which are chosen independently. The values are field names of `Thresholds`."""
+    """The kinds of threshold, which are chosen independently. The values are field names of `Thresholds`."""
 
     VALIDITY = "validity"
     REDUNDANCY = "redundancy"
@@ -197,7 +200,8 @@ class Threshold(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdOrigin:
-    """A record of the dataset on which a threshold was chosen, and how. `dataset_id` is None if it was deleted."""
+    """A record of how a threshold was chosen, and on which dataset. `dataset_id` is None if the dataset was
+    deleted."""
 
     dataset_id: int | None
     dataset: str
@@ -207,7 +211,7 @@ class ThresholdOrigin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The thresholds in force. A threshold that is not in `origins` is the evaluator's own."""
+    """The thresholds in force. A threshold that is missing from `origins` is the evaluator's own."""
 
     thresholds: Thresholds
     origins: Mapping[Threshold, ThresholdOrigin] = field(default_factory=dict)
@@ -221,7 +225,8 @@ class Calibration:
 def save_calibration(
     store: Store, evaluator_id: int, dataset: Dataset, chosen: Threshold, value: float, info: Mapping[str, Any]
 ) -> Calibration:
-    """Put a threshold chosen on a dataset into force. The other threshold and the history stay as they are."""
+    """Put a threshold chosen on a dataset into force and return the new calibration. The other threshold is
+    unchanged."""
     with store.write() as session:
         before = thresholds_in_force(session, evaluator_id)
         session.add(
@@ -273,7 +278,7 @@ def find_thresholds(store: Store, evaluator_id: int) -> Thresholds:
 
 
 def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
-    """Count the traces of a dataset that another one also has, with the same problem, steps and gold labels."""
+    """Count the traces of a dataset that a second dataset also contains, with equal problem, steps and gold labels."""
     digests = select(TraceRow.digest).where(TraceRow.dataset_id == other_id)
     shared = TraceRow.dataset_id == dataset_id, TraceRow.digest.in_(digests)
     counted = select(func.count()).select_from(TraceRow).where(*shared)

@@ -1,9 +1,9 @@
 """Saving and reading judgments, and deciding which judgment stands in a mode.
 
-An evaluator can have several judgments of a trace. Among those that are not stale and provide scores in a mode, the
-newest one stands in that mode; if several are equally new, the one with the greatest id does. A hindsight judgment
-also provides online and offline scores. All code that shows, filters, exports or measures scores uses `standing`
-or, in SQL, `stands`.
+An evaluator can have several judgments of a trace. Of those that are not stale and provide scores in a mode, the
+newest is said to stand in that mode. If several are equally new, the one with the greatest id stands. A hindsight
+judgment also provides online and offline scores. All code that shows, filters, exports or measures scores uses
+`standing` or, in SQL, `stands`.
 """
 
 import time
@@ -48,10 +48,10 @@ _REPLACED = SimpleNamespace(
 
 @dataclass(frozen=True, eq=False)
 class StoredJudgment(Judgment):
-    """A judgment and the evaluator that made it. `stale` is True if the trace has changed since `created`.
+    """A judgment and its evaluator. `stale` is True if the trace has changed since the judgment was `created`.
 
-    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. A stale judgment can have a
-    different number of rows than the trace has sub-steps.
+    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. The number of rows of a stale
+    judgment can differ from the number of sub-steps of the trace.
     """
 
     id: int = field(kw_only=True)
@@ -61,7 +61,7 @@ class StoredJudgment(Judgment):
 
 
 def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """Store judgments of stored traces as they are produced, and return their number.
+    """Store judgments of stored traces as they are produced, and return the number of judgments stored.
 
     A judgment replaces an earlier one of the same trace, evaluator and mode. Judgments are committed every few
     seconds, so that slow results survive a crash. If the iterable raises, the judgments before the error are kept.
@@ -100,7 +100,7 @@ def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode 
     """Yield the traces of a dataset that the evaluator has not yet judged in this mode, in file order.
 
     A stale judgment counts as missing, and a hindsight judgment counts for every mode. Judgments may be saved
-    during the iteration, which can also be stopped and restarted.
+    during the iteration, and the iteration may be stopped and restarted.
     """
     return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode))))
 
@@ -128,7 +128,7 @@ def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
 
 
 def _insert(session: Session, rows: list[Values]) -> None:
-    """Store judgments and their profiles, and increment the revision that tells caches to reload."""
+    """Store judgments and their profiles, and increment the revision of the evaluator's judgments for the caches."""
     judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
     profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
     insert_or_update(
@@ -171,7 +171,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
 
 
 def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
-    """Return the values of the judgment columns that traces are sorted by."""
+    """Return the values of the columns in which a judgment is summarised, such as `validity` and `retroactive`."""
     if isinstance(result, StepScores):
         verdict = judge_solution(result)
         columns: dict[str, float | None] = {"validity": verdict.validity, "redundancy": verdict.redundancy}
@@ -185,12 +185,12 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
 
 
 def giving(mode: Mode) -> tuple[Mode, ...]:
-    """Return the modes whose judgments provide scores in `mode`."""
+    """Return the modes of judgment that provide scores in `mode`."""
     return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
 
 
 def is_fresh(judged: Any, trace: Any) -> Any:
-    """True if a judgment was made of the trace in its current state. Otherwise the judgment is stale.
+    """True if a judgment was made of the current state of its trace. Otherwise the judgment is stale.
 
     `judged` is the digest of the trace at the time of the judgment, and `trace` is the current one. Both may be
     strings, arrays, or SQL columns.
@@ -199,16 +199,17 @@ def is_fresh(judged: Any, trace: Any) -> Any:
 
 
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
-    """Return the judgment that stands in a mode, or None. All `judgments` must be of one trace by one evaluator."""
+    """Return the judgment that stands in a mode, or None. All `judgments` must be by one evaluator and of one
+    trace."""
     wanted = [one for one in judgments if not one.stale and one.mode in giving(mode)]
     return max(wanted, key=lambda one: (one.created, one.id), default=None)
 
 
 def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a judgment is not stale and provides scores in one of `modes` (by default, in
-    any).
+    """Return the SQL condition that a judgment is not stale and provides scores in at least one of `modes`.
 
-    It applies to `JudgmentRow` joined with `TraceRow`.
+    If no modes are given, scores in any mode will do. The condition applies to `JudgmentRow` joined with
+    `TraceRow`.
     """
     given = {one.value for mode in modes or Mode for one in giving(mode)}
     return and_(JudgmentRow.mode.in_(sorted(given)), is_fresh(JudgmentRow.trace_digest, TraceRow.digest))
@@ -220,19 +221,18 @@ def stands(mode: Mode) -> ColumnElement[bool]:
 
 
 def overruled(mode: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a newer judgment that is not stale also provides scores in the mode.
+    """Return the SQL condition that a newer judgment, which is not stale, also provides scores in the mode.
 
-    It applies to `JudgmentRow` joined with `TraceRow`.
+    The condition applies to `JudgmentRow` joined with `TraceRow`.
     """
     given = _newer.mode.in_([one.value for one in giving(mode)])
     return _has_newer(JudgmentRow, given, is_fresh(_newer.trace_digest, TraceRow.digest))
 
 
 def _has_newer(old: Any, *which: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return the SQL condition on the columns of a judgment, `old`, that the same evaluator has a newer one of its
-    trace.
+    """Return the SQL condition that the same evaluator has a newer judgment of the trace than `old`.
 
-    Only newer judgments that meet the conditions `which` count.
+    `old` holds the columns of the older judgment. Only newer judgments that meet the conditions `which` count.
     """
     newer = (
         _newer.trace_id == old.trace_id,
@@ -251,7 +251,7 @@ def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
 def read_many(
     store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
 ) -> list[list[StoredJudgment]]:
-    """Like `read_judgments`, but return one list for each of several traces, using a single query.
+    """Like `read_judgments`, but for several traces, with a single query. The result has one list per trace.
 
     If `evaluator_id` is given, only that evaluator's judgments are included.
     """
@@ -305,7 +305,7 @@ def are_probabilities(values: Floats32) -> bool:
 
 
 def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
-    """Restore scores from the bytes that `pack` returned and, for an ensemble, from the bytes of the spread.
+    """Restore scores from the bytes that `pack` returned and, for an ensemble, from the bytes of its spread.
 
     Raises `DamagedError` if the bytes are not valid scores in this mode.
     """

@@ -38,9 +38,9 @@ _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
 
 def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Store scores with steps left out, replacing earlier ones of the same evaluator, trace and gap.
+    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap.
 
-    Raises `ValueError` unless there is one score per sub-step of the trace.
+    Raises `ValueError` unless the scores with nothing left out have one row per sub-step of the trace.
     """
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
@@ -62,10 +62,10 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Add scores to the stored ones of the same trace with other sub-steps left out.
+    """Add scores for further left-out sub-steps to the stored scores of the same evaluator, trace and gap.
 
-    Raises `UserError` if they contradict stored scores by the evaluator, either with the same sub-step left out or
-    with nothing left out.
+    Raises `UserError` if they contradict the evaluator's stored scores for the same sub-step or with nothing left
+    out.
     """
     stored = read_left_out(session, evaluator_id, trace, scores.gap)
     offline = _judged(evaluator_id, trace).where(JudgmentRow.mode == Mode.OFFLINE.value)
@@ -81,7 +81,7 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
 
 
 def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
-    """Return an evaluator's scores of a trace with steps left out, or None if there are no up-to-date ones."""
+    """Return an evaluator's up-to-date scores of a trace with steps left out, or None if there are none."""
     wanted = select(LeftOutScoresRow).join(EvaluatorRow, EvaluatorRow.id == LeftOutScoresRow.evaluator_id)
     of_trace = LeftOutScoresRow.trace_id == trace.trace_id, LeftOutScoresRow.gap == gap.value
     with store.read() as session:
@@ -90,17 +90,17 @@ def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) 
 
 
 def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
-    """Like `find_left_out`, but for an evaluator's id and within the caller's transaction."""
+    """Like `find_left_out`, but takes the id of the evaluator and runs in the caller's transaction."""
     return _fresh(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id, gap.value)), trace)
 
 
 def iterate_left_out(
     store: Store, dataset_id: int, evaluator_id: int, gap: Gap = Gap.DELETED
 ) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
-    """Yield each trace of a dataset that an evaluator has scored with steps left out, and the scores, in file
+    """Yield (trace, scores) for each trace of a dataset that an evaluator has scored with steps left out, in file
     order.
 
-    Scores of traces that have changed since are skipped.
+    Traces that have changed since they were scored are skipped.
     """
     rest = iterate(store, dataset_id, traces().where(_made(evaluator_id, gap)))
     of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
@@ -115,7 +115,7 @@ def iterate_left_out(
 
 
 def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset that lack scores with some sub-step left out, in file order.
+    """Yield the traces of a dataset that are not yet scored with every sub-step left out once, in file order.
 
     Scores may be saved during the iteration.
     """
@@ -138,12 +138,12 @@ def score_left_out(
     on_skip: Skip,
     check: Check = never_cancel,
 ) -> Iterator[StoredTrace]:
-    """Score the traces of a dataset with each step left out, where such scores are missing.
+    """Score the traces of a dataset with each step left out, skipping those whose scores are complete.
 
-    Each trace is yielded once its scores are stored. The scores with nothing left out are also stored as a judgment
-    if the evaluator has no judgment that provides offline scores. A trace that the evaluator cannot process, such
-    as one that is too long, is skipped and passed to `on_skip`. Raises `UserError` if a server fails, and whatever
-    `check` raises between passes.
+    Each trace is yielded once its scores are stored. The scores with nothing left out are also stored as a
+    judgment, unless the evaluator already has one with offline scores. A trace that the evaluator cannot process,
+    such as one that is too long, is skipped and passed to `on_skip`. Raises `UserError` if a server fails, and
+    passes on any exception that `check` raises between passes.
     """
     for trace in missing_left_out(store, dataset_id, evaluator_id, gap):
         try:
@@ -161,7 +161,7 @@ def score_left_out(
 
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
-    """Return, keyed by evaluator id, the gaps with which a trace was scored with steps left out."""
+    """Return, keyed by evaluator id, the gaps used where evaluators scored a trace with steps left out."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
     found: dict[int, tuple[Gap, ...]] = {}
     with store.read() as session:
@@ -172,7 +172,7 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
 
 
 def measure_needed(store: Store, dataset_id: int, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
-    """Measure how well the largest falls in validity distinguish necessary steps of a dataset from other steps.
+    """Measure how well the largest falls in validity tell the necessary steps of a dataset from its other steps.
 
     The result maps the name of each evaluator that has scored the dataset with steps left out to its figure.
     """
@@ -203,10 +203,11 @@ def _judged(evaluator_id: int, trace: StoredTrace) -> Select[Any]:
 
 
 def _needs(trace: StoredTrace) -> dict[int, bool]:
-    """Return whether each sub-step of a trace is necessary. Sub-steps for which this is unknown are omitted.
+    """Return whether each sub-step of a trace is necessary, keyed by its index. Sub-steps with no known answer are
+    omitted.
 
-    For StrictPRMBench this is in the metadata. Elsewhere a step is necessary if its gold label is pos, and
-    unnecessary if it is neu.
+    In StrictPRMBench the answer is in the metadata. In other datasets, a step is necessary if its gold label is
+    pos, and unnecessary if it is neu.
     """
     owners = trace.owners.tolist()
     edits = {name: trace.meta.get(name) for name in (NECESSARY, INERT)}
@@ -235,7 +236,7 @@ def left_out_rows(
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
     """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores with steps left out.
 
-    With `complete`, there must be scores for leaving out each sub-step.
+    With `complete`, the condition requires scores for every left-out sub-step.
     """
     conditions = [
         LeftOutScoresRow.trace_id == TraceRow.id,

@@ -1,4 +1,4 @@
-"""Parsing the rows of score files, which come in their authors' formats or from `stepsight score`."""
+"""Parsing the rows of score files, which `stepsight score` or the authors of an evaluator wrote."""
 
 import math
 import re
@@ -41,13 +41,13 @@ Rows = NDArray[np.float32]
 class PublishedScores:
     """A row of a score file.
 
-    `id` is None if the row has no id. `outputs` says which kind of scores the row has: `rows`, shape (n, 3);
-    `solution`; or a verdict in words, which consists of its `word`, the `blamed` steps, counted from 1, and a
-    `rationale`.
+    `id` is None if the row has no id. `outputs` says which kind of scores the row contains. It has either `rows`,
+    an array of shape (n, 3), or a `solution` score, or a verdict in words, which consists of its `word`, the
+    `blamed` steps (counted from 1), and a `rationale`.
 
-    `left_out` maps the 0-based index of each left-out sub-step to the scores of the other sub-steps, shape (n - 1,
-    3), and `gap` says what replaced the sub-step. Only rows written by `stepsight score` have `evaluator`, `mode`,
-    `recorded` (the scores and their places in the trace) and `spent` (the usage).
+    `left_out` maps the 0-based index of each left-out sub-step to the scores of the other sub-steps, an array of
+    shape (n - 1, 3), and `gap` says what replaced the sub-step. Only rows written by `stepsight score` have
+    `evaluator`, `mode`, `recorded` (the scores and their places in the trace) and `spent` (the usage).
     """
 
     id: str | None
@@ -77,8 +77,8 @@ class PublishedScores:
     def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
         """Return one row of scores per sub-step of `trace`, with zeros where scores are missing.
 
-        `on_redundancy` says whether the verdicts of the file are on redundancy, because an unreadable verdict does
-        not show it. Raises `UserError`, naming the trace, unless there is one score per sub-step.
+        `on_redundancy` says whether the verdicts of the file are on redundancy, which cannot be told from an
+        unreadable verdict. Raises `UserError`, naming the trace, unless there is one score per sub-step.
         """
         count = len(trace.substeps)
         if self.recorded is not None:
@@ -117,7 +117,7 @@ class PublishedScores:
 
 
 def parse_scores(row: Row) -> PublishedScores:
-    """Parse a row in any of the supported formats. Raises `UserError`, saying what was expected, if it is
+    """Parse a row in any of the supported formats. Raises `UserError`, saying what was expected, if the row is
     malformed."""
     if row.get("format") == RECORD:
         return _recorded(validate(JudgmentRecord, row, "the row"))
@@ -148,8 +148,8 @@ def parse_scores(row: Row) -> PublishedScores:
 def _without_a_step(row: Row) -> PublishedScores:
     """Parse a row of scores with one sub-step left out.
 
-    The row's `whole` holds the scores with nothing left out, `scores` those of the remaining sub-steps, and
-    `left_out` the 1-based index of the sub-step.
+    In the row, `whole` holds the scores with nothing left out, `scores` holds the scores of the remaining
+    sub-steps, and `left_out` is the 1-based index of the sub-step.
     """
     gap = row.get("gap", Gap.DELETED.value)
     if gap not in {one.value for one in Gap}:
@@ -167,7 +167,7 @@ def _without_a_step(row: Row) -> PublishedScores:
 def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
     """Merge two rows of the same trace that leave out different sub-steps.
 
-    Raises `UserError` if the rows contradict each other, or if one of them leaves nothing out.
+    Raises `UserError` if the rows contradict each other, or if one of the rows leaves nothing out.
     """
     if not (first.left_out and second.left_out):
         raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
@@ -192,7 +192,7 @@ def _recorded(record: JudgmentRecord) -> PublishedScores:
 
 
 def validity_rows(values: NDArray[Any]) -> Rows:
-    """Return rows of neg, neu, pos that have these validities and a redundancy of 0."""
+    """Return rows of (neg, neu, pos) with the given validities and a redundancy of 0."""
     return np.stack([1 - values, np.zeros_like(values), values], axis=1).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Importing score files, published or written by StepSight, as judgments by an evaluator that need not run here."""
+"""Importing score files as judgments. The evaluator that gave the scores does not have to run in StepSight."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,17 +72,18 @@ class ScoreSummary:
 def import_scores(
     store: Store, dataset: str, path: str | Path, evaluator: str | None = None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
-    """Store all scores in a file as judgments by `evaluator` of a dataset's traces.
+    """Store all scores in a file as judgments of a dataset's traces by `evaluator`.
 
-    A file written by `stepsight score` names its evaluator and mode itself; `evaluator` then only renames the
+    A file written by `stepsight score` names its own evaluator and mode, in which case `evaluator` only renames the
     evaluator.
 
     Rows are matched to traces by id if the file contains ids of the dataset. If it has no ids, or its ids merely
     number the rows, rows are matched by position, provided that there are as many rows as traces. Importing the
     same file again changes nothing.
 
-    Raises `UserError` and stores nothing if a row is bad, if a trace has a different number of sub-steps than
-    scores, if no row matches, or if the evaluator with this name already has other scores for this dataset.
+    Raises `UserError` and stores nothing if a row is bad, if the number of scores in a row differs from the number
+    of sub-steps of its trace, if no row matches a trace, or if the evaluator with this name already has different
+    scores for this dataset.
     """
     with open_input(path) as file:
         return import_score_lines(store, dataset, file, str(path), evaluator, mode)
@@ -118,8 +119,8 @@ def import_score_lines(
 def matching_datasets(store: Store, path: str | Path) -> list[str]:
     """Return the names of the datasets that a score file may belong to.
 
-    In such a dataset, every row of the file has a trace with as many sub-steps as the row has scores. Raises
-    `UserError` if a row is bad.
+    These are the datasets in which every row of the file has a trace with as many sub-steps as the row has scores.
+    Raises `UserError` if a row is bad.
     """
     with open_input(path) as file:
         return datasets_of(store, read_scores(file, str(path))[0])
@@ -177,8 +178,8 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
 def outputs_of(rows: Sequence[Located]) -> Outputs:
     """Return the kind of scores that all rows have.
 
-    Raises `UserError` if a row has another kind or evaluator than the first row, or if some rows have an id or a
-    left-out step and others do not.
+    Raises `UserError` if the rows differ in their kind of scores or their evaluator, or if only some of them have
+    an id or a left-out step.
     """
     (_, first), *_ = rows
     for where, row in rows:
@@ -203,7 +204,7 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
 def _match(
     ids: Sequence[str], rows: list[Located], path: str, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
-    """Return the row that belongs to each trace id, and a summary of the matching."""
+    """Return the row that belongs to each trace, keyed by trace id, and a summary of the matching."""
     named, existing = _by_id(rows), set(ids)
     if named.keys() & existing:
         matches = {id: named[id] for id in ids if id in named}
@@ -237,7 +238,7 @@ def _by_id(rows: list[Located]) -> dict[str, Located]:
 
 
 def _counting(rows: list[Located]) -> bool:
-    """True if the ids merely number the rows from 0 or 1, so that they add nothing to the order of the rows."""
+    """True if the ids merely number the rows from 0 or 1, so that they say no more than the order of the rows."""
     ids = [row.id for _, row in rows]
     return any(ids == [str(number + start) for number in range(len(ids))] for start in (0, 1))
 
@@ -256,7 +257,7 @@ def _judgments(
 def _save_left_out(
     session: Session, evaluator: StoredEvaluator, traces: Iterator[StoredTrace], matches: Mapping[str, Located]
 ) -> None:
-    """Store scores with steps left out, keeping the existing ones.
+    """Store scores with steps left out, keeping the existing scores.
 
     If leaving out a step never changes the scores of earlier steps, the evaluator is recorded as causal.
     """

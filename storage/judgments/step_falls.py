@@ -1,4 +1,4 @@
-"""Lists of the steps of a dataset, sorted by how much validity a later step loses without them, one page at a time.
+"""Lists of the steps of a dataset, sorted by the largest fall in a later step's validity when the step is left out.
 
 A step carries its solution if leaving it out lowers the validity of a later sub-step by `core.left_out.NOTABLE` or
 more. Otherwise it is unused. The last sub-step of a trace is in neither list, because nothing follows it.
@@ -25,7 +25,7 @@ _NOTABLE = float(np.float32(NOTABLE))
 
 
 class Need(StrEnum):
-    """Which list a step is in: carries if a later step loses validity without it, unused if none does."""
+    """The two lists of steps: those without which a later step loses validity, and those without which none does."""
 
     CARRIES = "carries"
     UNUSED = "unused"
@@ -36,7 +36,7 @@ class StepFall:
     """The largest fall in the validity of a later sub-step when the sub-step with the 0-based index `step` is left
     out.
 
-    See `core.left_out.Dependence.largest_falls`.
+    The fall is computed by `core.left_out.Dependence.largest_falls`.
     """
 
     trace_id: int
@@ -45,7 +45,7 @@ class StepFall:
 
 
 def save_falls(session: Session, key: dict[str, Any], dataset_id: int, scores: LeaveOneOut) -> None:
-    """Store the falls that follow from a trace's scores, replacing earlier ones. `key` identifies the scores."""
+    """Compute and store the falls for a trace's scores, replacing earlier ones. `key` identifies the scores."""
     falls = Dependence(scores, 0.5).largest_falls()
     rows = [key | {"dataset_id": dataset_id, "step": step, "fall": float(falls[step])} for step in scores.known]
     session.execute(
@@ -58,7 +58,8 @@ def save_falls(session: Session, key: dict[str, Any], dataset_id: int, scores: L
 def list_falls(
     store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need: Need, limit: int, offset: int = 0
 ) -> list[StepFall]:
-    """Return a page of a list: for steps that carry, the largest falls first; for unused ones, the smallest."""
+    """Return one page of the list `need`. Steps that carry come with the largest fall first, unused ones with the
+    smallest."""
     columns = StepFallRow.trace_id, StepFallRow.step, StepFallRow.fall
     # All in one direction, in which an index has them.
     order = [column.desc() if need == Need.CARRIES else column.asc() for column in (columns[2], *columns[:2])]
@@ -68,7 +69,7 @@ def list_falls(
 
 
 def count_falls(store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need: Need) -> int:
-    """Return the number of steps in a list, or `MOST_COUNTED` if there are more."""
+    """Return the number of steps in the list `need`, or `MOST_COUNTED` if there are more."""
     some = _falls(dataset_id, evaluator_id, gap, need).with_only_columns(StepFallRow.step).limit(MOST_COUNTED)
     with store.read() as session:
         return session.scalar(select(func.count()).select_from(some.subquery())) or 0
@@ -77,7 +78,8 @@ def count_falls(store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need
 def left_out_evaluators(store: Store, gap: Gap | None = None) -> dict[int, dict[int, str]]:
     """Return, for each dataset id, the evaluators that have scored traces of the dataset with steps left out.
 
-    They are given as a mapping from id to name, in the order of the names.
+    The evaluators are a mapping from id to name, in the order of the names. If `gap` is given, only its scores
+    count.
     """
     conditions = [LeftOutScoresRow.dataset_id == DatasetRow.id, LeftOutScoresRow.evaluator_id == EvaluatorRow.id]
     if gap is not None:
@@ -92,7 +94,7 @@ def left_out_evaluators(store: Store, gap: Gap | None = None) -> dict[int, dict[
 
 
 def gaps_of(store: Store, dataset_id: int, evaluator_id: int) -> Sequence[Gap]:
-    """Return the gaps with which an evaluator has scored a dataset with steps left out."""
+    """Return the gaps for which an evaluator has scores of a dataset with steps left out."""
     with store.read() as session:
         return [
             gap
@@ -110,7 +112,7 @@ def gaps_of(store: Store, dataset_id: int, evaluator_id: int) -> Sequence[Gap]:
 
 
 def _falls(dataset_id: int, evaluator_id: int, gap: Gap, need: Need) -> Select[Any]:
-    """Select the falls that belong to a list, ignoring traces that have changed since they were scored."""
+    """Select the falls in the list `need`, ignoring traces that have changed since they were scored."""
     scores, falls = LeftOutScoresRow, StepFallRow
     same = (scores.evaluator_id == falls.evaluator_id) & (scores.trace_id == falls.trace_id)
     needed = falls.fall >= _NOTABLE if need == Need.CARRIES else falls.fall < _NOTABLE

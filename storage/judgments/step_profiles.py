@@ -1,4 +1,4 @@
-"""Profiles: verdicts on the steps in packed form, so that those of a whole dataset can be read at once.
+"""Profiles: step verdicts in packed form, so that the verdicts on a whole dataset can be read at once.
 
 A profile belongs to one judgment and one mode. It consists of a head of fixed size and the validity of every step
 as little-endian float32, NaN if missing. It does not depend on thresholds, so new thresholds leave it unchanged.
@@ -36,7 +36,7 @@ Columns = dict[str, bytes | None]
 
 
 def profile_columns(judgment: Judgment) -> Columns:
-    """Return the profiles of a judgment, keyed by column name. A mode without scores has None."""
+    """Return the profiles of a judgment, keyed by column name. The profile of a mode without scores is None."""
     trace, result, whole = judgment.trace, judgment.result, judgment.solution
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
@@ -66,11 +66,11 @@ def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: 
 
 
 def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
-    """Reduce the scores of sub-steps, shape (sub-steps, 3), to steps.
+    """Reduce sub-step scores of shape (sub-steps, 3) to steps.
 
-    Return three arrays of shape (steps,): the index of each step's least valid sub-step, the greatest redundancy
-    among its sub-steps, and whether any of them has no scores. `owners` holds the index of the step that each
-    sub-step belongs to, in ascending order.
+    Returns three arrays of shape (steps,): the index of each step's least valid sub-step, the greatest redundancy
+    among its sub-steps, and whether any of its sub-steps has no scores. `owners` holds the index of the step that
+    each sub-step belongs to, in ascending order.
     """
     silent = unsaid(probs)
     validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
@@ -80,14 +80,13 @@ def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
 
 
 def unsaid(probs: Floats32) -> Bools:
-    """Return a mask of the rows without scores, which contain only zeros or NaN."""
+    """Return a mask that selects the rows without scores, which contain only zeros or NaN."""
     silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
     return silent
 
 
 def cell_bit(gold: Label, called: Label) -> int:
-    """Return the bit of `cells` that stands for steps with the gold label `gold` that the evaluator labels
-    `called`."""
+    """Return the bit of `cells` for a step with the gold label `gold` and the evaluator's label `called`."""
     return 1 << (len(Label) * gold + called)
 
 
@@ -100,7 +99,7 @@ def _cells(label: Ints, silent: Bools, probs: Floats32) -> int:
 def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, Ints, Floats32]:
     """Unpack `n` profiles into their heads, step counts and step validities.
 
-    The heads, of type `HEAD`, and the step counts have shape (n,). The validities of all steps are concatenated,
+    The heads have type `HEAD` and, like the step counts, shape (n,). The validities of all steps are concatenated,
     profile by profile. Raises `DamagedError` if a profile is truncated.
     """
     sizes = np.fromiter(map(len, profiles), np.int64, len(profiles))

@@ -1,4 +1,4 @@
-"""Reproductions of figures that were published for public evaluators."""
+"""Verifications, in which figures that were published for public evaluators are reproduced."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,8 +13,9 @@ from stepsight.storage.database.store import Store
 class Verification:
     """A measured F1 on a `part` of ProcessBench and its confidence interval, beside the published F1, in percent.
 
-    The evaluator is the hub model `repo` at a `revision`, with weights of type `dtype`. Its first error in a trace
-    is the first step whose validity is below `threshold`. `whole` is True if all traces of the part were scored.
+    The evaluator is the hub model `repo` at `revision`, with weights of type `dtype`. The first error that it finds
+    in a trace is the first step whose validity is below `threshold`. `whole` is True if all traces of the part were
+    scored.
     """
 
     repo: str
@@ -32,7 +33,7 @@ class Verification:
 
     @property
     def agrees(self) -> bool | None:
-        """True if the published figure is within the interval, both rounded to one decimal.
+        """True if the published figure is within the interval, where both are rounded to one decimal.
 
         None if the figure or the interval is missing.
         """
@@ -42,7 +43,7 @@ class Verification:
 
     @property
     def words(self) -> str:
-        """A line of text that compares the measured with the published figure.
+        """A line of text that compares the measured figure with the published one.
 
         For example, `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59.0:
         differs`.
@@ -63,9 +64,10 @@ def save_verification(store: Store, verification: Verification) -> None:
 
 
 def list_verifications(store: Store, repos: Sequence[str] | None = None) -> list[Verification]:
-    """Return the newest verification of each model, revision, weight type and part, in the order they were made.
+    """Return the newest verification of each model, revision, weight type and part, in the order in which they were
+    stored.
 
-    `repos` limits the result to these models.
+    If `repos` is given, only these models are included.
     """
     rows = select(VerificationRow).order_by(VerificationRow.id)
     if repos is not None:

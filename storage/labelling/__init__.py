@@ -1,4 +1,4 @@
-"""Labels from people: campaigns, the append-only log of annotation events, and everything derived from the log.
+"""Labels given by people: campaigns, the append-only log of annotation events, and everything derived from the log.
 
 Start with `Campaign` and with `Annotation`, the current state of one person's work on a trace.
 """

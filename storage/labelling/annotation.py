@@ -1,9 +1,9 @@
 """Annotation events, and the annotations derived from them.
 
-An annotation event is one action of a person on a trace of a campaign, such as setting a label, writing a comment
-or revealing a step. The log of events is append-only. `fold` derives an annotation from it, which is the current
-state of a person's labels and notes. `assets/web/js/annotate/annotation.js` does the same in the browser, and both
-are tested with the same sequences of events.
+An annotation event is one action taken by a person on a trace of a campaign, such as setting a label, writing a
+comment or revealing a step. The log of events is append-only. `fold` derives an annotation from the log: the
+current state of a person's labels and notes. `assets/web/js/annotate/annotation.js` does the same in the browser,
+and both are tested with the same sequences of events.
 """
 
 import re
@@ -92,8 +92,8 @@ class AnnotationEvent:
 def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
     """Return a person's events on a trace of a campaign, in order.
 
-    This includes events in an earlier slot that somebody else has since taken over, because the person did that
-    work and saw the trace.
+    This includes events in a slot that somebody else has since taken over, because the person did that work and saw
+    the trace.
     """
     statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
     return [_event(row) for row in session.execute(statement).mappings()]
@@ -110,7 +110,7 @@ def read_events_of_items(
 
 
 def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
-    """Return the event or decision that a person sent with this key, or None if there is none."""
+    """Return the event or decision that a person sent with the request key `key`, or None if there is none."""
     columns = [getattr(EventRow, name) for name in _COLUMNS]
     statement = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
     row = session.execute(statement).mappings().one_or_none()
@@ -131,7 +131,7 @@ def check_event_values(event_id: int, kind: str, old: Any, new: Any) -> None:
 
 
 def _says(kind: str, value: Any) -> bool:
-    """True if an event of this kind can have this value. Only uses simple comparisons, because logs are long."""
+    """True if an event of this kind can have this value. The check is kept simple and fast, because logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS
     if kind in ("error", "comment", "correction", "flag", "skip"):
@@ -160,10 +160,10 @@ class NewEvent(Model):
     """An event to be recorded.
 
     `key` is chosen by the client, and an event sent again with the same key is stored only once. `step` is 0-based.
-    If `cause` is `undo` or `redo`, the newest event is undone or redone, and `kind`, `step` and `new` are taken
-    from that event; its key must be `of`, if that is given. `seconds` is the time that the person took, as measured
-    by the page. `revealed` (the number of steps) and `guideline` (its version) say what the page showed, and are
-    checked if given. Raises `UserError` if the event is invalid for every trace.
+    If `cause` is `undo` or `redo`, the event undoes or redoes the newest possible event, from which `kind`, `step`
+    and `new` are taken. If `of` is given, it must be the key of that event. `seconds` is the time that the person
+    took, as measured by the page. `revealed` (the number of steps) and `guideline` (its version) say what the page
+    showed, and are checked if given. Raises `UserError` if the event cannot be valid for any trace.
     """
 
     key: Key
@@ -216,10 +216,10 @@ _VALUES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Annotation:
-    """One person's labels and notes on one trace, derived from events. The tuples of texts have one entry per step.
+    """One person's labels and notes on one trace, derived from events. The tuples of texts have one value per step.
 
     `revealed` is the number of steps that the person has seen. `submitted` is True while the annotation is
-    submitted. `undo` and `redo` are stacks of event keys, with the next event to undo or redo at the end. `first`
+    submitted. `undo` and `redo` are stacks of event keys that end with the next event to undo or redo. `first`
     holds each label as it was when the next step was revealed or, failing that, when the annotation was first
     submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
     """
@@ -237,19 +237,20 @@ class Annotation:
     suggested: StepTexts
 
     def value(self, kind: str, step: int | None) -> str | None:
-        """Return the current value that an undoable event of this kind would replace."""
+        """Return the current value that an undoable event of kind `kind` would replace."""
         if step is None:
             return self.flag
         columns = {"label": self.labels, "comment": self.comments, "correction": self.corrections}
         return columns.get(kind, self.errors)[step]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the annotation in the form that is sent to the labelling page."""
+        """Return the annotation as the JSON object that is sent to the labelling page."""
         return {name: value for name, value in asdict(self).items() if name != "first"}
 
 
 def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
-    """Return how many steps must be labelled: those up to the first `neg`, or all of them if `after_error`."""
+    """Return how many steps must be labelled: all if `after_error` is set, and otherwise those up to the first
+    `neg`."""
     return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
@@ -259,9 +260,10 @@ def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Ann
 
 
 class Fold:
-    """Derives an annotation from a log of events, to which more events can be added.
+    """Derives an annotation from a log of events. Further events can be added.
 
-    If the trace has lost steps since it was labelled, it is treated as being as long as the events require.
+    If the trace has lost steps since it was labelled, it is treated as having all the steps that the events refer
+    to.
     """
 
     def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
@@ -343,9 +345,10 @@ LONGEST = 4000
 
 
 def check_reason(text: object, missing: str, hint: str = "Give a short reason.") -> str:
-    """Return a text without leading and trailing white space.
+    """Return `text` without leading and trailing white space.
 
-    Raises `UserError` if the text is empty, with the message `missing`, or if it is too long or cannot be stored.
+    Raises `UserError` with the message `missing` if the text is empty, and also raises it if the text is too long
+    or cannot be stored.
     """
     if not isinstance(text, str) or not text.strip():
         raise UserError(missing, hint)

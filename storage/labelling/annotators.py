@@ -1,6 +1,6 @@
 """The annotators of a campaign: either everybody who may label, or only the people assigned to it.
 
-A person who is removed gets no more traces, but may finish the trace they hold and keeps the work they have done.
+People who are removed get no more traces, but they may finish the trace they hold, and their work is kept.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from stepsight.storage.people.users import User, user_of_row
 
 
 def list_annotators(store: Store, campaign_id: int) -> list[User]:
-    """List the people assigned to a campaign by name, even if the campaign is currently open to everybody."""
+    """List the people assigned to a campaign, sorted by name, even if the campaign is currently open to everybody."""
     assigned = select(UserRow).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
     mine = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
     with store.read() as session:

@@ -1,7 +1,7 @@
 """Taking, holding, ending and reassigning slots. A slot is a place for one person's annotation of a trace.
 
-A change to a slot, or to anything that belongs to it, first locks the person's row and then the slot's row until
-the transaction ends, so that a person's actions never run in parallel. SQLite allows only one writer anyway.
+Every change to a slot or its annotation first locks the person's row and then the slot's row until the transaction
+ends, so that one person's actions never run in parallel. SQLite allows only one writer anyway.
 """
 
 from dataclasses import dataclass, fields
@@ -27,8 +27,8 @@ FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 class Slot:
     """A slot, with the facts about its item, trace and campaign that decide which events are allowed.
 
-    `digest` is the digest that the trace had when the campaign was created, and `current_digest` is the one it has
-    now. `guideline` is the version in force.
+    `digest` is the digest of the trace at the time the campaign was created, and `current_digest` is the current
+    one. `guideline` is the version in force.
     """
 
     id: int
@@ -64,7 +64,8 @@ class Slot:
 
     @property
     def shown(self) -> frozenset[str]:
-        """The kinds of information from `storage.people.exposures.WHAT` shown beside the text before submission."""
+        """The kinds of information shown beside the text before submission, out of those in
+        `storage.people.exposures.WHAT`."""
         return shown_beside(self.shows, self.shows_equations)
 
     @property
@@ -74,7 +75,7 @@ class Slot:
 
 
 def lock_person(session: Session, user: User) -> None:
-    """Make all other actions of this person wait until the transaction ends."""
+    """Make every other action of this person wait until the transaction ends."""
     session.execute(select(UserRow.id).where(UserRow.id == user.id).with_for_update(key_share=True))
 
 
@@ -106,7 +107,8 @@ def find_slot(store: Store, public_id: str) -> int:
 def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
     """Return which kinds of information about the slot's trace an annotator can see or has seen.
 
-    An additional entry says whether they have labelled the same text before. The result is logged with each event.
+    The additional key `OWN` says whether they have labelled the same text before. The result is logged with each
+    event.
     """
     seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     return {what: what in seen for what in WHAT} | {OWN: has_labelled_text(session, user.id, slot.item_id)}
@@ -115,8 +117,8 @@ def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
 def check_owner(slot: Slot, user: User) -> None:
     """Raise an error unless the slot belongs to this person.
 
-    The error is `ForbiddenError` if the slot is free, and `ConflictError` if somebody else has it, even if this
-    person had it before.
+    The error is `ForbiddenError` if the slot is free. It is `ConflictError` if the slot belongs to somebody else,
+    even if it once belonged to this person.
     """
     if slot.state == FREE:
         raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
@@ -144,15 +146,15 @@ def take(session: Session, slot_id: int, user: User, lease: int) -> None:
 
 
 def renew(session: Session, slot_id: int, lease: int) -> None:
-    """Restart the lease of the person who holds or resumes a slot."""
+    """Restart the lease of the person who holds a slot, or who resumes work on it."""
     _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
 
 
 def shorten(session: Session, campaign_id: int, lease: int) -> None:
-    """Cut all leases of a campaign that end later than a new lease would.
+    """Shorten the leases of a campaign that end later than a new lease would.
 
-    If the clock has been set back since a lease began, a person who has left would otherwise keep the trace that
-    much longer.
+    Such leases began before the clock was set back. Without this, a person who has left would keep a trace for too
+    long.
     """
     latest = _end(now(), lease)
     too_late = (SlotRow.campaign_id == campaign_id, SlotRow.state == LEASED, SlotRow.expires > latest)

@@ -1,4 +1,4 @@
-"""Campaigns: sets of traces for people to label, fixed when a campaign is created, and their guidelines."""
+"""Campaigns, which are sets of traces for people to label, fixed at creation, and the guidelines of campaigns."""
 
 import random
 from collections.abc import Sequence
@@ -47,8 +47,8 @@ class Campaign:
     """A labelling campaign.
 
     `conditions` are the filter conditions that are set. `guideline` is the version in force. `items` is the number
-    of traces to label, without hidden gold items. `population` is the number of traces that met the conditions, if
-    a `sample` was drawn from them. If `restricted` is True, only the campaign's own annotators can label. If
+    of traces to label, not counting hidden gold items. If a random `sample` was taken, `population` is the number
+    of traces that met the conditions. If `restricted` is True, only the campaign's own annotators can label. If
     `suggests` is True, traces start with labels suggested by the campaign's evaluator. If `shows_equations` is
     True, equations that do not hold are marked.
     """
@@ -83,12 +83,13 @@ class Campaign:
 
     @property
     def shown(self) -> frozenset[str]:
-        """The kinds of information from `storage.people.exposures.WHAT` shown beside the text before submission."""
+        """The kinds of information shown beside the text before submission, out of those in
+        `storage.people.exposures.WHAT`."""
         return shown_beside(self.shows, self.shows_equations)
 
     @property
     def blind(self) -> bool:
-        """True if nothing is shown beside the text before submission, neither scores nor marked equations."""
+        """True if neither scores nor marked equations are shown beside the text before submission."""
         return not self.shown
 
 
@@ -147,7 +148,8 @@ def load_campaign(session: Session, campaign_id: int) -> Campaign:
 
 
 def close_campaign(store: Store, campaign_id: int) -> Campaign:
-    """Close a campaign to further labels, keeping existing ones. A closed campaign is left unchanged."""
+    """Close a campaign, so that it takes no more labels. Existing labels are kept. Closing it again changes
+    nothing."""
     with store.write() as session:
         row = _locked(session, campaign_id)
         row.closed = row.closed or now()
@@ -156,7 +158,7 @@ def close_campaign(store: Store, campaign_id: int) -> Campaign:
 
 
 def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
-    """Put a new version of the guideline into force and return its number.
+    """Put a new version of the guideline into force and return its version number.
 
     If the text has not changed, no version is added. Raises `ConflictError` if the campaign is closed.
     """
@@ -188,7 +190,8 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
 
 
 def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
-    """Draw the sample that the plan asks for, keeping the order of the traces. Without a sample, return all ids."""
+    """Choose the sample that the plan asks for at random, keeping the order of the ids. Without a sample, return
+    all ids."""
     if plan.sample is None:
         return ids
     if plan.sample > len(ids):

@@ -1,8 +1,8 @@
 """Disputes of a benchmark's gold labels, which users file, discuss and decide.
 
-Disputes and their entries are append-only. A dispute is open until an adjudicator accepts or rejects it or its
-author withdraws it. A later entry can reverse each of these decisions. Accepted disputes go into the dataset's
-label patch.
+Disputes and the entries in which they are discussed are append-only. A dispute is open until an adjudicator accepts
+or rejects it or its author withdraws it. A later entry can reverse each of these decisions. Accepted disputes go
+into the dataset's label patch.
 """
 
 import sys
@@ -50,7 +50,8 @@ _BY_ADJUDICATOR = {
 
 @dataclass(frozen=True)
 class DisputeEntry:
-    """A remark on a dispute. `state` is the state that it put the dispute into, or None if it changed nothing."""
+    """A remark on a dispute. `state` is the state that the remark put the dispute into, or None if the state did
+    not change."""
 
     user: str
     state: DisputeState | None
@@ -63,8 +64,8 @@ class Dispute:
     """A claim that the gold label of a step is wrong.
 
     `step` is 0-based. `gold` is the disputed label and `proposed` the label it should have; both are among
-    `core.files.label_patch.GOLD_VALUES`. `changed` is True if the trace no longer has the digest `digest`, and so
-    has changed since.
+    `core.files.label_patch.GOLD_VALUES`. `digest` is the digest of the disputed trace, and `changed` is True if the
+    trace has a different digest by now.
     """
 
     id: int
@@ -84,7 +85,7 @@ class Dispute:
     entries: tuple[DisputeEntry, ...] = ()
 
     def possible(self, user: User) -> tuple[DisputeState, ...]:
-        """Return the states that a user may put the dispute into."""
+        """Return the states into which a user may put the dispute."""
         states: Sequence[DisputeState] = ()
         if user.role in (Role.ADJUDICATOR, Role.ADMIN):
             states = _BY_ADJUDICATOR.get(self.state, ())
@@ -97,7 +98,8 @@ class Dispute:
 class DisputeFilter:
     """A filter of disputes by dataset, trace and state. None and "" match anything.
 
-    If `unblinded_for` is a user id, only disputes match whose trace that user may see unblinded (see `unblinded`).
+    If `unblinded_for` is a user id, the filter matches only disputes about traces that this user may see unblinded
+    (see `unblinded`).
     """
 
     dataset: str = ""
@@ -114,9 +116,9 @@ def open_dispute(
 ) -> Dispute:
     """File a dispute. `digest` identifies the version of the trace that the user saw.
 
-    Raises `NotFoundError` if the trace does not exist. Raises `ConflictError` if the trace has changed since, or if
-    the user already has the same dispute open. Raises `UserError` if the trace has no such step, if the proposal is
-    not a possible gold label or equals the current one, or if no reason is given.
+    Raises `NotFoundError` if the trace does not exist. Raises `ConflictError` if the trace has changed since the
+    user saw it, or if the user already has the same dispute open. Raises `UserError` if the trace has no such step,
+    if the proposal is not a possible gold label or equals the current one, or if no reason is given.
     """
     reason = check_reason(reason, "The dispute has no reason.")
     trace = get_trace(store, trace_id)
@@ -144,11 +146,12 @@ def open_dispute(
 
 
 def add_entry(store: Store, dispute_id: int, user: User, text: str, state: DisputeState | None = None) -> Dispute:
-    """Add a remark to a dispute, change its state, or both. Repeating one's own last remark adds nothing.
+    """Add a remark to a dispute, change its state, or both. If a user repeats their own last remark, nothing is
+    added.
 
     Raises `NotFoundError` if the dispute does not exist, and `ForbiddenError` if the user may not set the state.
-    Raises `ConflictError` if the current state does not allow the new one, if the trace has changed, or if another
-    label has been accepted for the step. Raises `UserError` if neither a remark nor a state is given.
+    Raises `ConflictError` if the current state does not allow the new one, if the trace has changed, or if a
+    different label has been accepted for the step. Raises `UserError` if neither a remark nor a state is given.
     """
     remark = text.strip()
     if state is None or remark:
@@ -195,7 +198,8 @@ def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[Dis
 
 
 def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[str]:
-    """Return the names of the datasets that have disputes, sorted. `unblinded_for` is as in `DisputeFilter`."""
+    """Return the names of the datasets that have disputes, sorted. `unblinded_for` restricts them as in
+    `DisputeFilter`."""
     conditions = _conditions(DisputeFilter(unblinded_for=unblinded_for))
     names = select(DatasetRow.name).distinct().select_from(_TABLES).where(*conditions)
     with store.read() as session:
@@ -205,8 +209,8 @@ def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[st
 def gold_values(store: Store, dataset_id: int) -> GoldValues:
     """Return the values that users can propose as the gold label of a step.
 
-    If a benchmark only marks first errors (MR-MATH-invalid, ProcessBench), a step can be proposed as wrong or
-    valid. A proposal of neu or pos would make it the only step on which the three classes, or redundancy, are
+    If a benchmark only marks first errors (MR-MATH-invalid, ProcessBench), a step can be proposed as wrong or valid
+    but not as neu or pos, because that step would be the only one on which the three classes, or redundancy, are
     measured. All three labels can be proposed if steps are rated (PRM800K, MR-MATH-redundant) or if no step has a
     gold label yet.
     """
