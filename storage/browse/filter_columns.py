@@ -292,7 +292,7 @@ def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) 
 
 
 def _every(meets: Mapping[str, Bools], but_for: str = "") -> Bools | None:
-    """Combine the masks of all conditions except `but_for` with AND. Returns None if there are no other conditions."""
+    """Combine the masks of all conditions except `but_for` with AND. Returns None if no such masks exist."""
     every: Bools | None = None
     for name, met in meets.items():
         if name != but_for:

@@ -179,7 +179,8 @@ class MetaColumn:
         return condition.operator in (">=", "<=") or self.is_complete
 
     def meeting(self, condition: MetaCondition) -> Bools:
-        """Return a mask of shape (n,) that selects the traces that meet a condition for which `can_tell` is True."""
+        """Return a mask of shape (n,) that selects the traces that meet a condition. Requires `can_tell` to be
+        True."""
         if condition.operator == ">=":
             met = self.numbers >= condition.number
         elif condition.operator == "<=":

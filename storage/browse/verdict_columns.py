@@ -70,7 +70,7 @@ class VerdictColumns:
         return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, MISTAKES.index(Outcome.RIGHT))
 
     def makes(self, mistake: str) -> Bools:
-        """Return a mask of the traces whose outcome is `mistake`. "wrong" selects every outcome but the right one."""
+        """Return a mask of the traces with the outcome `mistake`, where "wrong" means every outcome but right."""
         if mistake == "wrong":
             return self.mistaken
         met: Bools = np.equal(self.mistake, MISTAKES.index(Outcome(mistake)))

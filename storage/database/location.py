@@ -1,4 +1,8 @@
-"""Finding the database of the store from a path, a URL, `STEPSIGHT_DB`, or the default in the user's data folder."""
+"""Finding the database of the store from a path, a URL, `STEPSIGHT_DB`, or the default file in the user's data
+folder.
+
+Start with `locate`.
+"""
 
 import os
 from pathlib import Path
@@ -80,7 +84,7 @@ def _sqlite(database: str) -> URL:
 
 
 def _check_file(path: Path) -> None:
-    """Check a file without opening it: closing it again would release SQLite's locks on the file in this process."""
+    """Check a file without opening it, since closing it again would release SQLite's locks in this process."""
     try:
         if path.is_dir():
             raise UserError(f"{path}: a folder, expected a file.", "Name a file in it, such as stepsight.db.")

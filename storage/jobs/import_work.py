@@ -129,7 +129,7 @@ class _Files:
         self._sizes |= {file.name: max(0, size - self._before) // len(files) for file in files}
 
     def check(self, *_: object) -> None:
-        """Report the current progress once more, so that an import that has to stop is interrupted by an exception."""
+        """Report the current progress again, which raises an exception if the import has to stop."""
         self._progress(self._before, sum(self._sizes.values()))
 
     def fetch(self, file: PublicFile) -> Path:

@@ -278,7 +278,7 @@ def find_thresholds(store: Store, evaluator_id: int) -> Thresholds:
 
 
 def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
-    """Count the traces of a dataset that a second dataset also contains, with equal problem, steps and gold labels."""
+    """Count the traces of a dataset that a second dataset also contains, including their gold labels."""
     digests = select(TraceRow.digest).where(TraceRow.dataset_id == other_id)
     shared = TraceRow.dataset_id == dataset_id, TraceRow.digest.in_(digests)
     counted = select(func.count()).select_from(TraceRow).where(*shared)

@@ -128,7 +128,7 @@ def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
 
 
 def _insert(session: Session, rows: list[Values]) -> None:
-    """Store judgments and their profiles, and increment the revision of the evaluator's judgments for the caches."""
+    """Store judgments and their profiles, and increment the revision that tells caches to reload them."""
     judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
     profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
     insert_or_update(

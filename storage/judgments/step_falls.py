@@ -25,7 +25,7 @@ _NOTABLE = float(np.float32(NOTABLE))
 
 
 class Need(StrEnum):
-    """The two lists of steps: those without which a later step loses validity, and those without which none does."""
+    """The two lists: steps without which a later step loses validity, and steps without which none does."""
 
     CARRIES = "carries"
     UNUSED = "unused"

@@ -131,7 +131,7 @@ def check_event_values(event_id: int, kind: str, old: Any, new: Any) -> None:
 
 
 def _says(kind: str, value: Any) -> bool:
-    """True if an event of this kind can have this value. The check is kept simple and fast, because logs are long."""
+    """True if an event of this kind can have this value. The check is kept fast, because logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS
     if kind in ("error", "comment", "correction", "flag", "skip"):

@@ -19,7 +19,7 @@ from stepsight.storage.people.users import User, user_of_row
 
 
 def list_annotators(store: Store, campaign_id: int) -> list[User]:
-    """List the people assigned to a campaign, sorted by name, even if the campaign is currently open to everybody."""
+    """List the people assigned to a campaign, sorted by name, even if the campaign is open to everybody."""
     assigned = select(UserRow).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
     mine = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
     with store.read() as session:
