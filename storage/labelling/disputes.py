@@ -328,8 +328,8 @@ def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | No
 def _hold(session: Session, dispute_id: int) -> Sequence[int]:
     """Lock all disputes about the same step until the transaction ends, and return their ids.
 
-    Changes to these disputes thus happen one after the other. They are always locked in order of id to avoid
-    deadlocks.
+    Concurrent changes to these disputes thus happen one after the other. To avoid deadlocks, the disputes are
+    always locked in the order of their ids.
     """
     row = session.get(DisputeRow, in_range(dispute_id))
     if row is None:
@@ -354,7 +354,7 @@ def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
 
 
 def _check_acceptance(dispute: Dispute, same_step: Sequence[Dispute]) -> None:
-    """Raise `ConflictError` if another label has been accepted for the step, or if the trace has changed."""
+    """Raise `ConflictError` if a different label has been accepted for the step, or if the trace has changed."""
     if dispute.changed:
         raise ConflictError(f"The trace of dispute {dispute.id} has changed since.", "Reject it, or file it again.")
     for other in same_step:

@@ -1,4 +1,4 @@
-"""The kinds of error that annotators can choose from: a short list, fixed when the campaign is created."""
+"""The kinds of error that annotators can choose from, a short list that is fixed when the campaign is created."""
 
 from collections.abc import Sequence
 from typing import Annotated

@@ -8,8 +8,9 @@
 
 Traces without enough judgments come last, in file order.
 
-Putting uncertain traces first biases the sample. In the last two orders, a random share of the places is therefore
-filled with traces drawn at random. These are marked, so that figures over them alone are unbiased.
+Putting uncertain traces first biases the sample. In the last two orders, some places, chosen at random, are
+therefore filled with traces chosen at random. These traces are marked, so that figures over them alone are
+unbiased.
 """
 
 import math
@@ -40,10 +41,10 @@ _SPARE = 10
 
 
 def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
-    """Sort the traces `ids`, given in file order, as the plan asks.
+    """Sort the traces `ids`, given in file order, by the plan's `ordering`.
 
-    Return each id together with how it was placed, `ORDERED` or `RANDOM`. Raises `UserError` if there are no
-    judgments to sort by.
+    Returns each id together with `ORDERED` or `RANDOM`, which says how the trace was placed. Raises `UserError` if
+    there are no judgments to sort by.
     """
     rng = random.Random(plan.seed)
     if plan.ordering == Ordering.FILE:
@@ -74,7 +75,8 @@ _SILENT = {
 
 
 def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[int, str]]:
-    """Fill a share of the places with traces drawn at random. The other traces keep their relative order."""
+    """Fill the fraction `share` of the places with traces chosen at random. The other traces keep their relative
+    order."""
     count = round(share * len(order))
     drawn = rng.sample(order, count)
     places, others = set(rng.sample(range(len(order)), count)), set(order) - set(drawn)
@@ -85,7 +87,7 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
 
 
 def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
-    """Return, for each trace with several solution validities, the largest minus the smallest."""
+    """Return the largest minus the smallest solution validity of each trace that has several."""
     judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
     if len(judged) < 2:
         return {}
@@ -104,11 +106,12 @@ def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mappi
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
-    """Draw hidden gold items for a campaign of the traces `ids`, in random order. A gold rate of 0 draws none.
+    """Choose hidden gold items at random for a campaign of the traces `ids`. With a gold rate of 0, choose none.
 
-    There are enough for one person who labels the whole queue, plus a few spare ones. No gold item has the same
-    text as a trace in the queue. If the campaign shows reference answers or scores, gold items have them just as
-    the traces do, so that annotators cannot tell them apart. Raises `UserError` if there is no suitable trace.
+    The number of gold items suffices for one person who labels the whole queue, with a few to spare. No gold item
+    has the same text as a trace in the queue. If the campaign shows reference answers or scores and all of its
+    traces have them, or none does, then so do all gold items, or none, so that annotators cannot recognise them.
+    Raises `UserError` if no suitable trace exists.
     """
     if not plan.gold_rate:
         return []
@@ -137,9 +140,9 @@ def _texts(session: Session, dataset: str, ids: Sequence[int]) -> set[str]:
 
 
 def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
-    """Return (id, text digest) for each trace whose steps all have gold labels up to the first error.
+    """Return (id, text digest) for each trace with gold labels on all steps up to and including the first error.
 
-    If there is no error, all steps must have gold labels.
+    If the trace has no error, all of its steps must have gold labels.
     """
     last = func.coalesce(TraceRow.first_error, TraceRow.n_steps)
     silent = exists().where(StepRow.trace_id == TraceRow.id, StepRow.position <= last, StepRow.valid.is_(None))
@@ -153,7 +156,7 @@ def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
 
 
 def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
-    """Yield one set of trace ids for each kind of information that the campaign shows.
+    """Yield a set of trace ids for the reference answer and for the evaluator's scores, if the campaign shows them.
 
     The sets hold the traces with a reference answer and those with a judgment by the campaign's evaluator.
     """
@@ -167,9 +170,10 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
 
 
 def _alike(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
-    """Keep those of `others` that resemble the traces `ids` in whether they are in `having`.
+    """Keep those of the traces `others` that cannot be told from the traces `ids` by whether they are in `having`.
 
-    If all of `ids` are in `having`, only members are kept; if none is, only non-members; otherwise, all are kept.
+    If all of `ids` are in `having`, only members are kept. If none of them is, only non-members are kept.
+    Otherwise, all are kept.
     """
     met = {id in having for id in ids}
     return [id for id in others if (id in having) in met]

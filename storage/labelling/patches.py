@@ -1,4 +1,4 @@
-"""Label patches: making one from accepted disputes, and applying one to the gold labels that a measurement uses.
+"""Making label patches from accepted disputes and applying them to the gold labels that a measurement uses.
 
 A patch is applied in memory and never changes stored gold labels. A changed step gets exactly the value in the
 patch:
@@ -32,7 +32,8 @@ from stepsight.storage.traces.queries import Dataset
 def make_patch(
     store: Store, dataset: Dataset, state: DisputeState = DisputeState.ACCEPTED, name: str = ""
 ) -> tuple[Patch, list[Dispute]]:
-    """Make a patch from a dataset's disputes in the given state. Return it with the disputes that were left out.
+    """Make a patch from a dataset's disputes in the given state. Return the patch and the disputes that were left
+    out.
 
     Disputes whose trace has changed since are left out. If several disputes propose the same value for a step, only
     the oldest becomes a change. Raises `UserError` if two disputes propose different values for a step, or if there
@@ -72,15 +73,15 @@ def _change(dispute: Dispute) -> LabelChange:
 
 
 def check_patch(store: Store, dataset: Dataset, patch: Patch) -> None:
-    """Raise `UserError` if the patch does not fit the dataset, in the same cases as `apply_patch`."""
+    """Raise `UserError` in the same cases as `apply_patch`, that is, if the patch does not fit the dataset."""
     apply_patch(read_gold(store, dataset), patch)
 
 
 def apply_patch(gold: Gold, patch: Patch) -> Gold:
     """Return a copy of the gold labels with the patch applied.
 
-    Raises `UserError`, naming the entry, if the trace is missing or has another digest, if it has no such step, or
-    if the current gold label is not the one that the patch replaces.
+    Raises `UserError`, naming the change, if its trace is missing or the digest does not match, if the trace has no
+    such step, or if the current gold label is not the one that the patch replaces.
     """
     places = {id: place for place, id in enumerate(gold.ids)}
     starts = np.cumsum(gold.counts) - gold.counts
@@ -113,7 +114,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
 
 
 def _gold_value(label: int, valid: int) -> str | None:
-    """Like `core.files.label_patch.gold_of`, but for a step given by its `label` and `valid`."""
+    """Like `core.files.label_patch.gold_of`, but takes the `label` and `valid` of a step."""
     if label != SILENT:
         return Label(label).text
     return None if valid == SILENT else VALID if valid else Label.NEG.text

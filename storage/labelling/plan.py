@@ -19,7 +19,7 @@ _SEEDS = 2**31
 
 
 class CampaignView(StrEnum):
-    """How much of a trace is visible during labelling: the whole trace, or one more step after each label."""
+    """The part of a trace that is visible during labelling: the whole trace, or one more step after each label."""
 
     WHOLE = "whole"
     STEPWISE = "stepwise"
@@ -62,10 +62,10 @@ class CampaignPlan:
     """The plan for a campaign of the traces in `dataset` that match `where`.
 
     If `after_error` is True, the steps after the first `neg` are labelled too. `evaluator` is the database id of
-    the evaluator whose scores are shown and whose retroactive changes order the queue. `lease` is how many seconds
-    a trace is held for an inactive person. If `shows_answer` is True, the reference answer is shown below the
-    problem if the source has one. The annotations of the other fields describe them, and are also the help texts of
-    the command line.
+    the evaluator whose scores are shown and whose retroactive changes order the queue. `lease` is the number of
+    seconds for which a trace is held for an inactive person. If `shows_answer` is True, the reference answer is
+    shown below the problem if the source has one. The annotations of the other fields describe them, and are also
+    the help texts of the command line.
     """
 
     name: str
@@ -121,7 +121,7 @@ def check_plan(plan: CampaignPlan) -> None:
 
 
 def shown_beside(shows: str, shows_equations: bool) -> frozenset[str]:
-    """Return which kinds of information in `storage.people.exposures.WHAT` are shown before submission."""
+    """Return which of the kinds of information in `storage.people.exposures.WHAT` are shown before submission."""
     shown = {SCORES: shows == Shows.SCORES, EQUATIONS: shows_equations}
     return frozenset(what for what, is_shown in shown.items() if is_shown)
 

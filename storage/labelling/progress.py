@@ -17,9 +17,9 @@ from stepsight.storage.labelling.ordering import GOLD
 class CampaignProgress:
     """The progress of a campaign.
 
-    `submitted` counts the submitted ones among its `slots`, and `items_done` the completed ones among its `items`.
-    Hidden gold items are not counted. `mine` is the number of traces that one person has submitted, including
-    hidden gold items, which annotators would otherwise notice.
+    `submitted` is the number of submitted slots, out of `slots`, and `items_done` the number of completed items,
+    out of `items`. These exclude hidden gold items. `mine` is the number of traces that one person has submitted.
+    It includes hidden gold items, because annotators would notice if they were not counted.
     """
 
     submitted: int
@@ -31,7 +31,7 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """How many traces an annotator has submitted, currently holds, and has skipped.
+    """The numbers of traces that an annotator has submitted, currently holds, and has skipped.
 
     Hidden gold items are included.
     """
@@ -78,7 +78,7 @@ def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress
 
 
 def _counts(session: Session, campaign_id: int) -> dict[str, int]:
-    """Return how many slots of the queue are in each state."""
+    """Return the number of slots of the queue in each state."""
     counts = (
         select(SlotRow.state, func.count())
         .join(ItemRow, ItemRow.id == SlotRow.item_id)

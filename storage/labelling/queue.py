@@ -1,8 +1,8 @@
-"""The queue of a campaign: choosing the next trace for each person and reserving it for them.
+"""The queue of a campaign: choosing the next trace for each person and reserving it.
 
-A person holds a trace by a lease, which each of their events renews. Once the lease has expired, the next person to
-ask gets the trace, but until then the holder can still continue. The queue is ordered by place, so traces that
-others have already labelled come before untouched ones and get finished.
+A person holds a trace by a lease, which each of the person's events renews. Once the lease has expired, the trace
+goes to the next person who asks for one, but until that happens the holder can continue. The queue is ordered by
+place, so that partly labelled traces come before untouched ones and get finished.
 """
 
 import random
@@ -47,9 +47,9 @@ Availability = Literal["held", "new", "nothing"]
 class Assignment:
     """A slot that a person holds, with the trace to label.
 
-    The trace comes without its gold labels, id and metadata, which could reveal a hidden gold item. Annotators see
-    only the `public_id` of the slot. `answer` is the reference answer, if the campaign shows it and the source has
-    one. `expires` is None if the slot has ended. `guideline` is the version in force.
+    The trace has no gold labels, id or metadata, since these could reveal a hidden gold item. Annotators see only
+    the `public_id` of the slot. `answer` is the reference answer, if the campaign shows it and the source has one.
+    `expires` is None if the slot has ended. `guideline` is the version in force.
     """
 
     slot_id: int
@@ -63,11 +63,10 @@ class Assignment:
 
 
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
-    """Return the next trace for a person to label, or None if there is currently nothing left.
+    """Return the next trace for a person to label, or None if no trace is available at the moment.
 
-    If the person already holds a trace, it is returned again. Otherwise the result is the next trace in the queue
-    or, now and then, a hidden gold item in its place. After None, traces that others hold may still become free.
-
+    If the person already holds a trace, that trace is returned. Otherwise the result is the next trace in the queue
+    or, now and then, a hidden gold item instead. After None, traces that other people hold may still become free.
     Raises `NotFoundError` if the campaign does not exist, `ForbiddenError` if the person is not among its
     annotators, and `ConflictError` if it is closed.
     """
@@ -100,7 +99,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
 
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
-    """Return what `assign_next` would find for a person now, without assigning a trace."""
+    """Return what `assign_next` would find for a person now, but without assigning a trace."""
     if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
@@ -121,10 +120,11 @@ def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
-    """Return an assignment that a person has or had, and renew its lease unless it has ended.
+    """Return the assignment of a slot to the person who has or had it, and renew its lease unless the slot has
+    ended.
 
-    Raises `NotFoundError` if the slot does not exist, and `ForbiddenError` if nobody has it. Raises `ConflictError`
-    if somebody else has it now, or if it has not ended but cannot be continued.
+    Raises `NotFoundError` if the slot does not exist, and `ForbiddenError` if the slot is free. Raises
+    `ConflictError` if somebody else has the slot now, or if it has not ended but cannot be continued.
     """
     with store.write() as session:
         slot = load_slot(session, slot_id, lock=True)
@@ -139,7 +139,7 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
 
 
 def _note(store: Store, assignment: Assignment, user: User) -> None:
-    """Record that the person sees what this campaign shows beside the trace, since another campaign may hide it."""
+    """Record that the person sees what this campaign shows beside the trace. A different campaign may hide it."""
     if assignment.campaign.shown:
         note_exposure(store, user, [assignment.trace.trace_id], *assignment.campaign.shown)
 
@@ -171,7 +171,7 @@ def _own(campaign: Campaign, user: User) -> Select[int]:
 def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
     """Return the id of the first free slot in the queue whose trace the person has not yet had.
 
-    If the campaign contains the same text as several traces, a text that the person has already had comes only when
+    If several traces of the campaign have the same text, a text that the person has already had is chosen only when
     nothing else is left.
     """
     free = _free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True)
@@ -193,7 +193,7 @@ def _free(campaign: Campaign, user: User) -> Select[int]:
 
 
 def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
-    """Return the SQL condition on items that the person has already had their text in this campaign."""
+    """Return the SQL condition that the person has already been given the text of an item in this campaign."""
     mine, same = aliased(SlotRow), aliased(ItemRow)
     of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
     return exists().where(*of_text, exists().where(mine.item_id == same.id, mine.user_id == user.id))
@@ -203,7 +203,7 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
     """Add a slot for a hidden gold item if it is time for one, and return its id. Otherwise return None.
 
     Gold items appear at the campaign's gold rate, and only with texts that the person has not had. The timing
-    depends on the person, the number of traces they have had, and a secret, so it cannot be predicted.
+    depends on the person, the number of traces they have had, and a secret, so that nobody can predict it.
     """
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0
@@ -217,8 +217,8 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
 
 
 def _unchanged() -> ColumnElement[bool]:
-    """Return the SQL condition on items that the trace has not changed since the campaign was created.
+    """Return the SQL condition that the trace of an item has not changed since the campaign was created.
 
-    A trace that has changed can no longer be labelled.
+    Traces that have changed can no longer be labelled.
     """
     return exists().where(TraceRow.id == ItemRow.trace_id, TraceRow.digest == ItemRow.digest)

@@ -40,7 +40,7 @@ from stepsight.storage.people.users import User
 
 @dataclass(frozen=True)
 class RecordedEvent:
-    """A logged event and the person's annotation after it. `repeated` is True if it was already stored."""
+    """A logged event and the person's annotation after it. `repeated` is True if the event was stored before."""
 
     event_id: int
     moment: datetime
@@ -51,15 +51,15 @@ class RecordedEvent:
 def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedEvent:
     """Store an event of a person in a slot. From then on, the person holds the slot.
 
-    If the same key is sent again with the same content, the event stored first is returned, whatever has happened
+    If the same key is sent again with the same content, the result is the event stored first, whatever has happened
     since.
 
     Nothing is stored if an error is raised:
 
     - `NotFoundError` if the slot does not exist, and `ForbiddenError` if nobody has taken it.
     - `ConflictError` if the slot no longer belongs to the person, if the annotation is submitted or skipped
-      (or, for `reopen`, is not submitted), if the campaign is closed, if another guideline is in force, if
-      the trace has changed, or if the key was used with other content.
+      (or, for `reopen`, is not submitted), if the campaign is closed, if a different guideline is in force,
+      if the trace has changed, or if the key was used with different content.
     - `UserError` if the trace has no such step or it is not yet revealed, if the value is invalid for the
       kind of event, if there is nothing to undo, or if an incomplete annotation is submitted.
     """
@@ -102,7 +102,10 @@ def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annot
 
 
 def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:
-    """Return the event already stored under the same key, even if the person has since lost the slot."""
+    """Return the event already stored under the same key, even if the person has since lost the slot.
+
+    Raises `ConflictError` if the stored event has different content.
+    """
     same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
     if event.cause:
         of = None if event.of is None else find_event(session, earlier.user_id, event.of)
@@ -139,7 +142,10 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
 
 
 def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> AnnotationEvent:
-    """Return the logged event that an undo or redo applies to."""
+    """Return the logged event that an undo or redo applies to.
+
+    Raises `UserError` if there is none, and `ConflictError` if its key is not `event.of`.
+    """
     stack = annotation.undo if event.cause == "undo" else annotation.redo
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")

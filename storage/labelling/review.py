@@ -1,6 +1,6 @@
 """The review of an annotation: gold labels, scores and other people's labels, shown beside a person's own labels.
 
-The review appears once the annotation is submitted. If the campaign shows scores, they appear before that.
+The review appears once the annotation is submitted. Scores appear earlier if the campaign shows them.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from stepsight.storage.traces.queries import StoredTrace, get_trace
 class ShownScores:
     """An evaluator's scores of the visible steps in one mode.
 
-    A missing score is None, and so is every redundancy if the evaluator gives only validity. If `in_words` is True,
+    A missing score is None. If the evaluator gives only validity, every redundancy is None. If `in_words` is True,
     the scores stand for a verdict in words.
     """
 
@@ -55,9 +55,9 @@ class Review:
 def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     """Return what a person is shown after submitting an annotation, and record that they have seen it.
 
-    The campaign decides whether that is only the gold labels, or everything. The result is None before submission
-    and if the campaign shows nothing. It is also None while an open blind campaign may still give the person the
-    same text, or if an open campaign that contains the text shows nothing after submission.
+    The campaign decides whether the review contains everything or only the gold labels. The result is None before
+    submission and if the campaign shows nothing. It is also None while an open blind campaign may still give the
+    person the same text, or if an open campaign that contains the text shows nothing after submission.
 
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` in the same cases as
     `storage.labelling.queue.open_slot`.
@@ -82,8 +82,7 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
     """Return the scores of the revealed steps by the campaign's evaluator, or () if the campaign hides scores.
 
-    In a stepwise campaign these are online scores, because offline scores depend on steps that are not yet
-    revealed.
+    In a stepwise campaign the scores are online, because offline scores depend on steps that are not yet revealed.
     """
     with store.read() as session:
         slot = load_slot(session, slot_id)
@@ -96,7 +95,7 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
 
 
 def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
-    """Return each evaluator's standing offline scores, or else its online scores, sorted by evaluator name."""
+    """Return each evaluator's standing offline scores, or else its online ones, sorted by evaluator name."""
     both = [_shown(trace, judgments, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
     return tuple(sorted((both[0] | both[1]).values(), key=lambda scores: scores.evaluator))
 
@@ -155,7 +154,8 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
 def _note(store: Store, user: User, review: Review) -> None:
     """Record what the person is about to see.
 
-    They may withdraw the annotation afterwards, or get the same text in another, possibly later, campaign.
+    This is needed because they may withdraw the annotation afterwards, or get the same text in a different
+    campaign.
     """
     present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
     keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

@@ -1,8 +1,8 @@
-"""Labels suggested by an evaluator, with which a campaign can start each trace.
+"""Labels suggested by an evaluator, which a campaign can fill in before a person labels a trace.
 
-The suggestions are logged as one event of the kind `SUGGEST` under the name of the person who got the trace. This
-keeps a permanent record of what the evaluator suggested and what the person changed. Only campaigns that show
-scores can suggest labels, because their labels are not blind anyway.
+The suggestions are logged as one event of the kind `SUGGEST` under the name of the person who got the trace. The
+log thus shows permanently what the evaluator suggested and what the person changed. Only campaigns that show scores
+can suggest labels, because their labels are not blind anyway.
 """
 
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
 def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
     """Return the suggested label of each step.
 
-    It is `neg` if the validity is below its threshold, `neu` if the redundancy reaches its threshold, and `pos`
-    otherwise. It is None if the evaluator gives no scores. Unless `after_error` is set, it is also None after the
+    The label is `neg` if the validity is below its threshold, `neu` if the redundancy reaches its threshold, and
+    `pos` otherwise. It is None for a step without scores and, unless `after_error` is set, for every step after the
     first `neg`.
     """
     pairs = zip(scores.validity, scores.redundancy, strict=True)

@@ -51,7 +51,8 @@ class LimitError(UserError):
 class Attempt:
     """A login attempt, which counts as failed until `forgive` is called.
 
-    `name` and `home` are the keys and `rows` the ids of the rows under which it is counted.
+    `name` and `home` are keys under which the attempt is counted: the user name alone, and the user name together
+    with the network address. `rows` are the ids of its rows in the table of failed logins.
     """
 
     name: str
@@ -61,14 +62,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class _Limit:
-    """How many failures a key may have without a pause, and how long the pause can grow with further failures."""
+    """The number of failures that a key may have before a pause is required, and the longest possible pause."""
 
     key: str
     free: int
     longest: timedelta
 
     def pause(self, failures: int) -> timedelta:
-        """Return the pause after this many failures."""
+        """Return the pause that follows this many failures."""
         if failures < self.free:
             return timedelta(0)
         # No pause is doubled as often as that.
@@ -81,8 +82,8 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
 
     The pause depends on the failures for this name and the failures from this address. If the user has recently
     logged in from this address, only failures for this name and address count, so that other people's failures
-    cannot lock users out where they normally log in. The attempt counts at once, so that parallel attempts get no
-    more tries than sequential ones.
+    cannot lock users out where they normally log in. The attempt is counted immediately, so that parallel attempts
+    get no more tries than sequential ones.
     """
     by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
@@ -123,9 +124,9 @@ def forgive(session: Session, attempt: Attempt) -> None:
 
 
 def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
-    """Return the rest of the pause caused by all failures except this attempt, including simultaneous attempts.
+    """Return the remaining pause caused by all failures before this attempt and by simultaneous attempts.
 
-    It never exceeds the full pause, even if the clock has been set back.
+    The remaining pause never exceeds the full pause, even if the clock has been set back.
     """
     rows = select(FailedLoginRow.moment).where(
         FailedLoginRow.key == limit.key,

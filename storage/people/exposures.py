@@ -2,8 +2,8 @@
 
 In a blind campaign, evaluators' scores, marks on equations that do not hold, gold labels and other people's labels
 are hidden from annotators until they have submitted a trace. Seeing any of this elsewhere is an exposure. Exposures
-are recorded permanently and by text (problem and steps), because the same text may be in another dataset or be
-entered by hand.
+are recorded permanently and by text (problem and steps), because the same text may also be in a different dataset
+or be entered by hand.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,12 +33,12 @@ _MOST = 5_000
 
 
 def note_exposure(store: Store, user: User, trace_ids: Collection[int], *what: str) -> None:
-    """Record that a user is about to see `what` of these traces. Must be called before anything is shown.
+    """Record that a user is about to see the information `what` about these traces. Call this before it is shown.
 
     Texts in open campaigns are always recorded, even submitted ones, because an annotation can be withdrawn and
     changed. Other texts are recorded for later campaigns, but a failure to record them is ignored. For the local
-    user, who is alone, only texts in open campaigns are recorded; without an open campaign, that costs one short
-    query.
+    user of a server without user accounts, only texts in open campaigns are recorded, which costs just one short
+    query if no campaign is open.
     """
     ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
     _note(store, user, TraceRow.id, ids, what)
@@ -50,7 +50,7 @@ def note_texts(store: Store, user: User, traces: Collection[Trace], *what: str) 
 
 
 def keep_exposure(store: Store, user_id: int, trace: Trace, *what: str) -> None:
-    """Like `note_exposure`, but always record the text, since a later campaign may contain it."""
+    """Like `note_exposure`, but always record the text of `trace`, since a later campaign may contain it."""
     _keep(store, user_id, {trace.text_digest}, what)
 
 
@@ -62,7 +62,7 @@ def exposures_of(session: Session, user_id: int, trace_id: int) -> frozenset[str
 
 
 def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
-    """True if a user has labelled another item with the same text, in this or another campaign."""
+    """True if a user has labelled a different item with the same text, in the same or any other campaign."""
     item = aliased(ItemRow)
     text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
     others = session.scalars(select(item.id).where(item.text_digest == text, item.id != item_id)).all()
@@ -88,8 +88,9 @@ def is_something_hidden(store: Store) -> bool:
 def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
     """Return the SQL condition that a user may see the gold labels and other people's labels of a trace.
 
-    It holds if the user has submitted the trace, no open blind campaign may still give them the same text, and no
-    open campaign hides this information after submission. `trace_id` is the column that holds the trace's id.
+    This is the case if the user has submitted the trace, no open blind campaign may still give them the same text,
+    and no open campaign hides this information after submission. `trace_id` is the column that holds the trace's
+    id.
     """
     # The column may belong to one of these tables itself.
     mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
@@ -116,7 +117,7 @@ def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
 def _note(
     store: Store, user: User, column: InstrumentedAttribute[Any], values: Sequence[Any], what: Collection[str]
 ) -> None:
-    """Record `what` for the texts of the traces whose `column` has one of the `values`."""
+    """Record `what` for the texts of all traces with one of the `values` in `column`."""
     if not values or not what:
         return
     ever, open_now = user.name != LOCAL, _is_any_open(store)
@@ -142,7 +143,7 @@ def _is_any_open(store: Store) -> bool:
 
 
 def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """Return the SQL condition that an open campaign contains the text whose digest is in this column."""
+    """Return the SQL condition that an open campaign contains the text whose digest is in the column `text`."""
     # The column may belong to one of these tables itself.
     item, campaign = aliased(ItemRow), aliased(CampaignRow)
     return exists().where(item.text_digest == text, campaign.id == item.campaign_id, campaign.closed.is_(None))

@@ -1,4 +1,4 @@
-"""Invitations: links with which people become users or choose a new password. StepSight does not send them."""
+"""Invitations: links that let people become users or choose a new password. StepSight does not send them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ class Invitation:
     """A valid invitation.
 
     `name` is the name of the new user, or None if they may choose one. If `resets` is True, the user already exists
-    and chooses a new password. `campaigns` names the campaigns that the user becomes an annotator of.
+    and chooses a new password. `campaigns` names the campaigns of which the user becomes an annotator.
     """
 
     id: int
@@ -42,9 +42,9 @@ class Invitation:
 def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: int | None = None) -> str:
     """Create an invitation and return its token.
 
-    Whoever accepts it becomes an annotator of the campaign, if one is given. Raises `UserError` if the name is
-    invalid or taken, or if the role cannot label in the campaign, and `NotFoundError` if there is no such open
-    campaign.
+    If a campaign is given, the user who accepts the invitation becomes one of its annotators. Raises `UserError` if
+    the name is invalid or taken, or if the role may not label in campaigns, and `NotFoundError` if there is no such
+    open campaign.
     """
     with store.read() as session:
         if name is not None:
@@ -55,9 +55,9 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
 
 
 def invite_to_reset(store: Store, name: str, by: User) -> str:
-    """Create an invitation for a user to choose a new password, and return its token.
+    """Create an invitation with which a user can choose a new password, and return its token.
 
-    Raises `NotFoundError` if there is no active user of this name.
+    Raises `NotFoundError` if there is no active user with this name.
     """
     active = select(UserRow).where(UserRow.name == name, UserRow.name != LOCAL, UserRow.ended.is_(None))
     with store.read() as session:
@@ -93,11 +93,12 @@ def revoke(store: Store, invitation_id: int) -> None:
 
 
 def accept(store: Store, token: str, name: str, password: str) -> User:
-    """Accept an invitation by creating the user or setting the new password. This works only once.
+    """Accept an invitation by creating the user or setting the new password. An invitation can be accepted only
+    once.
 
     `name` is used only if the invitation leaves the name open. Raises `NotFoundError` if the invitation is not
-    valid. Raises `UserError` if the name is invalid or taken, or if the password is too short; the invitation then
-    stays valid.
+    valid. Raises `UserError` if the name is invalid or taken, or if the password is too short. The invitation then
+    remains valid.
     """
     invitation = find_invitation(store, token)
     hashed = hash_password(password)
@@ -168,7 +169,7 @@ def _add(store: Store, row: InvitationRow, campaign_id: int | None = None) -> st
 
 
 def _usable() -> Select[InvitationRow, str]:
-    """Select the valid invitations, leaving out those by former admins and those for deactivated users."""
+    """Select the valid invitations, except those created by former admins and those for deactivated users."""
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
         select(InvitationRow, inviter.name)
@@ -182,7 +183,7 @@ def _usable() -> Select[InvitationRow, str]:
 def _inviter(invitation_id: int) -> Select[int]:
     """Select the admin who created an invitation.
 
-    The result is empty if that person is no longer an admin, or if the invited user has been deactivated.
+    The result is empty if the creator is no longer an admin, or if the invited user has been deactivated.
     """
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (

@@ -1,4 +1,4 @@
-"""Logins: finding the user who belongs to a token, and letting logins expire."""
+"""Logins: creating them, finding the user who belongs to a token, and letting logins expire."""
 
 import hashlib
 import secrets
@@ -32,7 +32,7 @@ class WrongLoginError(UserError):
 
 @dataclass(frozen=True)
 class Login:
-    """A logged-in user, and the time at which the login expires unless there are further requests."""
+    """A logged-in user, and the time at which the login expires if there are no further requests."""
 
     user: User
     expires: datetime
@@ -44,10 +44,10 @@ class Login:
 
 
 def log_in(store: Store, name: str, password: str, address: str) -> str:
-    """Log a user in and return the token. `address` is the network address as far as the server knows it.
+    """Log a user in and return the token. `address` is the client's network address as far as the server knows it.
 
     Raises `WrongLoginError` if the name or the password is wrong, and `storage.people.attempts.LimitError` after
-    too many such failures. An unknown name takes as long as a wrong password.
+    too many such failures. Rejecting an unknown name takes as long as rejecting a wrong password.
     """
     name = name.strip()
     attempt = begin_attempt(store, name, address)
@@ -72,7 +72,8 @@ def open_login(store: Store, user: User) -> str:
 
 
 def find_login(store: Store, token: str) -> Login | None:
-    """Return the login with this token, or None if it is unknown or expired or its user is deactivated."""
+    """Return the login with this token, or None if the token is unknown, the login has expired or the user is
+    deactivated."""
     logins = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
     logins = logins.where(LoginRow.digest == digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
     with store.read() as session:
@@ -81,7 +82,7 @@ def find_login(store: Store, token: str) -> Login | None:
 
 
 def user_of(store: Store, token: str) -> User | None:
-    """Return the user who is logged in with this token, or None."""
+    """Return the user who is logged in with this token, or None if nobody is."""
     login = find_login(store, token)
     return None if login is None else login.user
 
@@ -100,7 +101,7 @@ def log_out(store: Store, token: str) -> None:
 
 
 def _look_up(store: Store, name: str) -> tuple[int, str | None]:
-    """Return a user's id and password hash, or (0, None) if there is no active user of this name."""
+    """Return the id and password hash of the active user with this name, or (0, None) if there is no such user."""
     # PostgreSQL cannot compare with every text, and nobody can have such a name.
     if not name.isprintable():
         return 0, None

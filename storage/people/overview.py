@@ -17,9 +17,9 @@ from stepsight.storage.people.users import User, user_of_row
 class Person:
     """A user and their activity.
 
-    `last_login` is None if they have never logged in. `submitted` is the number of their submitted annotations.
-    `can_log_in` is True if they have a password. `campaigns` names the open restricted campaigns that they are
-    assigned to.
+    `last_login` is None if the user has never logged in. `submitted` is the number of annotations that the user has
+    submitted. `can_log_in` is True if the user has a password. `campaigns` names the open restricted campaigns that
+    the user is assigned to.
     """
 
     user: User
@@ -30,7 +30,7 @@ class Person:
 
 
 def list_people(store: Store) -> list[Person]:
-    """List all users by name, including deactivated ones."""
+    """List all users and their activity, sorted by name, including deactivated users."""
     submitted = select(func.count()).where(SlotRow.user_id == UserRow.id, SlotRow.state == "submitted")
     rows = select(UserRow, submitted.scalar_subquery()).order_by(UserRow.name)
     with store.read() as session:

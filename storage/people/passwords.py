@@ -35,7 +35,8 @@ def rehash_password(password: str) -> str:
 
 
 def is_password(hashed: str | None, password: str) -> bool:
-    """True if `hashed` is the hash of this password. If it is None, return False after the usual time."""
+    """True if `hashed` is the hash of this password. If `hashed` is None, return False, but take as long as a real
+    check."""
     # Made on the first call in any case, since making it takes as long as a check.
     nobodys = _nobodys()
     with _AT_ONCE:
@@ -47,7 +48,7 @@ def is_password(hashed: str | None, password: str) -> bool:
 
 
 def is_outdated(hashed: str) -> bool:
-    """True if the hash was made with other parameters than new hashes are."""
+    """True if the hash was made with parameters that differ from those of new hashes."""
     return _HASHER.check_needs_rehash(hashed)
 
 

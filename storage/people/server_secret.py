@@ -1,5 +1,4 @@
-"""The server's secret, which keeps derived values unpredictable even to somebody who knows all ids, names and
-seeds.
+"""A secret of the server that keeps derived values unpredictable even to people who know all ids, names and seeds.
 
 The secret is created on first use, kept in the store and its backups, and never shown.
 """
@@ -42,14 +41,16 @@ def load_secret(session: Session) -> bytes:
 
 
 def keyed_digest(secret: bytes, *about: object) -> bytes:
-    """Return a digest of `about` keyed with the secret. It is stable and reveals nothing about `about`."""
+    """Return a digest of `about`, keyed with the secret. The digest is always the same and reveals nothing about
+    `about`."""
     return hmac.digest(secret, " ".join(map(str, about)).encode(), sha256)
 
 
 def shuffle_people(store: Store, user_ids: Iterable[int], *about: object) -> list[int]:
-    """Return user ids in a random order that is always the same for the same `about`, such as a campaign.
+    """Return user ids in a random order that is always the same for the same values of `about`, such as a campaign
+    id.
 
-    Orders for different values of `about` are unrelated, and the order reveals nothing about the users.
+    Orders for different values of `about` are unrelated, and an order reveals nothing about the users.
     """
     secret = read_secret(store)
     return sorted(set(user_ids), key=lambda user_id: keyed_digest(secret, *about, user_id))

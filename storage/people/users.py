@@ -80,7 +80,7 @@ def list_users(store: Store) -> list[User]:
 
 
 def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -> User:
-    """Give a user another role, which applies from their next request on.
+    """Change a user's role. The new role applies from the user's next request on.
 
     Raises `NotFoundError` if the user does not exist. With `keep_admin`, raises `ConflictError` if no admin would
     be left.
@@ -95,7 +95,7 @@ def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -
 
 
 def set_password(store: Store, name: str, password: str, *, lets_in: bool = True) -> User:
-    """Set a user's password and end their logins. With `lets_in`, this also reactivates a deactivated user.
+    """Set a user's password and end the user's logins. With `lets_in`, this also reactivates a deactivated user.
 
     Raises `NotFoundError` if the user does not exist. Raises `UserError` if the password is too short, or if the
     user is deactivated and `lets_in` is not set.
@@ -135,7 +135,7 @@ def reactivate_user(store: Store, name: str) -> User:
 
 
 def has_users(store: Store) -> bool:
-    """True if anybody can log in. If so, everybody has to."""
+    """True if at least one user can log in. If so, everybody has to log in."""
     with store.read() as session:
         return can_anybody_log_in(session)
 

@@ -39,7 +39,7 @@ class SavedView:
 
 
 def list_views(store: Store, user: User | None) -> list[SavedView]:
-    """List the views that a user can see, by name. If `user` is None, nobody is logged in."""
+    """List the views that a user can see, sorted by name. `user` is None if nobody is logged in."""
     with store.read() as session:
         rows = session.execute(_seen_by(user).order_by(func.lower(ViewRow.name), ViewRow.id)).all()
     return [
@@ -70,7 +70,7 @@ def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> 
 def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
     """Rename a view and return its query.
 
-    Raises `NotFoundError` if the view does not exist, and the same errors as `save_view` if the name cannot be
+    Raises `NotFoundError` if the view does not exist, and the same errors as `save_view` if the new name cannot be
     used.
     """
     check_name(name, "the name of the view")

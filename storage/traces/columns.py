@@ -1,4 +1,4 @@
-"""In-memory columns of a dataset's traces for filtering and sorting. Those of verdicts are in `storage.browse`."""
+"""The columns of a dataset's traces, held in memory for filtering and sorting."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -31,7 +31,7 @@ class TraceColumns:
     - `group` is the index in `groups` of the benchmark's class of the trace, or `SILENT` if it has none.
     - `third` says in which third of the solution the first error is, as an index into
       `core.metrics.table.Third`, or `SILENT` if there is none.
-    - `relabelled` is True if a person has labelled the trace.
+    - `relabelled` is True if a user has labelled the trace.
     """
 
     trace_ids: Ints
@@ -67,12 +67,12 @@ class TraceColumns:
 
 
 def trace_group() -> ColumnElement[str]:
-    """Return the SQL expression for the benchmark's class of a trace, which is "" if it has none."""
+    """Return the SQL expression for the benchmark's class of a trace, or "" if the trace has none."""
     return func.coalesce(*[TraceRow.meta[key].as_string() for key in GROUP_KEYS], "")
 
 
 def read_relabelled(session: Session, dataset_id: int) -> Ints:
-    """Return the ids of a dataset's traces that have a submitted annotation, in ascending order."""
+    """Return, in ascending order, the ids of a dataset's traces that have a submitted annotation."""
     submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
     statement = (
         select(ItemRow.trace_id)
@@ -85,7 +85,7 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
 
 
 def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
-    """Return a copy of the columns in which exactly these traces are marked as labelled by people."""
+    """Return a copy of the columns in which exactly the traces `trace_ids` are marked as labelled by users."""
     return replace(columns, relabelled=np.isin(columns.trace_ids, trace_ids))
 
 

@@ -35,10 +35,9 @@ _OTHER_LISTING = "Name another file with --skipped."
 
 
 class RefusedRows:
-    """Counts the bad rows of a file, in order to refuse the file.
+    """Counts the bad rows of the file `name`, in order to refuse the file at the end.
 
-    The error says how many rows are bad and, with the text `leave_out`, how to leave them out. `name` is the file
-    name.
+    The error then says how many rows are bad and tells the user, with the text `leave_out`, how to leave them out.
     """
 
     def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
@@ -53,7 +52,7 @@ class RefusedRows:
         self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
 
     def finish(self, good: int) -> None:
-        """Raise `UserError`, showing the first few bad rows, if there were any. `good` counts the good rows."""
+        """Raise `UserError` if there were bad rows, and show the first few. `good` is the number of good rows."""
         if not self.count:
             return
         if self.count == 1:
@@ -71,10 +70,11 @@ class RefusedRows:
 
 
 class LeftOutRows:
-    """Stores the bad rows of a file with the dataset and, if `listing` is given, also lists them in that file.
+    """Stores the bad rows of a file with the dataset and, if `listing` is given, also lists them in the file
+    `listing`.
 
     The listing is JSON Lines. It is created only if the import succeeds and some rows are bad, and it never
-    overwrites another file.
+    overwrites a file with different rows.
     """
 
     def __init__(self, session: Session, dataset_id: int, name: str, source: str, listing: Path | None) -> None:
@@ -98,7 +98,8 @@ class LeftOutRows:
             self._flush()
 
     def finish(self, good: int) -> None:
-        """Move the listing into place. Raises `UserError` if another file is there, or if no row is good."""
+        """Move the listing into place. Raises `UserError` if every row is bad, or if a different file is already
+        there."""
         if not self.count:
             return
         if not good:
@@ -113,9 +114,9 @@ class LeftOutRows:
             self._listing.close()
 
     def _digest(self, content: bytes) -> str:
-        """Return a digest of a row's content and of how often the same content has occurred before.
+        """Return a digest of a row's content and of the number of earlier rows with the same content.
 
-        Two identical bad rows thus count as two.
+        Two identical bad rows are therefore counted as two rows.
         """
         digest = hashlib.sha256(content)
         key = digest.digest()
@@ -150,7 +151,7 @@ class _Listing:
             raise self._unwritable(fault) from None
 
     def finish(self) -> None:
-        """Move the file into place. Raises `UserError` if another file is there."""
+        """Move the file into place. Raises `UserError` if a file with different rows already exists there."""
         try:
             if not self._path.exists():
                 os.replace(self._partial, self._path)
@@ -181,8 +182,8 @@ def _line(row: dict[str, Any]) -> str:
 def _same(one: Path, other: Path) -> bool:
     """True if two listings contain the same rows.
 
-    Their errors may differ, because a repeated import finds the good rows already stored and can report other
-    errors.
+    The errors of the rows may differ, because a repeated import finds the good rows already stored and can report
+    different errors.
     """
     with open(one, encoding="utf-8") as left, open(other, encoding="utf-8", errors="replace") as right:
         return all(_place(a) == _place(b) for a, b in zip_longest(left, right, fillvalue=""))
@@ -200,7 +201,7 @@ def _number(place: str) -> int:
 
 
 def _without_place(name: str, place: str, error: UserError) -> str:
-    """Return the error message of a row without the row's place."""
+    """Return the error message of a row without the name of the file and the place of the row."""
     return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
 
 
@@ -214,7 +215,7 @@ Change = Callable[[Trace], Trace | None]
 class ImportSummary:
     """The outcome of an import.
 
-    `added` counts new traces, `unchanged` those that were already stored, and `repeated` those that occur again
+    `added` counts new traces, `unchanged` the traces that were already stored, and `repeated` the repetitions
     within the file. `left_out` counts bad rows. `unwanted` counts the traces that fail a condition, by the first
     condition that they fail. `given_up` counts the traces that `change` dropped. `total` is the number of traces
     now in the dataset, and `labelled` is the number of labelled steps in the traces read.
@@ -260,14 +261,15 @@ def import_file(
 ) -> ImportSummary:
     """Store the traces of a file in one transaction and with bounded memory.
 
-    Importing a file again changes nothing; rows that are new to the dataset are appended. Two traces are the same
-    if their problem, steps and gold labels are equal (`Trace.digest`). Other fields keep the values first stored.
+    Importing a file again changes nothing, except that rows that are new to the dataset are appended. Two traces
+    are the same if their problem, steps and gold labels are equal (`Trace.digest`). Other fields keep the values
+    first stored.
 
     A row is bad if it is not a trace of the kind, or if its id already belongs to different content. With
     `skipped`, bad rows are left out, stored with the dataset and listed in the file `skipped` as JSON Lines. That
-    file is created only if there are bad rows, and it does not replace a file with other content. Traces whose
-    metadata do not meet `where` are left out, and so are those that `change` drops. All others are stored as
-    `change` returns them.
+    file is created only if there are bad rows, and it does not replace a file with different rows. Traces whose
+    metadata do not meet `where` are left out, and so are those that `change` drops. All remaining traces are stored
+    as `change` returns them.
 
     Raises `UserError`, with the number of bad rows, if there are any and `skipped` is not given. Also raises
     `UserError` if the file has no trace or no wanted trace, looks like another kind, or cannot be read to its end,
@@ -309,8 +311,8 @@ BadRows = RefusedRows | LeftOutRows
 class LineSource(Protocol):
     """The lines of a file.
 
-    `name` is used in messages, and `file_name` is what the store records. `fraction` is the share read so far, from
-    0 to 1. `sha256` is the hash of the bytes read.
+    `name` is used in messages, and `file_name` is the name that the store records. `fraction` is the fraction of
+    the file read so far, from 0 to 1. `sha256` is the hash of the bytes read so far.
     """
 
     @property
@@ -355,7 +357,7 @@ def import_source(
 
 
 class _Wanted:
-    """The traces of a file that meet the conditions. Iterating also counts their labelled steps."""
+    """The traces of a file that meet the conditions. Iterating over them also counts their labelled steps."""
 
     def __init__(
         self, located: Iterator[tuple[str, Trace]], where: RowConditions, change: Change | None = None

@@ -52,13 +52,13 @@ class Dataset:
 
     @property
     def size(self) -> str:
-        """The trace count as text. If rows were left out, their total is included, as in `6,116 of 6,216`."""
+        """The trace count as text. If rows were left out, the text includes the total, as in `6,116 of 6,216`."""
         return f"{self.traces:,} of {self.traces + self.left_out:,}" if self.left_out else f"{self.traces:,}"
 
 
 @dataclass(frozen=True)
 class StoredTrace(Trace):
-    """A trace and its place in the store. `id` is its id within the dataset, and `trace_id` is its database id.
+    """A trace in the store. `id` is its id within the dataset, and `trace_id` is its database id.
 
     It can be scored like any trace, and its judgment can be stored.
     """
@@ -86,7 +86,7 @@ class TraceSummary:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The database ids of the previous and the next trace in a list, None at either end."""
+    """The database ids of the previous and the next trace in a list, or None at the ends of the list."""
 
     previous: int | None
     next: int | None
@@ -94,9 +94,10 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class ProblemHashes:
-    """The database ids of a dataset's traces in file order, and hashes of their problems, both of shape (n,).
+    """The database ids of a dataset's traces in file order, and hashes of their problems, in arrays of shape (n,).
 
-    Problems have no index, so a dataset's are read once, and their hashes are kept until it changes.
+    The database has no index on problems, so they are read once per dataset and their hashes are cached until the
+    dataset changes.
     """
 
     trace_ids: Ints
@@ -125,7 +126,8 @@ def find_dataset(store: Store, name: str) -> Dataset:
 
 
 def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
-    """List the bad rows left out of a dataset, each with its `file`, its `place` in the file, and its `error`."""
+    """List the bad rows that were left out of a dataset, each with its `file`, its `place` in that file, and its
+    `error`."""
     with store.read() as session:
         rows = session.scalars(select(LeftOutRow).where(LeftOutRow.dataset_id == dataset_id))
         found = [{"file": row.source, "place": row.place, "error": row.error} for row in rows]
@@ -168,7 +170,7 @@ def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
 
 
 def iterate_named(store: Store, dataset_id: int, names: Collection[str]) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset with these ids, in file order, as `iterate_traces` does."""
+    """Like `iterate_traces`, but yield only the traces whose ids are in `names`."""
     statement = select(TraceRow.id, TraceRow.external_id).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
         rows = session.execute(statement.order_by(TraceRow.position)).all()
@@ -177,10 +179,10 @@ def iterate_named(store: Store, dataset_id: int, names: Collection[str]) -> Iter
 
 
 def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
-    """Like `iterate_traces`, but only for the traces that `statement`, made from `traces()`, selects.
+    """Like `iterate_traces`, but yield only the traces selected by `statement`, which is based on `traces()`.
 
-    Traces are read by ranges of positions, however many in a range are selected. With a LIMIT instead, a database
-    might plan for the whole dataset every time.
+    Each query covers a fixed range of positions, however many traces it selects. For a query with a LIMIT instead,
+    a database might plan to read the whole dataset every time.
     """
     for start in count(0, BATCH):
         within = TraceRow.position.between(start, start + BATCH - 1)
@@ -202,12 +204,12 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
 
 
 def count_siblings(store: Store, trace: StoredTrace) -> int:
-    """Count the traces in the dataset that solve the same problem, including this one, at most `MOST_SIBLINGS`."""
+    """Count the dataset's traces that solve the same problem, including `trace`, up to `MOST_SIBLINGS`."""
     return len(_sibling_ids(store, trace))
 
 
 def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
-    """Return the traces in the dataset that solve the same problem, including this one, in file order."""
+    """Return the traces in the same dataset that solve the same problem, including `trace`, in file order."""
     with store.read() as session:
         wanted = traces().where(TraceRow.id.in_(_sibling_ids(store, trace))).order_by(TraceRow.position)
         return [one for one in load_traces(session, wanted) if one.problem == trace.problem]
@@ -235,7 +237,8 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
 
 
 def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
-    """Load the traces that `statement`, made from `traces()`, selects, with their steps and in its order.
+    """Load the traces selected by `statement`, which is based on `traces()`, with their steps and in the same
+    order.
 
     This takes three queries.
     """
@@ -305,7 +308,7 @@ def _datasets() -> Select[Any]:
 
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
-    """Return the datasets that a statement selects. Their counts are cached until the dataset changes."""
+    """Return the datasets that `statement` selects. Their counts are cached until the dataset changes."""
     cache, datasets = store.cache, []
     for row in session.execute(statement).mappings().all():
         values: dict[str, Any] = dict(row)

@@ -1,12 +1,12 @@
 r"""Searching the texts of traces.
 
 A search matches any part of a text and ignores case. It finds `3/4`, `x^2`, `\frac{1}{2}` and the middle of a word.
-Equivalent signs count as the same: `x-3` finds a typographic minus, and `2 + 3` one with no-break spaces. What is
-indexed is therefore the comparable form of each text (`core.text.signs`).
+Equivalent signs count as the same: `x-3` also finds a typographic minus, and `2 + 3` also finds no-break spaces.
+The index therefore contains the comparable form of each text (`core.text.signs`).
 
 The index holds every sequence of three characters. In SQLite it is an FTS5 index with the trigram tokenizer. In
-PostgreSQL it is a GIN index on arrays of these sequences: its own full-text search knows only words and would find
-none of these examples. Searches for fewer than three characters read the texts themselves.
+PostgreSQL it is a GIN index on arrays of these sequences, because PostgreSQL's own full-text search knows only
+words and would find none of these examples. Searches for fewer than three characters read the texts themselves.
 """
 
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ _EITHER = (
 
 
 def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
-    """Add stored traces to the search index. Each is given with its database id.
+    """Add stored traces, given as (database id, trace), to the search index.
 
     PostgreSQL updates its index by itself. A trigger removes deleted traces from the index.
     """
@@ -64,7 +64,8 @@ def index_everything(session: Session) -> None:
 
 
 def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> NDArray[np.bool_]:
-    """Return a mask, shape (n,), of the traces whose problem or one of whose sub-steps contains a text."""
+    """Return a mask of shape (n,) that selects the traces in which the problem or a sub-step contains the text
+    `wanted`."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
     wanted = comparable(wanted)

@@ -29,8 +29,8 @@ class TraceWriter:
     """Appends traces to one dataset within a transaction.
 
     The dataset is created if it does not exist, and locked until the transaction ends. `added` counts new traces,
-    `unchanged` those stored by an earlier transaction, and `repeated` those already added in this one. Raises
-    `UserError` if the dataset is of another kind.
+    `unchanged` traces stored by an earlier transaction, and `repeated` traces already added in this one. Raises
+    `UserError` if the dataset is of a different kind.
     """
 
     def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
@@ -57,10 +57,10 @@ class TraceWriter:
         return self._next
 
     def add(self, batch: list[Located], on_bad: OnBad | None = None) -> None:
-        """Add the traces of a batch that are new. Each is given with its place, such as `file.jsonl line 3`.
+        """Add the new traces of a batch. Each trace comes with the place of its row, such as `file.jsonl line 3`.
 
-        A trace is bad if its id already belongs to different content, or if its content cannot be stored. It is
-        passed to `on_bad`, and the other traces are added. Without `on_bad`, it raises `UserError`.
+        A trace is bad if its id already belongs to different content, or if its content cannot be stored. A bad
+        trace is passed to `on_bad`, and the other traces are added. Without `on_bad`, it raises `UserError`.
         """
         fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
         stored = self._stored(fit)
@@ -76,7 +76,7 @@ class TraceWriter:
             self._insert(new)
 
     def finish(self, source: str, sha256: str) -> None:
-        """Record the source file and its hash in the dataset if any traces were added."""
+        """If any traces were added, record the source file and its hash in the dataset."""
         if self.added:
             row = self._session.get_one(DatasetRow, self.dataset_id)
             row.source, row.sha256 = source, sha256
@@ -84,7 +84,7 @@ class TraceWriter:
             self._refresh()
 
     def _stored(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
-        """Return the digest and position of every id in the batch that the dataset already contains."""
+        """Return the digest and position of each trace in the batch whose id the dataset already contains."""
         ids = [trace.id for _, trace in batch]
         statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
             TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
@@ -150,7 +150,7 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
 
 
 def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: str, trace: Trace) -> bool:
-    """True if a trace passes a check. A failure is passed to `on_bad`. Without `on_bad`, its error is raised."""
+    """True if a trace passes a check. If it fails, its error is passed to `on_bad` or, without `on_bad`, raised."""
     try:
         check(where, trace)
     except UserError as error:
@@ -225,7 +225,7 @@ class SavedTrace:
 
 
 def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
-    """Store a trace under an id derived from its content, so that saving it twice stores it only once.
+    """Store a trace under an id derived from its content, so that saving the same trace again changes nothing.
 
     Raises `UserError` if the dataset name is invalid, or if it belongs to an imported dataset, whose figures would
     change.

@@ -27,9 +27,9 @@ _BATCH = 200
 class SubmittedAnnotation:
     """An annotation that is currently submitted, with its annotator and trace.
 
-    `labels` has one label per step: `neg`, `neu`, `pos`, `unsure` or None. It is None after the first `neg` if the
-    campaign does not label those steps. In a stepwise campaign, `first` holds the labels given before the next step
-    was seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
+    `labels` has one label per step: `neg`, `neu`, `pos`, `unsure` or None. Steps after the first `neg` have None
+    unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was
+    seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
     `corrections` map 0-based steps to texts.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
@@ -67,9 +67,9 @@ def iterate_annotations(
 ) -> Iterator[SubmittedAnnotation]:
     """Yield the currently submitted annotations of a campaign.
 
-    They are in the order of the queue and then of slot numbers, with hidden gold items last. They are read through
-    the session `reader` if it is given. Otherwise they are read in batches, and annotations withdrawn in the
-    meantime are left out.
+    They come in the order of the queue and then of slot numbers, with hidden gold items last. With the session
+    `reader`, all are read through this session. Without it, annotations are read in batches, and those withdrawn in
+    the meantime are left out.
     """
     if reader is not None:
         yield from _iterate(reader, campaign_id)
@@ -169,8 +169,8 @@ def _by_step(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
 def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:
     """Return what the person had seen when they gave a label or first submitted.
 
-    Later submissions do not count. An annotation that is withdrawn after the gold labels were shown, and
-    resubmitted unchanged, is still the original one.
+    What was seen before later submissions does not count: an annotation that is withdrawn after the gold labels
+    were shown, and resubmitted unchanged, is still the original one.
     """
     seen: set[str] = set()
     submitted = False
@@ -190,7 +190,8 @@ MAJORITY, TIE, NONE = "majority", "tie", "none"
 
 
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
-    """Return the label that most annotators gave to a step, or None, and how it came about.
+    """Return the label that most annotators gave to a step, or None if there is none, and how the result came
+    about.
 
     None among `labels` counts as an abstention.
     """

@@ -1,4 +1,4 @@
-"""The consensus of a campaign's annotators on each step, and traces with the labels of one or all annotators."""
+"""The consensus of a campaign's annotators on each step, and traces labelled by consensus or by one annotator."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class Consensus:
     - `majority`: more annotators gave this label than any other.
     - `tie`: several labels have equally many votes, so the step is unlabelled.
     - `unsure`: more annotators were unsure than gave any one label, so the step is unlabelled.
-    - `none`: nobody labelled the step, or it comes after the agreed first error in a campaign that labels no
+    - `none`: nobody labelled the step, or it follows the agreed first error in a campaign that labels no
       steps after that. In the latter case, annotators who did not see that error may have labelled it.
 
     `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is the digest of the trace as it
@@ -68,7 +68,7 @@ class Consensus:
 def iterate_annotated_items(
     store: Store, campaign_id: int
 ) -> Iterator[tuple[list[SubmittedAnnotation], dict[int, Decision]]]:
-    """Yield, for each annotated trace of a campaign, its annotations and its decisions by 0-based step."""
+    """Yield (annotations, decisions) for each annotated trace of a campaign, with decisions keyed by step."""
     decisions = read_decisions(store, campaign_id)
     annotations = iterate_annotations(store, campaign_id)
     for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
@@ -83,7 +83,8 @@ def find_consensus(
     decided: Mapping[int, Decision],
     after_error: bool,
 ) -> Consensus:
-    """Derive the consensus on one trace from its annotations and from the decisions, keyed by 0-based step.
+    """Derive the consensus on one trace from its annotations and from the decisions, which are keyed by 0-based
+    step.
 
     `about` is any annotation of the trace. `after_error` is True if the campaign labels the steps after the first
     error.
@@ -134,11 +135,11 @@ class LabelledTrace:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The faults in the problem that annotators flagged, one per annotator who did."""
+        """The problems that annotators reported with the trace, one for each annotator who flagged it."""
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
     def relabelled(self) -> Trace:
-        """Return a copy of the trace whose gold labels are these labels."""
+        """Return a copy of the trace that has these labels as its gold labels."""
         steps = (
             replace(step, label=None if label is None else Label[label.upper()], valid=None)
             for step, label in zip(self.trace.steps, self.labels, strict=True)
@@ -149,10 +150,10 @@ class LabelledTrace:
 class LabelledTraces:
     """The labelled traces of a campaign, read again for each iteration, a few at a time.
 
-    They have the consensus of all annotators or, with `per_annotator`, the labels of one annotator at a time.
+    The traces have the consensus of all annotators or, with `per_annotator`, the labels of one annotator at a time.
     Annotations by people who had seen information that the campaign hides are included only with `exposed`, and
     hidden gold items only with `with_gold`. `only` lists database ids of traces; None means all traces. After an
-    iteration, `left_out` counts what was left out, by reason.
+    iteration, `left_out` counts the omitted annotations or traces by reason.
     """
 
     def __init__(
@@ -218,7 +219,8 @@ def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> La
 class TraceLabels:
     """A campaign's consensus on a trace, with all annotations of the trace.
 
-    `ahead` is True if the viewer still has to label the trace, so that the labels must be hidden from them.
+    `ahead` is True if the viewer still has to label the same text in a blind campaign, so that the labels must stay
+    hidden.
     """
 
     campaign: Campaign
@@ -258,7 +260,7 @@ def _labels(
 
 
 def _is_ahead(store: Store, trace_id: int, viewer: User | None) -> bool:
-    """True if a person has started on the text of a trace in an open blind campaign but not submitted it."""
+    """True if a person has been given the text of a trace in an open blind campaign but has not submitted it."""
     if viewer is None:
         return False
     text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()

@@ -1,8 +1,8 @@
 """Adjudicators' decisions on steps about which the annotators of a campaign disagree.
 
-A decision is logged as an event of the kind `decide` that belongs to no slot. Its `new` holds the `label`, the
-`reason`, and `own`, which is True if the adjudicator had labelled the trace. Its `old` holds the same values of the
-previous decision. The last decision on a step is in force. The annotations themselves do not change.
+A decision is logged as an event of the kind `decide` that belongs to no slot. The event's `new` holds the `label`,
+the `reason`, and `own`, which is True if the adjudicator had labelled the trace. The event's `old` holds these
+values of the previous decision. The last decision on a step is in force. The annotations themselves do not change.
 """
 
 from collections.abc import Mapping
@@ -67,13 +67,13 @@ def decide(
 ) -> Decision:
     """Record a decision. If the same `key` is sent again with the same content, return the first decision.
 
-    `after` is the `event_id` of the decision to replace, or 0 if there must be none yet. If it is None, any earlier
-    decision is replaced. Decisions can still be made in a closed campaign.
+    `after` is the `event_id` of the decision to replace, or 0 if the step must be undecided. If it is None, any
+    earlier decision is replaced. Decisions can still be made in a closed campaign.
 
     Raises `NotFoundError` if the campaign has no such item. Raises `ConflictError` if the trace has changed since
-    it was labelled, if a decision other than `after` is in force, or if the key was used with other content. Raises
-    `UserError` if the trace has no such step, if nobody has submitted the trace, if the label is unknown, or if the
-    label is not the majority's and no reason is given.
+    it was labelled, if a decision other than `after` is in force, or if the key was used with different content.
+    Raises `UserError` if the trace has no such step, if nobody has submitted the trace, if the label is unknown, or
+    if the label is not the majority's and no reason is given.
     """
     new = {"label": _check_label(label), "reason": check_reason(reason, _NO_REASON) if reason else ""}
     check_key(key)
@@ -159,7 +159,7 @@ def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
 
 
 def _check_item(session: Session, item: ItemRow, step: int) -> None:
-    """Raise an error unless the trace is unchanged, has the step, and was submitted by somebody."""
+    """Raise an error unless the trace is unchanged, contains the step, and was submitted by somebody."""
     digest, n_steps = session.execute(
         select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
     ).one()
@@ -173,7 +173,7 @@ def _check_item(session: Session, item: ItemRow, step: int) -> None:
 
 
 def _majority(session: Session, item: ItemRow, step: int) -> str | None:
-    """Return the label that more annotators gave to a step than any other, or None."""
+    """Return the label that most annotators gave to a step, or None if no single label has the most votes."""
     annotations = read_annotations(session, item.campaign_id, item.id)
     return vote([annotation.labels[step] for annotation in annotations])[0]
 

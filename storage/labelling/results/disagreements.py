@@ -1,8 +1,9 @@
 """Disagreements: the steps on which the annotators of a campaign differ and an adjudicator has to decide.
 
-Annotators disagree on a step if two of them gave it different labels, or if one was unsure about it. Leaving a step
-unlabelled is not an opinion. A person who stopped at an error that another person did not see disagrees on that
-step, but not on later ones. Hidden gold items are not adjudicated, because they serve to measure annotators.
+Annotators disagree on a step if two of them gave it different labels, or if somebody was unsure about it. Leaving a
+step unlabelled does not count as an opinion. A person who stopped at an error that another person did not see
+disagrees on that step, but not on later ones. Hidden gold items are not adjudicated, because they serve to measure
+annotators.
 """
 
 import sys
@@ -40,7 +41,7 @@ class Disagreement:
 class Adjudication:
     """The state of a campaign's adjudication.
 
-    `disagreements` are in the order of the queue. `decisions` holds the decision in force for each item id and
+    `disagreements` are in the order of the queue. `decisions` holds the decisions in force, keyed by item id and
     step.
     """
 
@@ -59,7 +60,8 @@ class Adjudication:
         return next((one for one in self.disagreements if one.item_id == item_id), None)
 
     def next_open(self, after: int | None = None) -> Disagreement | None:
-        """Return the first disagreement after the item `after` with an undecided step, wrapping around."""
+        """Return the first disagreement with an undecided step after the item `after`, continuing from the start at
+        the end."""
         places = [one.item_id for one in self.disagreements]
         start = places.index(after) + 1 if after in places else 0
         turned = self.disagreements[start:] + self.disagreements[:start]
@@ -103,7 +105,7 @@ def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
 
 
 def _size(adjudication: Adjudication) -> int:
-    """Estimate the size in bytes from the number of texts and labels."""
+    """Estimate the size of an adjudication in bytes from its texts and labels."""
     annotations = [annotation for one in adjudication.disagreements for annotation in one.annotations]
     texts = [text for one in annotations for text in (*one.comments.values(), *one.corrections.values())]
     reasons = [decision.reason for decision in adjudication.decisions.values()]

@@ -36,11 +36,11 @@ class RatedTrace:
 class RatedTraces:
     """Traces of a campaign, in its order, with their ratings.
 
-    `last` holds the current ratings, and `first` those given before the next step was seen; the two are equal
-    unless the campaign is stepwise. `later`, shape (people, steps), is how many later steps were visible when the
-    current label was given, or NaN without a label. `gold` and `valid`, shape (steps,), are the benchmark's labels
-    and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the steps before the error
-    are valid but have no label.
+    `last` holds the current ratings, and `first` those given before the next step was seen. The two are equal
+    unless the campaign is stepwise. `later` has shape (people, steps) and counts the later steps that were visible
+    when the current label was given; it is NaN without a label. `gold` and `valid` have shape (steps,) and hold the
+    benchmark's labels and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the
+    steps before the error are valid but have no label.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -51,7 +51,7 @@ class RatedTraces:
     valid: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
-        """Return the ratings of the traces with the indices `chosen`."""
+        """Return a copy that contains only the traces with the indices `chosen`."""
         starts = np.searchsorted(self.last.trace, np.arange(len(self.traces) + 1))
         steps = np.concatenate(
             [np.empty(0, np.int64), *(np.arange(starts[place], starts[place + 1]) for place in chosen)]
@@ -71,10 +71,11 @@ class CampaignRatings:
     """The ratings of a campaign.
 
     `queue` holds the traces of the queue, and `hidden` the hidden gold items, which test annotators and may be
-    given to any of them. `annotations` counts all annotations. `exposed` counts those by people who had seen
-    scores, marked equations, gold labels or other people's labels; they are in the arrays only if `with_exposed` is
-    True. `labelled_before` counts those by people who had labelled the same text before; they are always in the
-    arrays. `changed` counts the traces that have changed since they were labelled; they have no gold labels here.
+    given to any of them. `annotations` counts all annotations. `exposed` counts the annotations by people who had
+    seen scores, marked equations, gold labels or other people's labels; the arrays contain these only if
+    `with_exposed` is True. `labelled_before` counts the annotations by people who had labelled the same text
+    before, which the arrays always contain. `changed` counts the traces that have changed since they were labelled,
+    which have no gold labels here.
     """
 
     campaign: Campaign
@@ -90,8 +91,8 @@ class CampaignRatings:
 def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
     """Return the submitted annotations of a campaign as ratings.
 
-    `exposed` includes annotations by people who had seen information that the campaign hides. If `named` is False,
-    people are called annotator 1, annotator 2 and so on, in an order that does not reveal who is who.
+    With `exposed`, annotations by people who had seen information that the campaign hides are included. If `named`
+    is False, people are called annotator 1, annotator 2 and so on, in an order that does not reveal who is who.
     """
     collected = _Collected()
     for annotation in iterate_annotations(store, campaign.id):
@@ -177,7 +178,7 @@ def _arrays(
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
-    """Return how many later steps were visible when each label was last changed.
+    """Return the number of later steps that were visible when each label was last changed.
 
     The result is keyed by item id, user id and step.
     """
@@ -195,9 +196,10 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
 
 
 def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
-    """Return the gold labels and validity of each item, each of shape (steps,), and the number of changed traces.
+    """Return the gold labels and the validity of each item as arrays of shape (steps,), and the number of changed
+    traces.
 
-    A trace that has changed since it was labelled has only NaN.
+    For a trace that has changed since it was labelled, all values are NaN.
     """
     gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0

@@ -1,6 +1,6 @@
 """The schema of version 1.0. Constraints are named by the convention of `storage.database.schema.Base`.
 
-Stores of the schema before, 0019, have the same tables: `storage.database.migrate` takes them over as they are.
+Stores with the previous schema, 0019, have the same tables, so `storage.database.migrate` uses them as they are.
 """
 
 import sqlite3
@@ -441,7 +441,7 @@ def _add_search_to_postgresql() -> None:
 
 
 def _refuse_changes(table: str) -> None:
-    """Have the database refuse to change or delete a row."""
+    """Create triggers that refuse to change or delete rows of a table."""
     if op.get_bind().dialect.name == "sqlite":
         for act in ("UPDATE", "DELETE"):
             op.execute(
@@ -464,23 +464,23 @@ def _id() -> sa.Column[Any]:
 
 
 def _column(name: str, kind: Any, **options: Any) -> sa.Column[Any]:
-    """A column that is never NULL."""
+    """Return a column that is never NULL."""
     return sa.Column(name, kind, nullable=False, **options)
 
 
 def _columns(**kinds: Any) -> list[sa.Column[Any]]:
-    """Columns by name that are never NULL."""
+    """Return columns with the given names and types that are never NULL."""
     return [_column(name, kind) for name, kind in kinds.items()]
 
 
 def _optional(**kinds: Any) -> list[sa.Column[Any]]:
-    """Columns by name that may be NULL."""
+    """Return columns with the given names and types that may be NULL."""
     return [sa.Column(name, kind) for name, kind in kinds.items()]
 
 
 def _reference(
     name: str, table: str, ondelete: str = "RESTRICT", *, nullable: bool = False, primary_key: bool = False
 ) -> sa.Column[Any]:
-    """A column with the id of a row of another table."""
+    """Return a column for the id of a row in a different table."""
     foreign = sa.ForeignKey(f"{table}.id", ondelete=ondelete)
     return sa.Column(name, sa.Integer, foreign, nullable=nullable, primary_key=primary_key)

@@ -1,4 +1,4 @@
-"""Scores of traces without one of their steps."""
+"""Add a table for the scores of traces with steps left out."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The largest fall without each step that was left out, and jobs that leave steps out."""
+"""Add a table for the largest fall in validity without each step, and the columns for jobs that leave steps out."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,7 +43,8 @@ def upgrade() -> None:
 
 
 def _falls(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows for stored scores: the most validity that a later sub-step loses without each one."""
+    """Yield the rows for stored scores: for each left-out sub-step, the largest fall in the validity of a later
+    sub-step."""
     whole = np.frombuffer(row["whole"], "<f4").reshape(-1, 3)[:, 1:].sum(axis=1)
     steps = np.frombuffer(row["steps"], "<i4").tolist()
     others = np.frombuffer(row["probabilities"], "<f4").reshape(len(steps), len(whole) - 1, 3)[:, :, 1:].sum(axis=2)

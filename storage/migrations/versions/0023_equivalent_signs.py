@@ -1,4 +1,4 @@
-"""Search through equivalent signs: a curly apostrophe is found by a straight one, a no-break space by a space."""
+"""Rebuild the search index so that equivalent signs match, such as a curly and a straight apostrophe."""
 
 from collections.abc import Iterable
 

@@ -1,1 +1,1 @@
-"""One module per change of the schema, in order."""
+"""The migrations, one module per schema change, in order."""
