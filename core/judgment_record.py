@@ -16,6 +16,7 @@ from stepsight.core.arrays import Floats32, rounded
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
 
@@ -105,6 +106,19 @@ class ThresholdsRecord(_RecordPart):
         return cls(validity=thresholds.validity, redundancy=thresholds.redundancy if three else None)
 
 
+class LeftOutRecord(_RecordPart):
+    """The offline scores of a solution without one of its sub-steps."""
+
+    step: StrictInt = Field(ge=1, description="The step of the missing sub-step, counted from 1.")
+    substep: StrictInt = Field(ge=1, description="The missing sub-step within its step, counted from 1.")
+    gap: Gap = Field(
+        description="What stands in its place. deleted: nothing; placeholder: a sentence without content."
+    )
+    cells: list[Cell] = Field(
+        description="Every sub-step in order, as in a row of `hindsight`; null for the missing one."
+    )
+
+
 class JudgmentRecord(_RecordPart):
     """The judgment of one trace by one evaluator in one mode. Every key is always present; null means no value."""
 
@@ -130,6 +144,9 @@ class JudgmentRecord(_RecordPart):
     )
     solution_score: StrictFloat | None = _null("Its own number for the whole; of a verdict 1 is right, 0 wrong.")
     rationale: str | None = _null("The reasons that it gives.")
+    left_out: list[LeftOutRecord] | None = _null(
+        "Scores without each of some sub-steps, one at a time; null if they are not known or not asked for."
+    )
     spent: Usage | None = _null(
         "What a server that wrote it was asked: `calls`, those `unread`, `prompt_tokens`, `completion_tokens`."
     )
@@ -164,6 +181,31 @@ class JudgmentRecord(_RecordPart):
             raise UserError(f"hindsight is not a triangle of {len(steps)} rows.")
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
+    def left_out_rows(self) -> dict[Gap, dict[int, Floats32]]:
+        """Return the probabilities of the other sub-steps by the gap and the index of the missing one.
+
+        They have the shape (n - 1, 3).
+
+        Raises `UserError` if an entry is not one of the judgment's sub-steps, or has another number of cells.
+        """
+        found: dict[Gap, dict[int, Floats32]] = {}
+        if not self.left_out:
+            return found
+        scores = self.scores()
+        places = () if scores is None else scores[0]
+        for entry in self.left_out:
+            place = entry.step, entry.substep
+            if place not in places or len(entry.cells) != len(places) or self.offline is None:
+                raise UserError(
+                    f"left_out has step {place[0]}, sub-step {place[1]} with {len(entry.cells)} cells, in a "
+                    f"judgment of {len(places)} sub-steps.",
+                    "Check the file.",
+                )
+            missing = places.index(place)
+            others = [cell for number, cell in enumerate(entry.cells) if number != missing]
+            found.setdefault(entry.gap, {})[missing] = probabilities(others)
+        return found
+
     def judgment(self, trace: Trace) -> Judgment:
         """Return the recorded judgment of `trace`, with scores rounded to six decimals. Raises `UserError` if the
         trace and the record have different sub-steps, or if `scores` raises it."""
@@ -187,7 +229,11 @@ def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace
 
 
 def judgment_record(
-    judgment: Judgment, evaluator: Described, thresholds: Thresholds | None = None, name: str = ""
+    judgment: Judgment,
+    evaluator: Described,
+    thresholds: Thresholds | None = None,
+    name: str = "",
+    left_out: Sequence[LeaveOneOut] = (),
 ) -> JudgmentRecord:
     """Build the record of a judgment made by `evaluator`, with verdicts at the given or the default thresholds.
     `name`, if given, is recorded instead of the evaluator's own name."""
@@ -209,6 +255,7 @@ def judgment_record(
         hindsight=None if hindsight is None else triangle_cells(hindsight.rows, outputs),
         solution_score=judgment.solution,
         rationale=judgment.rationale or None,
+        left_out=None if offline is None else _left_out_records(judgment.trace, left_out, outputs) or None,
         spent=judgment.spent,
         created=judgment.created,
         stale=judgment.stale,
@@ -246,6 +293,15 @@ def _mode_record(judgment: Judgment, scores: StepScores, outputs: Outputs, thres
         places = tuple((step, 1) for step in range(1, len(scores) + 1))
     steps = step_records(scores, places, outputs, thresholds)
     return ModeRecord(steps=steps, solution=_solution_record(steps, judgment.solution, outputs))
+
+
+def _left_out_records(trace: Trace, left_out: Sequence[LeaveOneOut], outputs: Outputs) -> list[LeftOutRecord]:
+    rows = [(one.gap, missing, one.probs[missing]) for one in left_out for missing in one.known]
+    cells = triangle_cells([probs for _, _, probs in rows], outputs)
+    return [
+        LeftOutRecord(step=trace.places[missing][0], substep=trace.places[missing][1], gap=gap, cells=row)
+        for (gap, missing, _), row in zip(rows, cells, strict=True)
+    ]
 
 
 def _solution_record(steps: Sequence[StepRecord], verdict: float | None, outputs: Outputs) -> SolutionRecord:

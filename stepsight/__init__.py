@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from stepsight.core.trace import Trace
     from stepsight.storage.database.store import Store, open_store
     from stepsight.storage.exports.frames import frame
+    from stepsight.storage.exports.left_out_frames import left_out_frame
     from stepsight.training.report.frames import frame_of
 
-__all__ = ["Client", "Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "load_evaluator", "open_store"]
+__all__ = [
+    "Client", "Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "left_out_frame", "load_evaluator",
+    "open_store",
+]  # fmt: skip
 
 # Nothing is sent to anybody: libraries that report to their makers read this when they are imported, which every
 # command, page and process of ours does after it has passed here. That of huggingface_hub is also TRL's.
@@ -50,6 +54,7 @@ _HOMES = {
     "Trace": "core.trace",
     "frame": "storage.exports.frames",
     "frame_of": "training.report.frames",
+    "left_out_frame": "storage.exports.left_out_frames",
     "load_evaluator": "core.evaluators.loading",
     "open_store": "storage.database.store",
 }

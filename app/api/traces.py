@@ -16,10 +16,8 @@ from stepsight.app.api.models import (
 )
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.storage.browse.browse import BrowseRow, browse
-from stepsight.storage.judgments.evaluators import find_thresholds
-from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
+from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 
 _COUNTS = ("name", "kind", "traces", "errors", "redundant", "steps", "substeps", "left_out")
@@ -48,7 +46,11 @@ def routes(context: Context) -> APIRouter:
         )
 
     @router.get("/traces/{trace}", summary="One trace with its gold and its judgments")
-    def trace(trace: int, request: Request) -> TraceDetail:
+    def trace(
+        trace: int,
+        request: Request,
+        left_out: Annotated[bool, Query(description="Add the scores without each step, as far as known.")] = False,
+    ) -> TraceDetail:
         stored = get_trace(context.store, trace)
         note_shown(context.store, find_user_of(request), [stored.trace_id])
         return TraceDetail(
@@ -68,7 +70,7 @@ def routes(context: Context) -> APIRouter:
             ],
             first_error=_number(stored.first_error),
             meta=dict(stored.meta),
-            judgments=[_record(context, judgment) for judgment in read_judgments(context.store, stored)],
+            judgments=trace_records(context.store, stored, left_out=left_out),
         )
 
     return router
@@ -98,11 +100,6 @@ def _line(row: BrowseRow) -> TraceLine:
         found_error=_number(row.first_wrong),
         mistake=row.mistake,
     )
-
-
-def _record(context: Context, judgment: StoredJudgment) -> JudgmentRecord:
-    thresholds = find_thresholds(context.store, judgment.evaluator.id)
-    return judgment_record(judgment, judgment.evaluator, thresholds)
 
 
 def _number(index: int | None) -> int | None:

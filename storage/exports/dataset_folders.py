@@ -18,9 +18,10 @@ import yaml
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames
+from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
 from stepsight.storage.importers.tables import load_parquet
-from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import find_dataset, trace_batches
 
 NAME = "datasets"
@@ -89,11 +90,33 @@ def write_judgments(
     )
     tables = {
         "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
+        **_left_out(store, dataset, trace_ids, chosen),
         "traces": ParquetTable(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
     }
     return write_dataset(path, f"Judgments of {dataset}", about, tables)
 
 
+def _left_out(
+    store: Store, dataset: str, trace_ids: Sequence[int], chosen: Sequence[StoredEvaluator]
+) -> dict[str, ParquetTable]:
+    """Return the table of scores without a step, if there are any."""
+    ids = [one.id for one in chosen]
+    if not any(len(frame) for frame in left_out_frames(store, dataset, trace_ids, ids)):
+        return {}
+    frames = left_out_frames(store, dataset, trace_ids, ids)
+    return {"left_out": ParquetTable(plain_parquet_parts(frames), _LEFT_OUT_COLUMNS)}
+
+
+_LEFT_OUT_COLUMNS = {
+    "dataset, trace": "what is judged",
+    "evaluator, fingerprint": "who judged, with the whole solution but one sub-step in view",
+    "gap": "what stands in place of the missing sub-step: deleted (nothing) or placeholder (a sentence without"
+    " content)",
+    "missing_step, missing_substep": "the missing sub-step, counted from 1",
+    "step, substep": "the sub-step that the scores are of",
+    "neg, neu, pos, validity": "the scores",
+    "change": "validity minus that with nothing missing",
+}
 _TRACE_COLUMNS = {
     "id": "the trace's id, `trace` in the judgments",
     "problem": "the problem",

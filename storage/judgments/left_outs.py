@@ -11,13 +11,12 @@ import numpy as np
 from sqlalchemy import ColumnElement, Select, exists, func, select
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import rounded
 from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.inference_servers.server import ServerError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.metrics.needed_steps import LabelledFall, NeededSteps, measure_falls
-from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOutScoresRow, TraceRow, now
 from stepsight.storage.database.store import Store
@@ -165,7 +164,7 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
     found: dict[int, tuple[Gap, ...]] = {}
     with store.read() as session:
-        wanted = select(*columns).where(LeftOutScoresRow.trace_id == trace_id).distinct().order_by(*columns)
+        wanted = select(*columns).where(*_of_trace(trace_id)).distinct().order_by(*columns)
         for evaluator_id, gap in session.execute(wanted):
             found[evaluator_id] = (*found.get(evaluator_id, ()), Gap(gap))
     return found
@@ -219,18 +218,21 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
     return {substep: of_step[owner] for substep, owner in enumerate(owners) if owner in of_step}
 
 
-def left_out_rows(
-    scores: Iterable[tuple[StoredTrace, LeaveOneOut]], outputs: Outputs
-) -> Iterator[dict[str, object]]:
-    """Yield one row per trace and left-out sub-step, in the format that `published_scores` parses."""
+def left_outs_of(store: Store, trace: StoredTrace) -> dict[int, list[LeaveOneOut]]:
+    """Return the fresh scores of a trace with steps left out, by the database id of the evaluator."""
+    found: dict[int, list[LeaveOneOut]] = {}
+    with store.read() as session:
+        for row in session.scalars(select(LeftOutScoresRow).where(*_of_trace(trace.trace_id))):
+            scores = _fresh(row, trace)
+            if scores is not None:
+                found.setdefault(row.evaluator_id, []).append(scores)
+    return found
 
-    def numbers(one: StepScores) -> Any:
-        return rounded(one.probs if outputs == Outputs.THREE_WAY else one.validity)
 
-    for trace, left_out in scores:
-        for step, probs in left_out.rows().items():
-            named = {"id": trace.id, "gap": left_out.gap.value, "left_out": step + 1}
-            yield named | {"whole": numbers(left_out.whole), "scores": numbers(StepScores(probs))}
+def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
+    """The conditions on `LeftOutScoresRow` that it is of a trace, by which an index finds it."""
+    every = LeftOutScoresRow.evaluator_id.in_(select(EvaluatorRow.id))
+    return every, LeftOutScoresRow.trace_id == trace_id
 
 
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:

@@ -14,7 +14,7 @@ from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
 from stepsight.core.label import Label
-from stepsight.core.left_out import Gap
+from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
@@ -45,9 +45,9 @@ class PublishedScores:
     an array of shape (n, 3), or a `solution` score, or a verdict in words, which consists of its `word`, the
     `blamed` steps (counted from 1), and a `rationale`.
 
-    `left_out` maps the 0-based index of each left-out sub-step to the scores of the other sub-steps, an array of
-    shape (n - 1, 3), and `gap` says what replaced the sub-step. Only rows written by `stepsight score` have
-    `evaluator`, `mode`, `recorded` (the scores and their places in the trace) and `spent` (the usage).
+    `left_out` maps what replaced a sub-step, and then the 0-based index of each left-out sub-step, to the scores of
+    the other sub-steps, shape (n - 1, 3). Only rows written by `stepsight score` have `evaluator`, `mode`,
+    `recorded` (the scores and their places in the trace) and `spent` (the usage).
     """
 
     id: str | None
@@ -60,8 +60,7 @@ class PublishedScores:
     evaluator: str | None = None
     mode: Mode | None = None
     recorded: tuple[Places, StepScores | Hindsight] | None = None
-    left_out: Mapping[int, Rows] = field(default_factory=dict)
-    gap: Gap = Gap.DELETED
+    left_out: Mapping[Gap, Mapping[int, Rows]] = field(default_factory=dict)
     spent: Usage | None = None
 
     @property
@@ -95,11 +94,13 @@ class PublishedScores:
             )
         return StepScores(self.rows)
 
-    def step_scores(self, trace: Trace) -> StepScores:
-        """Like `scores`, for a row that is not a hindsight judgment."""
+    def left_outs(self, trace: Trace) -> list[LeaveOneOut]:
+        """Return the scores with sub-steps of `trace` left out, for each gap."""
+        if not self.left_out:
+            return []
         found = self.scores(trace)
-        assert isinstance(found, StepScores)
-        return found
+        whole = found.offline if isinstance(found, Hindsight) else found
+        return [LeaveOneOut.of(whole, rows, gap) for gap, rows in self.left_out.items()]
 
     def _verdict(self, steps: int, on_redundancy: bool) -> Rows:
         rows = np.zeros((steps, len(Label)), np.float32)
@@ -161,7 +162,7 @@ def _without_a_step(row: Row) -> PublishedScores:
     step = whole(row[_LEFT_OUT], 1, n, "the step left out") - 1
     if len(others.rows) != n - 1:
         raise UserError(f"{len(others.rows)} scores without one of {n} steps, expected {n - 1}.")
-    return replace(all_steps, left_out={step: others.rows}, gap=Gap(gap))
+    return replace(all_steps, left_out={Gap(gap): {step: others.rows}})
 
 
 def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
@@ -169,13 +170,14 @@ def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
 
     Raises `UserError` if the rows contradict each other, or if one of the rows leaves nothing out.
     """
-    if not (first.left_out and second.left_out):
+    if not (first.left_out and second.left_out) or first.recorded is not None or second.recorded is not None:
         raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
-    if first.left_out.keys() & second.left_out.keys() or first.gap != second.gap:
+    (gap, before), (other, after) = *first.left_out.items(), *second.left_out.items()
+    if before.keys() & after.keys() or gap != other:
         raise UserError(f"the same step of {second.id!r} is left out earlier in the file, or in another way.")
     if not np.array_equal(first.rows, second.rows):  # type: ignore[arg-type]
         raise UserError(f"the scores of {second.id!r} with nothing left out are not those of an earlier row.")
-    return replace(first, left_out={**first.left_out, **second.left_out})
+    return replace(first, left_out={gap: {**before, **after}})
 
 
 def _recorded(record: JudgmentRecord) -> PublishedScores:
@@ -187,6 +189,7 @@ def _recorded(record: JudgmentRecord) -> PublishedScores:
         evaluator=record.evaluator,
         mode=record.mode,
         recorded=record.scores(),
+        left_out=record.left_out_rows(),
         spent=record.spent,
     )
 

@@ -102,14 +102,14 @@ def import_score_lines(
     outputs = outputs_of(rows)
     matches, summary = _match(list_ids(store, target.id), rows, name, target, evaluator, outputs)
     on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
-    with_steps_left_out = any(scores.left_out for _, scores in rows)
+    # Files of records are whole; others may add to what is there.
+    is_addition = any(scores.left_out and scores.recorded is None for _, scores in rows)
     with store.write() as session:
         row = _register(session, evaluator, outputs, name)
-        if with_steps_left_out:
-            _save_left_out(session, row, iterate_named(store, target.id, matches), matches)
-        else:
+        if not is_addition:
             _check_file(row, target.name, sha256, name)
             amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
+        _save_left_out(session, row, store, target.id, matches)
         save_together(
             session, row.id, _judgments(iterate_named(store, target.id, matches), matches, mode, on_redundancy)
         )
@@ -193,7 +193,7 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
                 f"{where}: a row of {row.evaluator}, the first is of {first.evaluator}.",
                 "Use one evaluator per file.",
             )
-        if bool(row.left_out) != bool(first.left_out):
+        if row.recorded is None and bool(row.left_out) != bool(first.left_out):
             raise UserError(f"{where}: some rows have a step left out, others none.", "Use one kind per file.")
         if (row.id is None) != (first.id is None):
             has = ("an id", "none") if first.id is None else ("no id", "one")
@@ -255,32 +255,30 @@ def _judgments(
 
 
 def _save_left_out(
-    session: Session, evaluator: StoredEvaluator, traces: Iterator[StoredTrace], matches: Mapping[str, Located]
+    session: Session, evaluator: StoredEvaluator, store: Store, dataset_id: int, matches: Mapping[str, Located]
 ) -> None:
     """Store scores with steps left out, keeping the existing scores.
 
     If leaving out a step never changes the scores of earlier steps, the evaluator is recorded as causal.
     """
-    rows = [row for _, row in matches.values()]
-    for trace in traces:
+    named = {id for id, (_, row) in matches.items() if row.left_out}
+    causal, earlier = True, False
+    for trace in iterate_named(store, dataset_id, named) if named else ():
         where, row = matches[trace.id]
         try:
-            add_left_out(
-                session, evaluator.id, trace, LeaveOneOut.of(row.step_scores(trace), row.left_out, row.gap)
-            )
+            for scores in row.left_outs(trace):
+                add_left_out(session, evaluator.id, trace, scores)
+                causal = causal and _looks_causal(scores)
+                earlier = earlier or any(scores.known)
         except UserError as error:
             raise error.at(where) from None
-    if evaluator.attention == UNKNOWN and all(map(_looks_causal, rows)) and any(map(_has_earlier, rows)):
+    if evaluator.attention == UNKNOWN and causal and earlier:
         session.get_one(EvaluatorRow, evaluator.id).attention = "causal"
 
 
-def _looks_causal(row: PublishedScores) -> bool:
-    assert row.rows is not None
-    return all(np.allclose(row.rows[:step], others[:step], atol=_STILL) for step, others in row.left_out.items())
-
-
-def _has_earlier(row: PublishedScores) -> bool:
-    return any(row.left_out)
+def _looks_causal(scores: LeaveOneOut) -> bool:
+    whole = scores.whole.probs
+    return all(np.allclose(whole[:step], others[:step], atol=_STILL) for step, others in scores.rows().items())
 
 
 def _register(session: Session, name: str, outputs: Outputs, path: str) -> StoredEvaluator:

@@ -12,6 +12,7 @@ from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
 from tests.messages import refused
@@ -52,7 +53,7 @@ def test_a_record_names_trace_evaluator_mode_and_thresholds() -> None:
         "format": "stepsight-judgment", "version": 1, "id": "t-1", "evaluator": "mini (bfloat16)",
         "fingerprint": "f" * 64, "outputs": "three-way", "mode": "online",
         "thresholds": {"validity": 0.5, "redundancy": 0.15}, "offline": None, "hindsight": None,
-        "solution_score": None, "rationale": None, "spent": None, "created": None, "stale": False,
+        "solution_score": None, "rationale": None, "left_out": None, "spent": None, "created": None, "stale": False,
     }  # fmt: skip
 
 
@@ -192,6 +193,39 @@ def test_long_and_wide_tables_have_the_same_cells() -> None:
             assert wide[f"{mode}_validity"] == cells["validity"]
     # 0.9 - 0.75
     assert long[0]["change"] == 0.15
+
+
+@pytest.mark.parametrize("outputs", [Outputs.THREE_WAY, Outputs.VALIDITY])
+def test_scores_without_a_step_are_read_back(outputs: Outputs) -> None:
+    rows = THIRD if outputs == Outputs.THREE_WAY else VALIDITY[2]
+    whole = StepScores(rows)
+    known = [
+        LeaveOneOut.of(whole, {0: rows[1:], 2: rows[:2]}),
+        LeaveOneOut.of(whole, {1: rows[[0, 2]]}, Gap.PLACEHOLDER),
+    ]
+    written = record(Judgment(TRACE, Mode.OFFLINE, whole), outputs, left_out=known)
+    assert [(one["step"], one["substep"], one["gap"]) for one in written["left_out"]] == [
+        (1, 1, "deleted"), (2, 2, "deleted"), (2, 1, "placeholder"),
+    ]  # fmt: skip
+    assert [one["cells"].index(None) for one in written["left_out"]] == [0, 2, 1]
+    found = JudgmentRecord.model_validate(written).left_out_rows()
+    assert {(gap, step) for gap, rows in found.items() for step in rows} == {
+        (Gap.DELETED, 0), (Gap.DELETED, 2), (Gap.PLACEHOLDER, 1),
+    }  # fmt: skip
+    for one in known:
+        for step, expected in one.rows().items():
+            np.testing.assert_allclose(found[one.gap][step], expected, atol=1e-6)
+    # There is nothing to compare with online scores.
+    assert record(Judgment(TRACE, Mode.ONLINE, whole), outputs, left_out=known)["left_out"] is None
+
+
+@pytest.mark.parametrize("change", [{"step": 3}, {"substep": 3}, {"cells": [None, 0.5]}], ids=str)
+def test_scores_without_a_step_that_is_not_there_are_refused(change: dict[str, Any]) -> None:
+    whole = StepScores(THIRD)
+    written = record(Judgment(TRACE, Mode.OFFLINE, whole), left_out=[LeaveOneOut.of(whole, {0: THIRD[1:]})])
+    written["left_out"][0] |= change
+    with refused():
+        JudgmentRecord.model_validate(written).left_out_rows()
 
 
 def test_a_trace_without_judgments_has_its_sub_steps_alone() -> None:

@@ -6,7 +6,6 @@ stepsight dependence --dataset strict-prmbench --against-gold
 """
 
 import argparse
-import json
 
 from stepsight.app.commands.evaluation.completion import complete_left_out
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
@@ -15,11 +14,8 @@ from stepsight.app.scoring.placement_options import add_placement, read_placemen
 from stepsight.core.errors import UserError
 from stepsight.core.left_out import NOTABLE, Gap
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.left_outs import (
-    iterate_left_out,
-    left_out_rows,
-    measure_needed,
-)
+from stepsight.storage.judgments.left_outs import measure_needed
+from stepsight.storage.judgments.records import left_out_records
 from stepsight.storage.judgments.step_falls import (
     MOST_COUNTED,
     Need,
@@ -83,9 +79,9 @@ def run(args: argparse.Namespace) -> None:
                 "Import them, or name an evaluator that can run here.",
             )
         if args.output is not None:
-            found = iterate_left_out(store, dataset.id, evaluator.id, gap)
+            records = left_out_records(store, dataset.id, evaluator, gap)
             with open_output(args.output) as out:
-                out.writelines(json.dumps(row) + "\n" for row in left_out_rows(found, evaluator.outputs))
+                out.writelines(f"{record.model_dump_json()}\n" for record in records)
         if args.output != "-":
             counts = {need: count_falls(store, dataset.id, evaluator.id, gap, need) for need in Need}
             print(_lists(store, gap, lists, counts))

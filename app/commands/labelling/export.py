@@ -1,7 +1,8 @@
-"""Write traces, judgments or labels to a file.
+"""Write traces, judgments, scores without a step, or labels to a file.
 
 stepsight export labels my-campaign labels.jsonl --format prm800k
 stepsight export judgments mr-math-invalid judgments.csv --format csv --gold error
+stepsight export left-out strict-prmbench left-out.parquet --format parquet
 stepsight export traces mr-math-invalid errors.jsonl --gold error
 """
 
@@ -19,6 +20,7 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import write_judgments
 from stepsight.storage.exports.frames import judgment_frames
+from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, trace_lines
 from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
@@ -43,15 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     judgments = whats.add_parser("judgments", help="the judgments of a dataset", description=_JUDGMENTS)
     traces = whats.add_parser("traces", help="the traces of a dataset, with their gold", description=_TRACES)
-    for one in (judgments, traces):
+    left_out = whats.add_parser("left-out", help="the scores of a dataset without a step", description=_LEFT_OUT)
+    for one in (judgments, left_out, traces):
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
     judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, FOLDER), help=_FORMAT)
-    judgments.add_argument(
-        "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
-    )
-    for one in (labels, judgments, traces):
+    left_out.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
+    for one in (judgments, left_out):
+        one.add_argument(
+            "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
+        )
+    for one in (labels, judgments, left_out, traces):
         one.add_argument("--force", action="store_true", help="replace an existing file")
         add_db(one)
 
@@ -63,6 +68,10 @@ _LABELS = (
 _JUDGMENTS = (
     "Write stored judgments as a tidy table: a row per trace, step, sub-step, evaluator and mode. Values that an"
     " evaluator does not give are empty. Parquet has the rows of stepsight.frame with substeps=True."
+)
+_LEFT_OUT = (
+    "Write stored scores without a step as a tidy table: a row per trace, evaluator, gap, missing sub-step and each"
+    " other one. Parquet has the rows of stepsight.left_out_frame."
 )
 _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE"
 
@@ -93,7 +102,8 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
         chosen = {find_by_name(store, name).id for name in args.by}
-        for frame in judgment_frames(store, args.dataset, ids, chosen or None):
+        frames = judgment_frames if args.what == "judgments" else left_out_frames
+        for frame in frames(store, args.dataset, ids, chosen or None):
             rows += len(frame)
             yield frame
 
@@ -102,7 +112,7 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
         written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
         return f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}."
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
-        judgments = args.what == "judgments"
-        file.writelines(frame_parts(counted(), args.format) if judgments else trace_lines(store, ids))
-    of = f"{rows:,} rows of " if judgments else ""
+        is_table = args.what != "traces"
+        file.writelines(frame_parts(counted(), args.format) if is_table else trace_lines(store, ids))
+    of = f"{rows:,} rows of " if is_table else ""
     return f"{args.path}: {of}{len(ids):,} {'trace' if len(ids) == 1 else 'traces'}."

@@ -8,10 +8,11 @@ from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
+from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces
 from tests.app.client import PAGE, asking
 from tests.cases import each
-from tests.storage.samples import add, judge
+from tests.storage.samples import add, judge, write_lines
 
 
 def test_evaluators_that_score_here_come_first(filled, client, evaluators):
@@ -152,3 +153,17 @@ def test_missing_things_are_json_errors_also_for_a_browser(client, path, status,
     response = client.get(f"/api/v1{path}", headers=PAGE)
     assert response.status_code == status
     assert response.json()["error"].startswith(said)
+
+
+def test_scores_without_a_step_come_when_asked_for(filled, client, tmp_path):
+    trace, *_ = iterate_traces(filled, find_dataset(filled, "sums").id)
+    n = len(trace.substeps)
+    row = {"id": trace.id, "left_out": 1, "whole": [0.5] * n, "scores": [0.25] * (n - 1), "gap": "placeholder"}
+    import_scores(filled, "sums", write_lines(tmp_path / "x.jsonl", [row]), "prm")
+    address = f"/api/v1/traces/{trace.trace_id}"
+    for query, expected in (
+        ("", None),
+        ("?left_out=true", [{"step": 1, "substep": 1, "gap": "placeholder", "cells": [None, *[0.25] * (n - 1)]}]),
+    ):
+        (found,) = [one for one in client.get(address + query).json()["judgments"] if one["evaluator"] == "prm"]
+        assert found["left_out"] == expected

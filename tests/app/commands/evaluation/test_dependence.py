@@ -25,9 +25,14 @@ def test_a_dataset_is_scored_without_each_step_once(
     assert (code, err) == (0, "")
     assert told.startswith("Steps before the last were left out one at a time (deleted).")
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [(row["id"], row["left_out"], len(row["whole"]), len(row["scores"])) for row in rows] == [
-        ("a", 1, 3, 2), ("a", 2, 3, 2), ("a", 3, 3, 2),
+    assert [(row["id"], row["mode"], len(row["offline"]["steps"])) for row in rows] == [
+        ("a", "offline", 3), ("b", "offline", 1),
     ]  # fmt: skip
+    left_out = rows[0]["left_out"]
+    assert [(one["step"], one["gap"], len(one["cells"])) for one in left_out] == [
+        (1, "deleted", 3), (2, "deleted", 3), (3, "deleted", 3),
+    ]  # fmt: skip
+    assert rows[1]["left_out"] is None
 
     def made() -> list[object]:
         with sqlite_store.read() as session:

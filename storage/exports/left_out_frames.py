@@ -1,0 +1,91 @@
+"""Scores without a step as pandas frames: what each step of a dataset's solutions rests on.
+
+    import stepsight
+
+    changes = stepsight.left_out_frame(store, "strict-prmbench", evaluators="Qwen2.5-Math-PRM-7B")
+    changes.groupby(["trace", "missing_step"]).change.min()
+
+There is a row for each sub-step of a trace that is missing and each of the others.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
+from stepsight.core.scores import Outputs
+from stepsight.storage.database.store import Store
+from stepsight.storage.exports.frames import named_evaluators
+from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
+from stepsight.storage.judgments.left_outs import iterate_left_out
+from stepsight.storage.traces.queries import StoredTrace, find_dataset
+
+_TEXTS = ("dataset", "trace", "evaluator", "fingerprint", "gap")
+_PLACES = ("missing_step", "missing_substep", "step", "substep")
+_SCORES = (*LABEL_NAMES, "validity", "change")
+COLUMNS = (*_TEXTS, *_PLACES, *_SCORES)
+"""The columns of a frame.
+
+`gap` is what stands in place of the missing sub-step (`core.left_out.Gap`). `change` is validity minus that with
+nothing missing. neg, neu and pos are NaN unless the evaluator gives all three.
+"""
+# Traces of a frame.
+_PART = 200
+
+
+def left_out_frame(store: Store, dataset: str, evaluators: str | Sequence[str] | None = None) -> pd.DataFrame:
+    """Return an evaluator's scores of a dataset without each sub-step, in one frame with the columns `COLUMNS`.
+
+    `evaluators` are names or fingerprints, by default all that have such scores. Raises `UserError` if there is no
+    such dataset or evaluator.
+    """
+    chosen = None if evaluators is None else named_evaluators(store, find_dataset(store, dataset), evaluators)
+    ids = None if chosen is None else {one.id for one in chosen}
+    return pd.concat(list(left_out_frames(store, dataset, None, ids)), ignore_index=True)
+
+
+def left_out_frames(
+    store: Store, dataset: str, trace_ids: Sequence[int] | None, evaluators: Collection[int] | None = None
+) -> Iterator[pd.DataFrame]:
+    """Yield frames of some traces of a dataset, by default all, by the evaluators with these database ids.
+
+    There is at least one frame.
+    """
+    dataset_id, wanted = find_dataset(store, dataset).id, None if trace_ids is None else set(trace_ids)
+    yield _frame(dataset, [])
+    for evaluator in list_evaluators(store):
+        if evaluators is not None and evaluator.id not in evaluators:
+            continue
+        for gap in Gap:
+            found = iterate_left_out(store, dataset_id, evaluator.id, gap)
+            rows = ((trace, one) for trace, one in found if wanted is None or trace.trace_id in wanted)
+            while part := list(islice(rows, _PART)):
+                yield _frame(dataset, [_columns(trace, one, evaluator) for trace, one in part])
+
+
+def _columns(trace: StoredTrace, left_out: LeaveOneOut, evaluator: StoredEvaluator) -> dict[str, object]:
+    """Return the columns of a trace's rows; a text stands for all rows."""
+    missing, other = np.nonzero(~np.isnan(left_out.probs[:, :, 0]))
+    places, probs = np.array(trace.places, np.int32), left_out.probs[missing, other]
+    three_way = evaluator.outputs == Outputs.THREE_WAY
+    scores = [probs[:, at] if three_way else np.full(len(probs), np.nan, np.float32) for at in range(3)]
+    scores += [left_out.validity[missing, other], Dependence(left_out, 0.5).changes[missing, other]]
+    named = [
+        np.full(len(probs), text, object)
+        for text in (trace.id, evaluator.name, evaluator.fingerprint, left_out.gap.value)
+    ]
+    numbers = [*places[missing].T, *places[other].T]
+    return dict(zip(COLUMNS[1:], [*named, *numbers, *scores], strict=True))
+
+
+def _frame(dataset: str, parts: Sequence[dict[str, object]]) -> pd.DataFrame:
+    kinds = dict.fromkeys(_TEXTS, object) | dict.fromkeys(_PLACES, np.int32) | dict.fromkeys(_SCORES, np.float32)
+    columns = {
+        name: np.concatenate([np.empty(0, kinds[name]), *(part[name] for part in parts)]) for name in COLUMNS[1:]
+    }
+    rows = len(columns["step"])
+    frame = pd.DataFrame({"dataset": np.full(rows, dataset, object), **columns})
+    return frame.astype(dict.fromkeys(_TEXTS, "str"))

@@ -1,0 +1,42 @@
+"""The records of stored judgments, with the scores without each step where these are wanted."""
+
+from collections.abc import Iterator
+
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.left_out import Gap
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds
+from stepsight.storage.judgments.judgments import read_judgments
+from stepsight.storage.judgments.left_outs import iterate_left_out, left_outs_of
+from stepsight.storage.traces.queries import StoredTrace
+
+
+def trace_records(store: Store, trace: StoredTrace, *, left_out: bool) -> list[JudgmentRecord]:
+    """Return the records of all judgments of a trace, by evaluator name and mode.
+
+    With `left_out`, those that give offline scores have the scores of their evaluator without each step.
+    """
+    without = left_outs_of(store, trace) if left_out else {}
+    return [
+        judgment_record(
+            judgment,
+            judgment.evaluator,
+            find_thresholds(store, judgment.evaluator.id),
+            left_out=() if judgment.stale else without.get(judgment.evaluator.id, ()),
+        )
+        for judgment in read_judgments(store, trace)
+    ]
+
+
+def left_out_records(
+    store: Store, dataset_id: int, evaluator: StoredEvaluator, gap: Gap
+) -> Iterator[JudgmentRecord]:
+    """Yield the records of an evaluator's offline judgments of a dataset with its scores without each step.
+
+    There is one for each trace with such scores, in file order.
+    """
+    thresholds = find_thresholds(store, evaluator.id)
+    for trace, left_out in iterate_left_out(store, dataset_id, evaluator.id, gap):
+        judgment = Judgment(trace, Mode.OFFLINE, left_out.whole)
+        yield judgment_record(judgment, evaluator, thresholds, left_out=[left_out])
