@@ -1,6 +1,6 @@
 """Planting errors in correct solutions, to turn an unlabelled solution into a labelled training trace.
 
-`WEIGHTS` gives the relative frequencies of the five kinds of change:
+`WEIGHTS` gives the relative frequencies of the five kinds of error:
 
 - `number`: a number in one step is replaced
 - `operation`: an operator is replaced
@@ -8,9 +8,9 @@
 - `swap`: two steps with different texts are exchanged, which makes the earlier of the two places wrong
 - `repeat`: a step is repeated, and the copy is labelled neu (redundant)
 
-Every other step keeps its text and its label, including the steps after the change. If those lost their labels,
-most labelled steps late in a trace would be planted errors, and an evaluator would learn that late steps are wrong.
-Steps between two exchanged steps do lose their labels, since they may depend on the earlier one.
+Every other step keeps its text and its label, including the steps after the planted error. If those lost their
+labels, most labelled steps late in a trace would be planted errors, and an evaluator would learn that late steps
+are wrong. Steps between two exchanged steps do lose their labels, since they may depend on the earlier step.
 """
 
 import random
@@ -35,10 +35,11 @@ Change = Callable[[list[Step], random.Random], list[Step] | None]
 
 
 def corrupt(trace: Trace, rng: random.Random, weights: dict[str, float] | None = None) -> Trace | None:
-    """Return a copy of `trace` with one randomly planted error, or None if the kind of error drawn does not fit.
+    """Return a copy of `trace` with one randomly planted error, or None if the chosen kind of error does not fit
+    the trace.
 
-    Every step of `trace` must be valid. `weights` defaults to `WEIGHTS`. The kind of error is stored in the trace's
-    meta as `corruption`.
+    Every step of `trace` must be valid. `weights` defaults to `WEIGHTS`. The kind of error is stored as
+    `corruption` in the trace's meta.
     """
     weights = weights or WEIGHTS
     kind = rng.choices(list(weights), list(weights.values()))[0]
@@ -62,7 +63,7 @@ def _number(steps: list[Step], rng: random.Random) -> list[Step] | None:
 
 
 def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str:
-    """Draw a replacement for `number`, which may be near it, differ in one digit, or be one of `others`."""
+    """Choose a random replacement for `number`: a nearby number, one with a digit changed, or one of `others`."""
     way = rng.random()
     if way < 0.4 and others:
         return rng.choice(others)
@@ -143,6 +144,6 @@ _CHANGES: dict[str, Change] = {
 
 
 def valid_part(trace: Trace) -> Trace | None:
-    """Return the steps of `trace` before the first wrong or unlabelled one, or None if they are fewer than two."""
+    """Return `trace` cut before its first wrong or unlabelled step, or None if fewer than two steps remain."""
     count = next((i for i, label in enumerate(trace.labels) if label in (None, Label.NEG)), len(trace.steps))
     return replace(trace, steps=trace.steps[:count]) if count > 1 else None

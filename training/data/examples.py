@@ -1,4 +1,4 @@
-"""Turning traces into training examples (token ids with labels at the step ends) and examples into batches."""
+"""Turning traces into training examples (token ids with labels at the step ends), and examples into batches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ from stepsight.core.trace import Trace
 class Example:
     """An encoded trace with its labels.
 
-    `ids`, shape (tokens,), holds the token ids. `ends`, shape (n,), holds the positions at which the model is read,
-    and `labels`, shape (n,), the label at each position, which is `IGNORED` for an unlabelled sub-step.
+    `ids` has shape (tokens,) and holds the token ids. `ends` and `labels` have shape (n,): the positions at which
+    the model is read and the label at each of them, which is `IGNORED` for an unlabelled sub-step.
     """
 
     ids: NDArray[np.int64]
@@ -36,15 +36,16 @@ def build_examples(
     *,
     cut: bool = False,
 ) -> tuple[list[Example], int]:
-    """Encode the traces and return the examples and the number of traces left out.
+    """Encode the traces. Return the examples and the number of traces left out.
 
-    A trace is left out if it has more than `longest` tokens or, when `labelled` is true, if it has no label. With
-    `cut`, a trace that is too long is cut off after `longest` tokens instead.
+    A trace is left out if it has more than `longest` tokens or, if `labelled` is True, has no label. With `cut`, a
+    trace that is too long is instead cut off after `longest` tokens.
 
-    Unless `truncation` is `as-labelled`, half of the traces are cut after a step drawn uniformly. An evaluator
-    trained on traces that stop at their error would otherwise learn from where a trace ends. The draw depends on
-    `seed` and on the position of the trace, so two copies of a trace are drawn independently. If the encoder reads
-    traces twice, the cut applies to both copies. If it reads them in both orders, each trace gives two examples.
+    Unless `truncation` is `as-labelled`, half of the traces are cut after a step chosen uniformly at random. An
+    evaluator trained on traces that stop at their error would otherwise learn from where a trace ends. The choice
+    depends on `seed` and on the position of the trace, so two copies of a trace are cut independently. If the
+    encoder reads a trace twice in one input, the cut applies to both readings. If it reads traces in both orders,
+    each trace gives two examples.
     """
     examples = []
     dropped = 0
@@ -91,8 +92,8 @@ def _beginning(example: Example, tokens: int) -> Example:
 def padded_width(longest: int, limit: int | None) -> int:
     """Return the width to which a batch is padded if its longest example has `longest` tokens.
 
-    This is the next multiple of 32, because the CPU's bf16 kernels are compiled anew for every width. It is at most
-    `limit`, the longest input of the model (None for no limit), unless the example itself is longer.
+    The width is the next multiple of 32, because the CPU's bf16 kernels are compiled anew for every width. It is at
+    most `limit`, the longest input of the model (None for no limit), unless the example itself is longer.
     """
     padded = longest + -longest % 32
     return padded if limit is None else max(longest, min(padded, limit))
@@ -101,7 +102,7 @@ def padded_width(longest: int, limit: int | None) -> int:
 def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
     """Pad a batch of examples on the right and return the tensors for `StepModel.forward`.
 
-    The width is that of `padded_width` with `limit`. The attention mask covers each example's own tokens.
+    The width is chosen by `padded_width` with `limit`. The attention mask covers each example's own tokens.
     """
     width, reads = padded_width(max(len(e.ids) for e in batch), limit), max(len(e.ends) for e in batch)
     ids = np.zeros((len(batch), width), np.int64)

@@ -1,7 +1,7 @@
 """Finding benchmark problems among the training problems.
 
-PRM800K, PRMBench and MR-MATH all draw on MATH, so a model trained on one of them may have seen the problems of
-another. Problems are compared by their normalised text, so that copies that differ only in typesetting count as the
+PRM800K, PRMBench and MR-MATH all draw on MATH, so a model trained on one of them may have seen problems of the
+rest. Problems are compared by their normalised text, so that copies that differ only in typesetting count as the
 same problem.
 """
 
@@ -41,13 +41,13 @@ _WORDS = re.compile(r"\(?[a-z]{3}.{7}")
 
 
 def normalise(problem: str) -> str:
-    r"""Return the text of a problem without the details in which copies of one problem tend to differ.
+    r"""Return the text of a problem without the details in which copies of a problem tend to differ.
 
     The text becomes lower case. These are removed: white space and LaTeX for it (`\,`, `\quad`, `~`, `\\`); `$`,
     `\(`, `\[`, `\left`, `\right`, `\displaystyle`, `\text`, bold type and alignment; backslashes, braces and
     quotation marks; commas in numbers such as 10,000 and hyphens between words; and punctuation, except a point or
     comma between digits (1.5 is not 15). `\dfrac` becomes `\frac`, and `\leq` becomes `\le`. Operators, parentheses
-    and digits stay, so problems that differ in them remain different.
+    and digits are kept, so that problems that differ in them remain different.
     """
     text = _LINE_BREAK.sub(" ", unicodedata.normalize("NFKC", problem)).lower()
     text = _DASHES.sub("-", text)
@@ -60,7 +60,7 @@ def normalise(problem: str) -> str:
 class Benchmarks:
     """The problems of the benchmarks named in a configuration.
 
-    The constructor reads all of them, and raises `UserError` if a benchmark cannot be read.
+    The constructor reads all problems, and raises `UserError` if a benchmark cannot be read.
     """
 
     def __init__(self, origins: Iterable[TraceOrigin], root: Path) -> None:
@@ -80,10 +80,10 @@ class Benchmarks:
         self.records.append(reading.record | {"problems": len(problems)})
 
     def overlaps(self, trace: Trace) -> set[int]:
-        """Return the indices of the benchmarks that contain the trace's problem, in the order of the configuration.
+        """Return the indices, in the configuration, of the benchmarks that contain the trace's problem.
 
-        Two problems are the same if their normalised texts are equal, or if one has at least 50 characters and the
-        other begins with it; the longer text then adds a hint or the first step of a solution.
+        Two problems count as the same if their normalised texts are equal, or if one text has at least 50
+        characters and the other begins with it, adding for example a hint or the first step of a solution.
         """
         if not self.records:
             return set()
@@ -98,7 +98,7 @@ class Benchmarks:
 
 
 def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[SourceReading[Any], Iterable[str]]:
-    """Open a benchmark and return its reading, which has the `record`, together with the texts of its problems."""
+    """Open a benchmark. Return its reading, which has a `record`, and the texts of its problems."""
     if origin.kind == PROBLEMS:
         listed = open_problems(origin, root, key)
         return listed, listed
@@ -111,7 +111,7 @@ def _extends(longer: str, shorter: str) -> bool:
 
 
 def problems_of(trace: Trace) -> Iterator[str]:
-    """Yield the problem of a trace and any original problem that its meta names, as PRMBench's does."""
+    """Yield the problem of a trace and any original problems that its meta contains, as in PRMBench."""
     yield trace.problem
     for key in ("original_question", "question"):
         text = trace.meta.get(key)

@@ -1,4 +1,4 @@
-"""The traces that a run trains on: those of all its sources, without those whose problem occurs in a benchmark.
+"""The traces that a run trains on: those of all its sources, except traces whose problem occurs in a benchmark.
 
 A run uses a mixture in this order:
 
@@ -51,9 +51,10 @@ _LEFT_OUT = tuple(_MEANING)
 
 
 class Mixture:
-    """An iterable over the traces of one source after another, with each trace repeated by its source's weight.
+    """An iterable over the traces of one source after another, in which each trace is repeated by its source's
+    weight.
 
-    Every iteration gives the same traces. `root` is the folder of the configuration. If `labelled` is true, traces
+    Every iteration gives the same traces. `root` is the folder of the configuration. If `labelled` is True, traces
     without any label are left out. The constructor reads the benchmarks and locates all files, and raises
     `UserError` if a file is missing. Iterating raises `UserError` at a bad row, and at the end of a source that
     yielded no trace.
@@ -84,7 +85,7 @@ class Mixture:
     def heads(self, count: int) -> Iterator[Trace]:
         """Yield the first `count` traces of each source, for example to train a tokenizer on them.
 
-        The sources take turns, and each trace occurs once, whatever the weight of its source.
+        The traces alternate between the sources, and each trace occurs once, whatever the weight of its source.
         """
         streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
         for of_each in zip_longest(*streams):
@@ -106,12 +107,12 @@ class Mixture:
         - `read`: all traces of the source
         - `unwanted` (excluded by `where`), `overlapping` (in a benchmark), `unlabelled`, `wrong`, `unbalanced` and
           `not_drawn` (outside the sample): the traces left out, each counted under the first reason that applies
-        - `kept`: the remaining traces; `copies`: the traces yielded for them; `labels`: the labels of those copies
+        - `kept`: the remaining traces; `copies`: the copies yielded of these; `labels`: the labels of the copies
         - `continued`, `complete`, `not_continued`: the outcomes of `continue_trace`, if `truncation` is `continued`
 
         `benchmarks` has an entry for each benchmark, with the number of its `problems` and the number of
-        `overlapping` traces. A trace that overlaps two benchmarks counts for both. `traces` is the total number of
-        copies.
+        `overlapping` traces. A trace that overlaps two benchmarks is counted for both. `traces` is the total number
+        of copies.
         """
         return {
             "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
@@ -123,7 +124,7 @@ class Mixture:
         }
 
     def notices(self) -> list[str]:
-        """Return a line for each source that lost traces, could not be continued everywhere, or is PRM800K.
+        """Return a line for each source that lost traces, is PRM800K, or has traces that could not be continued.
 
         The lines are complete once iteration has ended.
         """
@@ -136,12 +137,13 @@ class Mixture:
         ]
 
     def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
-        """Yield the traces of a source that the run learns from, each with its index in the source."""
+        """Yield the traces of a source to train on, each with its index in the source."""
         drawn = self._sample(at) if self._sources[at].sample else None
         yield from self._whole_pool(at, tally, overlapping, drawn)
 
     def _sample(self, at: int) -> frozenset[int]:
-        """Draw the indices of the traces in a source's sample. Raises `UserError` if there are too few traces."""
+        """Choose the indices of the traces in a source's sample at random. Raises `UserError` if there are too few
+        traces."""
         if at not in self._samples:
             wanted = self._sources[at].sample or 0
             numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
@@ -194,7 +196,7 @@ class Mixture:
             raise error.at(self._name(at)) from None
 
     def _whole(self, at: int, trace: Trace, tally: Counter[str]) -> Trace:
-        """Return the trace, continued by `continue_trace` if the run asks for continued traces."""
+        """Return the trace, after `continue_trace` if the run's truncation is `continued`."""
         if not self._continued:
             return trace
         with located(self._name(at)):
@@ -203,7 +205,8 @@ class Mixture:
         return trace
 
     def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
-        """Return a copy of the trace that stops at one step or has a planted error, if its source asks for that.
+        """Return the trace in the form that its source asks for: stopping at one step, with a planted error, or
+        unchanged.
 
         Returns None if no error can be planted, for example because the trace has fewer than two valid steps.
         """

@@ -1,6 +1,6 @@
 """Reading traces from an origin: a generator, files, or a dataset in the store.
 
-The `record` of a reading suffices to tell whether another run had the same data, and reveals nothing about the
+The `record` of a reading suffices to tell whether a different run used the same data, and reveals nothing about the
 machine.
 """
 
@@ -32,7 +32,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SourceReading(Protocol[T_co]):
-    """A source that is read again on every iteration. `record` describes the last complete iteration."""
+    """A source that is read anew by every iteration. `record` describes the last complete iteration."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 
@@ -43,9 +43,9 @@ class SourceReading(Protocol[T_co]):
 def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trace]:
     """Return a reading of the traces of an origin.
 
-    `root` is the folder of the configuration, and `key` is the origin's key in it, for error messages. Raises
-    `UserError` if the file or dataset does not exist. Iterating raises `UserError` at the first bad row, naming
-    file and line, unless the origin skips bad rows.
+    `root` is the folder of the configuration. `key` is the origin's key in the configuration, for error messages.
+    Raises `UserError` if the file or dataset does not exist. Iterating raises `UserError` at the first bad row,
+    naming the file and line, unless the origin skips bad rows.
     """
     if origin.kind in GENERATED:
         return GeneratedReading(origin)
@@ -113,8 +113,8 @@ class StoredReading:
 class RelabelledReading:
     """A reading of a stored dataset's traces that were labelled in a campaign, with the consensus as labels.
 
-    Traces without any label are left out, as are hidden gold items and traces of another dataset. Annotations are
-    ignored if the annotator had seen scores, marked equations, gold labels or other people's labels.
+    Traces without any label, hidden gold items and traces of other datasets are left out. Annotations are ignored
+    if the annotator had seen scores, marked equations, gold labels or other people's labels.
     """
 
     def __init__(self, origin: TraceOrigin, key: str) -> None:
@@ -152,9 +152,9 @@ class RelabelledReading:
 
 
 def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
-    """Return the campaign that an origin names, or else the only campaign over its dataset.
+    """Return the campaign that an origin names. If it names none, return the only campaign over its dataset.
 
-    Raises `UserError` if the origin names none and the dataset has no campaign or several.
+    Raises `UserError` if the origin names no campaign and the dataset has no campaign or several.
     """
     dataset = find_dataset(store, origin.dataset or "")
     if origin.campaign is not None:
@@ -170,7 +170,8 @@ def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
 
 
 class FileReading(Generic[T]):
-    """A reading of files whose rows are parsed by `parse`. Each file is given with its name in the record."""
+    """A reading of files whose rows are parsed by `parse`. Each file comes with the name by which the record refers
+    to it."""
 
     def __init__(
         self,
@@ -217,7 +218,7 @@ class FileReading(Generic[T]):
 
 
 class _Seen:
-    """Counts the traces that pass through `of`, and hashes their contents."""
+    """Counts and hashes the traces that pass through `of`."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -241,7 +242,7 @@ def _hashed(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
 
 
 def _find(origin: TraceOrigin, root: Path, key: str) -> list[tuple[str, Path]]:
-    """Return the files that match the path of an origin, each preceded by its name in the record."""
+    """Return (name, path) for each file that matches the path of an origin. The name is used in the record."""
     try:
         return data_files(origin.path or "", root)
     except UserError as error:

@@ -51,7 +51,7 @@ class TraceOrigin(Record):
 
     - `kind: synthetic` generates `size` traces from `seed` (default 0) and `families` (default all). `consequences`
       also labels the steps after the first error.
-    - `kind: drills` generates `size` short traces of single equations (`training.synth.drills`). `wrong` is the
+    - `kind: drills` generates `size` short traces with a single equation (`training.synth.drills`). `wrong` is the
       share of wrong ones (default one half).
     - `kind: store` reads `dataset` from the store with its gold labels. With `labels: relabel` it reads only the
       traces labelled in `campaign` (default: the only campaign over the dataset), with the annotators' consensus.
@@ -59,8 +59,8 @@ class TraceOrigin(Record):
     - `kind: problems`, for benchmarks only, reads `problem` or `question` from JSON Lines and ignores the rest.
     - Every other kind is the name of a benchmark format.
 
-    The kinds that read files find them at `path`, a glob that is resolved in the folder of the configuration, then
-    in `STEPSIGHT_DATA`. `skip_bad` skips rows that are not valid traces of their kind.
+    Kinds that read files take them from `path`, a glob that is resolved in the folder of the configuration, then in
+    `STEPSIGHT_DATA`. `skip_bad` skips rows that are not valid traces of their kind.
     """
 
     kind: Annotated[str, choice((*_SOURCES, PROBLEMS))]
@@ -103,16 +103,16 @@ class Source(TraceOrigin):
     """A source of traces to train on.
 
     `weight` is the average number of times that a trace occurs in an epoch. `rho` is the smallest accepted balance
-    ratio; with `every_label`, neg, neu and pos must all occur (`training.data.transforms`). Some gold labels call a
-    step valid without saying whether it is redundant. `valid` is the label given to such steps, pos or unlabelled,
-    and is required if there are any.
+    ratio. With `every_label`, neg, neu and pos must all occur (`training.data.transforms`). Some gold labels call a
+    step valid without saying whether it is redundant. `valid` is the label that these steps get, pos or unlabelled,
+    and is required if the source has any.
 
     `where` gives the required values of a record's fields (`core.row_conditions`), such as `{phase: 2,
-    finish_reason: [solution, found_error]}`. `corrupt` is the share of traces in which an error is planted, before
-    the trace's own first error (`training.data.corruption`). `correct` keeps only traces without a wrong step.
-    `online` ends each trace at one labelled step and learns only from that step (`training.data.transforms`).
-    `sample` is the number of remaining traces to learn from. They are drawn at random, independently of the run's
-    seed, and a smaller sample is a subset of a larger one.
+    finish_reason: [solution, found_error]}`. `corrupt` is the fraction of traces in which an error is planted,
+    before the trace's own first error (`training.data.corruption`). `correct` keeps only traces without a wrong
+    step. `online` ends each trace at one labelled step and learns only from that step (`training.data.transforms`).
+    `sample` is the number of remaining traces to learn from, chosen at random and independently of the run's seed.
+    A smaller sample is a subset of a larger one.
     """
 
     kind: Annotated[str, choice(_SOURCES)]
@@ -135,7 +135,7 @@ class Source(TraceOrigin):
 
 @dataclass(frozen=True, config=STRICT)
 class Data(Record):
-    """The sources of training traces, and the benchmarks whose problems must not occur in them."""
+    """The sources of training traces, and the benchmarks whose problems must not occur in these traces."""
 
     sources: Annotated[ListOf[Source], Field(min_length=1)]
     benchmarks: ListOf[TraceOrigin] = ()
@@ -153,7 +153,7 @@ class Data(Record):
 
 
 def check_continued(data: Data) -> None:
-    """Raise an error for pydantic validators unless some source can supply the rest of a solution."""
+    """Raise an error for pydantic validators unless at least one source can supply the rest of a solution."""
     if not any(file_kind(source) in _CONTINUABLE for source in data.sources):
         raise invalid(
             "truncation is 'continued', but no source can hold the rest of a solution.",
@@ -175,7 +175,7 @@ def _check_families(families: tuple[str, ...]) -> None:
 
 
 def _place(origin: TraceOrigin) -> tuple[object, ...]:
-    """Return a key that is equal for two origins that draw on the same traces."""
+    """Return a key that is equal for origins that draw on the same traces."""
     own = {key.name: getattr(origin, key.name) for key in fields(TraceOrigin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.

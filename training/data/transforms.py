@@ -1,6 +1,6 @@
 """Cutting, selecting and labelling training traces.
 
-- `stop_at_a_step` ends a trace at a random labelled step, the only one it is trained on.
+- `stop_at_a_step` ends a trace at a random labelled step, whose label is the only one it keeps.
 - `is_balanced` tells whether the labels of a trace are spread over the three classes.
 - `continue_trace` appends the rest of a solution whose labels stop at its first error.
 - `settle` labels the steps that the gold labels call valid without saying whether they are redundant.
@@ -23,11 +23,12 @@ _KEY = "pre_generated_steps"
 
 
 def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
-    """Cut `trace` after a labelled step drawn uniformly, and remove the labels of all steps before it.
+    """Cut `trace` after a labelled step chosen uniformly at random, and remove the labels of all earlier steps.
 
-    The trace must have a labelled step. This is the online task itself. If labels stop at the first error, as in
-    PRM800K, cutting traces at random is not enough: a step followed by labelled steps is never wrong, so a
-    bidirectional evaluator would still learn from where the trace ends. Here the end says nothing.
+    The trace must have a labelled step. The result poses exactly the online task. If labels stop at the first
+    error, as in PRM800K, cutting traces at random is not enough: a step followed by labelled steps is never wrong,
+    so a bidirectional evaluator would still learn from where the trace ends. Here the end of the trace reveals
+    nothing.
     """
     place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
     before = tuple(Step(step.substeps) for step in trace.steps[:place])
@@ -35,12 +36,13 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
 
 
 def draw_kept(steps: int, seed: int, place: int) -> int:
-    """Draw how many of a trace's `steps` steps to keep, at least one, from `seed` and the trace's index `place`."""
+    """Choose at random how many of a trace's `steps` steps to keep, at least one, using `seed` and the trace's
+    index `place`."""
     return int(np.random.default_rng((seed, place)).integers(1, steps + 1))
 
 
 def beginning(trace: Trace, seed: int, place: int) -> Trace:
-    """Return the trace cut after the number of steps drawn by `draw_kept`."""
+    """Return the trace cut after the number of steps that `draw_kept` chooses."""
     return replace(trace, steps=trace.steps[: draw_kept(len(trace.steps), seed, place)])
 
 
@@ -56,7 +58,8 @@ def balance_ratio(trace: Trace) -> float:
 
 
 def is_balanced(trace: Trace, rho: float, every_label: bool) -> bool:
-    """True if the balance ratio is at least `rho` and, with `every_label`, there are neg, neu and pos steps.
+    """True if the balance ratio is at least `rho` and, with `every_label`, steps labelled neg, neu and pos all
+    occur.
 
     The paper requires every label and a `rho` of 0.5 for its training pool, and only the `rho` of 0.5 for its
     evaluation set.
@@ -69,7 +72,7 @@ def _counts(trace: Trace) -> Counter[Label]:
 
 
 def continue_trace(trace: Trace) -> tuple[Trace, str]:
-    """Append to a trace the unlabelled rest of its generated solution, and return the trace and the outcome.
+    """Append the unlabelled rest of a trace's generated solution. Return the trace and the outcome.
 
     A PRM800K record of phase 2 holds the whole generated solution, of which only the first steps were labelled:
 
@@ -77,8 +80,8 @@ def continue_trace(trace: Trace) -> tuple[Trace, str]:
          "label": {"steps": [… two steps …], "finish_reason": "found_error"}}
 
     The outcome is `continued` if steps were appended, and `complete` if the labels already reach the end of the
-    solution. It is `not_continued` if the rest is unknown or the trace departs from the generated solution; the
-    trace is then unchanged. Raises `UserError` if the rest stored in the meta is not a list of texts.
+    solution. It is `not_continued`, and the trace is unchanged, if the rest is unknown or the trace departs from
+    the generated solution. Raises `UserError` if the rest stored in the meta is not a list of texts.
     """
     generated = _generated(trace)
     labelled = [step.text for step in trace.steps]
@@ -101,11 +104,12 @@ def _generated(trace: Trace) -> list[str] | None:
 
 
 def settle(trace: Trace, valid: str | None) -> Trace:
-    """Label the steps of a trace that are only known to be valid, and so may be neu or pos, as `valid` says.
+    """Label the steps that are only known to be valid, and so may be neu or pos, with the label `valid`.
 
     `valid` is `pos` or `unlabelled`. Benchmarks that only mark errors have such steps: every step but the errors in
-    PRMBench, and every + in Math-Shepherd. There is no default: `unlabelled` leaves only errors to learn from, and
-    `pos` claims more than the gold labels do. Raises `UserError` if `valid` is None and the trace has such a step.
+    PRMBench, and every + in Math-Shepherd. There is no default, because `unlabelled` leaves only errors to learn
+    from, and `pos` claims more than the gold labels do. Raises `UserError` if `valid` is None and the trace has
+    such a step.
     """
     unrated = [number for number, step in enumerate(trace.steps, start=1) if _is_unrated(step)]
     if not unrated or valid == "unlabelled":

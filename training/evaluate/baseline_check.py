@@ -1,10 +1,10 @@
 """Checking whether an evaluator clears the best trivial baseline on a dataset.
 
 An evaluator *clears* the baselines if the 95 % interval of its paired difference to the best baseline, over
-resamples of the traces, lies above 0. The difference is taken in step AUC or, if that does not exist, in the next
+resamples of the traces, lies above 0. The difference is taken in step AUC or, if that is undefined, in the next
 figure of `RIVALRY`. The errors are invalid steps if the gold labels have any, and redundant steps otherwise. There
-is no check if fewer than `FEWEST` steps have an error, or fewer than `FEWEST` have none, since hardly any evaluator
-could pass.
+is no check if fewer than `FEWEST` steps have an error, or fewer than `FEWEST` have none, because hardly any
+evaluator could pass it.
 """
 
 import math
@@ -27,8 +27,8 @@ steps."""
 class BaselineCheck:
     """The comparison of an evaluator with the best trivial baseline, on the traces that the evaluator has judged.
 
-    `figure` names the figure compared, and `value` is the evaluator's. `baseline` names the best baseline, and
-    `difference` is the evaluator's paired difference to it.
+    `figure` names the figure compared, and `value` is the evaluator's value of it. `baseline` names the best
+    baseline, and `difference` is the evaluator's paired difference to that baseline.
     """
 
     evaluator: str
@@ -50,9 +50,9 @@ class BaselineCheck:
 
 
 def check_row(row: Row) -> BaselineCheck | None:
-    """Return the check of an evaluator's row in an evaluation.
+    """Return the baseline check of a row of an evaluation.
 
-    Returns None if the row is a baseline's, if there is no baseline to compare it with, or if there are too few
+    Returns None if the row is a baseline's own, if there is no baseline to compare with, or if there are too few
     labels.
     """
     if row.is_baseline or not row.beats.exists or math.isnan(row.beats.low) or not _has_enough(row):
@@ -64,9 +64,10 @@ def check_row(row: Row) -> BaselineCheck | None:
 def check_baselines(
     store: Store, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, draws: int = DRAWS
 ) -> BaselineCheck | None:
-    """Return the check of an evaluator in one mode, which becomes online if traces stop at their first error.
+    """Return the baseline check of an evaluator in one mode. If traces stop at their first error, the mode is
+    online.
 
-    Returns None in the same cases as `check_row`, and if the evaluator has judged no trace in that mode.
+    Returns None in the same cases as `check_row`, and if the evaluator has not judged any trace in that mode.
     """
     measured = with_thresholds(store, dataset, evaluator, force=True)
     rows = evaluate(store, dataset, [measured], [mode], draws).rows
@@ -75,7 +76,7 @@ def check_baselines(
 
 
 def _has_enough(row: Row) -> bool:
-    """True if at least `FEWEST` items have an error and as many have none. Items are steps or whole solutions."""
+    """True if at least `FEWEST` items (steps or whole solutions) have an error and at least as many have none."""
     level = Level.STEP if row.beats_in.startswith("step") else Level.SOLUTION
     gold = row.subject.items(row.errors, level).gold
     return min(int(gold.sum()), int((~gold).sum())) >= FEWEST

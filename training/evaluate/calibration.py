@@ -1,7 +1,7 @@
 """Calibrating thresholds on a validation dataset, since thresholds must not be chosen on test data (paper, App. C).
 
-One threshold is tried between every two adjacent scores, since all thresholds in between give the same verdicts.
-The figures of all thresholds are computed at once.
+One threshold is tried between every two adjacent scores, since all thresholds between two scores give the same
+verdicts. The figures of all thresholds are computed together.
 """
 
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ _DIGITS = range(2, 10)
 class Goal(StrEnum):
     """The criterion by which a threshold is chosen.
 
-    `macro-f1` is the best mean of the F1 of steps with and without the error. `recall` is the best precision among
-    the thresholds that find at least a given share of the errors.
+    `macro-f1` maximises the mean of two F1 scores: that of steps with the error and that of steps without. `recall`
+    maximises precision among the thresholds that find at least a given fraction of the errors.
     """
 
     MACRO_F1 = "macro-f1"
@@ -48,10 +48,10 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold, with its figures on the steps that it was chosen on.
+    """A threshold, with its figures on the steps used to choose it.
 
-    The figures are macro-F1, and the precision and recall of errors, as fractions. Precision is NaN if the
-    threshold finds no error.
+    The figures are macro-F1, and the precision and recall of errors, as fractions. Precision is NaN if no error is
+    found at this threshold.
     """
 
     value: float
@@ -64,8 +64,8 @@ class ThresholdChoice:
 class Calibrated:
     """The result of calibrating one threshold of an evaluator on a dataset.
 
-    `before` is the value of the threshold before. `steps` is the number of steps that were counted, and `errors`
-    the number of those with the error.
+    `before` is the previous value of the threshold. `steps` is the number of steps that were counted, and `errors`
+    is the number of these that have the error.
     """
 
     evaluator: str
@@ -88,9 +88,10 @@ def calibrate(
     goal: Goal = Goal.MACRO_F1,
     recall: float = 0.9,
 ) -> Calibrated:
-    """Choose an evaluator's threshold for one kind of error from its stored judgments of a dataset, and store it.
+    """Choose an evaluator's threshold for one kind of error from its stored judgments of a dataset, and store the
+    threshold.
 
-    `recall` is the share of errors to find, and only applies to the goal `recall`. Raises `UserError` if the
+    `recall` is the fraction of errors to find, and only applies to the goal `recall`. Raises `UserError` if the
     evaluator, the gold labels or the scores leave no choice.
     """
     _check_outputs(evaluator, errors)
@@ -147,8 +148,8 @@ def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
 def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: float = 0.9) -> ThresholdChoice:
     """Return the threshold that best meets the goal.
 
-    Among equally good thresholds, the one nearest to the default is chosen, with as few digits as are needed to
-    separate it from its neighbours. Raises `UserError` if there are no steps, if the gold labels have only one
+    Among equally good thresholds, the one nearest to the default is chosen, with only as many digits as are needed
+    to separate it from its neighbours. Raises `UserError` if there are no steps, if the gold labels have only one
     class, if a step has no score, or if no threshold reaches `recall`.
     """
     unread = int(np.isnan(items.scores).sum())
@@ -170,7 +171,7 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """All thresholds worth trying, with their figures. Every array has shape (m,).
+    """All thresholds worth trying, with their figures, in arrays of shape (m,).
 
     Threshold i may be any number greater than `above[i]` and at most `up_to[i]`.
     """
@@ -222,9 +223,9 @@ class _Tried:
 
 
 def _shortest(above: float, up_to: float, default: float) -> float:
-    """Return a short number in the range from `above` (excluded) to `up_to` (included).
+    """Return a short number greater than `above` and at most `up_to`.
 
-    It is the default if that lies in the range, and otherwise the midpoint with as few digits as possible.
+    The result is the default if it lies in this range, and otherwise the midpoint with as few digits as possible.
     Comparisons are in single precision, like the scores.
     """
     low, high = max(above, 0.0), min(up_to, 1.0)

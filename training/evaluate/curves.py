@@ -1,6 +1,6 @@
 """Curves of one class against the rest: the ROC curve, and precision and recall at many thresholds.
 
-They have a module of their own because only plots need scikit-learn, which takes a second to import.
+This module is separate because only plots need scikit-learn, which takes a second to import.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The precision, recall and F1 of a class at the thresholds `taus`. Every array has shape (len(taus),).
+    """The precision, recall and F1 of a class at the thresholds `taus`, in arrays of shape (len(taus),).
 
     The class is predicted if its probability is at least the threshold. Precision is NaN where nothing is
-    predicted. If the figures cannot be computed, `reason` says why and all of them are NaN.
+    predicted. If the figures cannot be computed, `reason` says why, and all of them are NaN.
     """
 
     taus: Floats64
@@ -52,7 +52,7 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
 def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
     """Return the false positive rates, true positive rates and thresholds of the ROC curve.
 
-    The arrays are empty if there is no curve, because the items are all of one class or have no scores.
+    The arrays are empty if the curve is undefined because the items are all of one class or have no scores.
     """
     if items.ranking_problem:
         empty = np.empty(0)

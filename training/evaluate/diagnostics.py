@@ -1,4 +1,4 @@
-"""Diagnostics beyond the tables of figures: by position, by class, and by the effect of later steps.
+"""Diagnostics that supplement the tables of figures: by position, by class, and by the effect of later steps.
 
 They correspond to the paper's appendices on neutral-class diagnostics, on class-wise diagnostics and on the
 positional decomposition.
@@ -34,7 +34,8 @@ def lacking(labels: AnyInts) -> list[Label]:
 
 
 def shares(labels: AnyInts) -> Floats64:
-    """Return the share of each class among the labels, shape (3,). The shares are NaN if there are no labels."""
+    """Return the share of each class among the labels, as an array of shape (3,). It is all NaN if there are no
+    labels."""
     counts = np.bincount(labels, minlength=len(Label))
     with np.errstate(invalid="ignore"):
         fractions: Floats64 = counts / counts.sum()
@@ -45,7 +46,7 @@ def shares(labels: AnyInts) -> Floats64:
 class RuleFigures:
     """The figures of one rule for predicting a class.
 
-    `rule` is the name of the rule, and `predicted` is the share of steps for which it predicts the class.
+    `rule` is the name of the rule, and `predicted` is the fraction of steps for which it predicts the class.
     """
 
     rule: str
@@ -58,8 +59,8 @@ class RuleFigures:
 def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
     """Return the figures of one rule for predicting a class.
 
-    If `tau` is None, the class is predicted where it is the most probable one. Otherwise it is predicted where its
-    probability is at least `tau`.
+    If `tau` is None, the rule predicts the class where it is the most probable one. Otherwise the rule predicts it
+    where its probability is at least `tau`.
     """
     # Probabilities are in single precision, so the threshold has to be too.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
@@ -72,7 +73,7 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigu
 def class_f1(side: Items) -> Value:
     """Return the F1 of a class against the rest.
 
-    It is 0 if the class is never predicted, and undefined if no gold label has the class.
+    It is 0 if the class is never predicted, and undefined if no gold label is of this class.
     """
     if not side.gold.any():
         return Value.none("the gold has no such item")
@@ -109,10 +110,10 @@ def _f1_draws(side: Items, weights: Weights) -> Floats64:
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
-    """Return a mask of the steps that the protocol counts, shape (n,).
+    """Return a mask of shape (n,) that selects the steps that the protocol counts.
 
     For invalid errors, the steps after a trace's first error do not count. To analyse part of a table, compute the
-    mask on the whole table first, since the part may lack the first error.
+    mask on the whole table first, since the part may not contain the first error.
     """
     if errors == Errors.REDUNDANT:
         return np.ones(len(table), np.bool_)
@@ -125,7 +126,7 @@ def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
     """Return the positional decomposition of a row: its figures within each third of the solutions.
 
     The figures are `step_auc` and, if the row has it, `macro_auc`. If a class is absent from a third, the macro-AUC
-    covers the other classes and its `reason` says so.
+    covers only the remaining classes, and its `reason` says so.
     """
     subject = row.subject
     table = subject.table
@@ -149,7 +150,7 @@ def _step_auc(subject: Subject, errors: Errors, weights: Weights) -> Measurement
 
 
 def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Yield the online and the offline row of each evaluator and kind of error that has both."""
+    """Yield (online row, offline row) for each evaluator and kind of error that has both rows."""
     offline = {(row.evaluator, row.errors): row for row in rows if row.mode == "offline"}
     for row in rows:
         if row.mode == "online" and (row.evaluator, row.errors) in offline:
@@ -159,7 +160,7 @@ def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
 def offline_gain(
     online: Mapping[Third, Mapping[str, Measurement]], offline: Mapping[Third, Mapping[str, Measurement]], name: str
 ) -> dict[Third, Value]:
-    """Return the offline value minus the online value of the figure `name` in each third, with paired intervals."""
+    """Return the offline minus the online value of the figure `name` in each third, with paired intervals."""
     gains = {}
     for third in Third:
         late, early = offline[third][name], online[third][name]
@@ -171,8 +172,8 @@ def offline_gain(
 class Changed:
     """The steps whose validity fell, or rose, or stayed, once the evaluator could see later steps.
 
-    `steps` is the number of these steps, and `wrong` is the number that have an error. `online` and `offline` are
-    the shares that are judged correctly in each mode.
+    `steps` is the number of these steps, and `wrong` is the number of them that have an error. `online` and
+    `offline` are the fractions judged correctly in each mode.
     """
 
     steps: int
@@ -188,8 +189,8 @@ class Changed:
 def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict[str, Changed]:
     """Group the steps by whether their validity `fell`, `rose` or `stayed` once later steps were visible.
 
-    Only steps that the protocol counts and that were judged in both modes are included. A change smaller than
-    `least` counts as `stayed`.
+    Only steps that the protocol counts and that were judged in both modes are included. A step counts as `stayed`
+    if its validity changed by less than `least`.
     """
     both = online.subject.table.present & offline.subject.table.present
     tables = [row.subject.table.where(both[row.subject.table.trace]) for row in (online, offline)]

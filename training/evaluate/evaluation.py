@@ -1,7 +1,7 @@
 """Evaluating evaluators on a stored dataset, from their stored judgments.
 
 Every evaluation includes the trivial baselines. All evaluators share the same resamples of the traces, so
-differences between evaluators are paired. The paper's figures for the dataset are given next to the measured ones.
+differences between evaluators are paired. The paper's figures for the dataset are shown beside the measured ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,8 @@ class MeasuredEvaluator:
     """A stored evaluator or a baseline, with the thresholds at which it is measured.
 
     `id` is the id of the stored evaluator, or None for a baseline. `calibration` holds its calibrated thresholds;
-    without one, its `own` thresholds apply. `chosen_here` is True if the calibration used this dataset.
+    if it is None, the evaluator's `own` thresholds apply. `chosen_here` is True if the calibration used this
+    dataset.
     """
 
     name: str
@@ -58,8 +59,8 @@ def with_thresholds(
 ) -> MeasuredEvaluator:
     """Return a stored evaluator with the thresholds at which it is to be measured.
 
-    Raises `UserError` if the thresholds were calibrated on the dataset's own traces, unless `force` is set, which
-    marks the evaluator's rows instead.
+    Raises `UserError` if the thresholds were calibrated on the dataset's own traces. With `force`, the evaluator's
+    rows are marked instead.
     """
     calibration = find_calibration(store, evaluator.id)
     problem = _chosen_here(store, dataset, calibration) if calibration else ""
@@ -75,7 +76,7 @@ def with_thresholds(
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """Return where thresholds were calibrated, in words, or "" if this dataset shares no traces with that one."""
+    """Describe where the thresholds were calibrated if that was on traces of this dataset. Otherwise return ""."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
             return f"on {dataset.name}"
@@ -93,9 +94,9 @@ BaselineTables = dict[Mode, list[tuple[Baseline, StepTable]]]
 def read_tables(
     store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], trivial: BaselineTables
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
-    """Yield the tables of the baselines (`trivial`) and those of the evaluators' judgments, mode by mode.
+    """Yield the tables of the baselines (`trivial`) and of the evaluators' judgments, mode by mode.
 
-    The judgments are read one evaluator at a time, to save memory.
+    To save memory, the judgments are read one evaluator at a time.
     """
     for mode, tables in trivial.items():
         for baseline, table in tables:
@@ -108,7 +109,7 @@ def read_tables(
 
 
 def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> BaselineTables:
-    """Build the table of each baseline in each mode, reading the texts only once.
+    """Build the table of each baseline in each mode. The texts are read only once.
 
     Baselines that score sub-steps are included if any step has several sub-steps. If the scores of a baseline do
     not depend on the mode, all modes share one table.
@@ -132,7 +133,7 @@ def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> Baseline
 
 
 def cut_at_random(gold: Gold, seed: int) -> Gold:
-    """Return the gold labels with each trace cut after a step drawn uniformly by `seed`."""
+    """Return the gold labels with each trace cut after a step chosen uniformly at random, using `seed`."""
     kept = [draw_kept(int(count), seed, place) for place, count in enumerate(gold.counts)]
     return replace(gold, kept=np.array(kept, np.int64))
 
@@ -147,10 +148,10 @@ RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
 class Row:
     """The figures of one evaluator in one mode for one kind of error.
 
-    `beats` is the evaluator's difference to the best baseline, whose name is `rival`. It is taken in the figure
-    named by `beats_in`: step AUC or, if that does not exist, the next figure in `RIVALRY`. `calibration` tells how
-    the thresholds were calibrated, if they were, and `chosen_here` is True if that used this dataset. `published`
-    holds the paper's figures for this evaluator on these traces.
+    `beats` is the evaluator's difference to the best baseline, whose name is `rival`. The difference is taken in
+    the figure named by `beats_in`: step AUC or, if that is undefined, the next figure in `RIVALRY`. `calibration`
+    tells how the thresholds were calibrated, or is None, and `chosen_here` is True if the calibration used this
+    dataset. `published` holds the paper's figures for this evaluator on these traces.
     """
 
     evaluator: str
@@ -187,7 +188,7 @@ class Row:
         return f"thresholds {cut.validity:g} and {cut.redundancy:g}, chosen on {where}"
 
     def as_json(self) -> dict[str, object]:
-        """Return the row as JSON values. Figures are fractions with intervals, or null with the reason."""
+        """Return the row as JSON values. Each figure is a fraction with its interval, or null with the reason."""
         head: dict[str, object] = {
             "evaluator": self.evaluator,
             "mode": self.mode.value,
@@ -221,9 +222,9 @@ class Evaluation:
     """The rows of an evaluation on a dataset or, if `group` is set, on the traces of that group.
 
     `traces` is the number of traces. `warning` says why offline figures are left out, or how far they can be
-    trusted. `published` holds the paper's figures that have no counterpart among the rows. `patch` is the label
-    patch that was applied to the gold labels, if any. The paper's figures are for the original labels, so a patched
-    evaluation has none of them. `cut` is the seed of the random cuts, or None if traces are not cut.
+    trusted. `published` holds the paper's figures that match none of the rows. `patch` is the label patch that was
+    applied to the gold labels, if any. The paper's figures are for the original labels, so a patched evaluation
+    shows none of them. `cut` is the seed of the random cuts, or None if traces are not cut.
     """
 
     dataset: Dataset
@@ -238,7 +239,7 @@ class Evaluation:
 
     @property
     def size(self) -> str:
-        """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`, plus any group or cut."""
+        """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`, with any group or cut."""
         traces = f"{self.traces:,} {'trace' if self.traces == 1 else 'traces'}"
         if self.cut is not None:
             return f"{traces}, each cut after a step drawn by seed {self.cut}"
@@ -292,10 +293,11 @@ def evaluate(
 ) -> Evaluation:
     """Measure the evaluators and every baseline on a dataset, or on the traces of one `group`.
 
-    If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator that
-    has judged no trace in a mode has no row in that mode. With `cut`, a seed, each trace is cut after a step drawn
-    uniformly, and evaluators need hindsight judgments. With `patch`, the labels of the patch replace gold labels
-    (`storage.labelling.patches`). Raises `UserError` if the dataset has no such group or the patch does not fit.
+    If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator has
+    no row in a mode in which it has not judged any trace. If `cut` is given, it is the seed for cutting each trace
+    after a step chosen uniformly at random, and evaluators need hindsight judgments. With `patch`, the labels of
+    the patch replace gold labels (`storage.labelling.patches`). Raises `UserError` if the dataset has no such group
+    or the patch does not fit.
     """
     gold = read_gold(store, dataset)
     inside = _inside(gold, group)
@@ -327,7 +329,7 @@ def evaluate(
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
-    """Return a mask of the traces in a group, shape (n,). The group "" contains all traces."""
+    """Return a mask of shape (n,) that selects the traces of a group. The group "" contains all traces."""
     groups = np.array(gold.groups, np.str_)
     if not group:
         return np.ones(len(groups), np.bool_)
@@ -341,7 +343,7 @@ def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
 
 
 def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
-    """Return resampling weights, shape (draws, n), for the traces in the mask `inside`, and 0 for all others."""
+    """Return resampling weights of shape (draws, n), which are 0 for traces outside the mask `inside`."""
     drawn = resamples(int(inside.sum()), draws)
     if inside.all():
         return drawn
@@ -353,7 +355,7 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
 def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
     """Yield a row for each kind of error in the gold labels.
 
-    Figures that do not depend on the kind of error are only in the first row.
+    Only the first row has the figures that do not depend on the kind of error.
     """
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | others(subject, weights)
@@ -378,7 +380,7 @@ def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: W
 
 
 def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tuple[list[Row], tuple[Published, ...]]:
-    """Return the rows with their published figures added, and the published figures that match no row.
+    """Return the rows with the published figures that match them, and the published figures that match no row.
 
     A published figure only matches an evaluator that has judged all of the benchmark's traces.
     """
@@ -399,8 +401,8 @@ def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tupl
 class PairedComparison:
     """A comparison of two evaluators on the traces that both have judged.
 
-    `differences` holds the first evaluator's value minus the second's, by figure. `tests` holds McNemar's test for
-    steps, for solutions or for both, depending on what both evaluators judge.
+    `differences` maps each figure to the first evaluator's value minus the second's. `tests` holds McNemar's test
+    for steps, for solutions or for both, depending on what both evaluators judge.
     """
 
     first: str
@@ -454,7 +456,7 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
-    """Return the row with its difference to the best baseline, computed on the row's own traces."""
+    """Return a copy of the row with its difference to the best baseline, computed on the row's own traces."""
     if row.is_baseline:
         return row
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
@@ -481,7 +483,8 @@ def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
 
 
 def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
-    """Return a baseline's row restricted to the steps that the evaluator of `row` judges, on the same traces."""
+    """Return a baseline's row restricted to the steps that the evaluator of `row` judges. Both rows have the same
+    traces."""
     silent = np.isnan(row.subject.table.validity)
     probs = np.where(silent[:, None], np.float32(np.nan), rival.subject.table.probs)
     table = replace(rival.subject.table, probs=probs)

@@ -2,9 +2,9 @@
 
     python -m stepsight.training.evaluate.gallery mini-bidir
 
-This prints a JSON object. It counts the errors whose validity falls below the threshold once the later step that
-exposes them is visible, and the correct steps called wrong. It also holds the results for the other kinds of
-traces, and a row per trace. Shares are `[value, low, high]`, with 95 % bootstrap intervals over traces.
+This prints a JSON object. The object counts the errors whose validity falls below the threshold once the later step
+that exposes them is visible, and the correct steps called wrong. It also holds the results for traces of the other
+kinds, and a row per trace. Shares are `[value, low, high]`, with 95 % bootstrap intervals over traces.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def read_gallery() -> tuple[Trace, ...]:
 def measure(evaluator: Evaluator) -> dict[str, Any]:
     """Measure an evaluator on the gallery, at its own validity threshold. Each figure is a share.
 
-    - `crossed`: first errors exposed later that are judged valid online and invalid offline. There are two more
+    - `crossed`: first errors exposed later that are judged valid online but invalid offline. There are two more
       shares, for errors exposed by the very next step and for errors exposed further on.
     - `called wrong`: steps labelled pos or neu that are judged invalid
     - `cleared`: steps cleared by a later step that are judged valid offline
@@ -91,7 +91,7 @@ def measure(evaluator: Evaluator) -> dict[str, Any]:
 
 
 class _Judged:
-    """A judged trace of the gallery, with the scores and verdicts of step validity in both modes."""
+    """A judged trace of the gallery, with the validity scores and verdicts of its steps in both modes."""
 
     def __init__(self, judgment: Judgment, threshold: float) -> None:
         assert judgment.hindsight is not None
@@ -104,14 +104,14 @@ class _Judged:
 
     @property
     def distance(self) -> int:
-        """How many steps after the step in focus the evidence comes, or 0 if there is no evidence."""
+        """The number of steps from the step in focus to the evidence, or 0 if there is no evidence."""
         evidence = self.trace.meta["evidence"]
         return 0 if self.focus is None or evidence is None else int(evidence - self.focus)
 
     def focus_is(self, online: bool | None = None, offline: bool | None = None) -> Count:
-        """Return (1, 1) if the step in focus has the wanted validity in each mode, and (0, 1) otherwise.
+        """Return (1, 1) if the step in focus has the given validity in each mode, and (0, 1) otherwise.
 
-        A mode whose wanted validity is None is ignored.
+        A mode for which None is given is ignored.
         """
         assert self.focus is not None
         verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
@@ -145,7 +145,7 @@ class _Judged:
 
 
 def _share(items: Sequence[_Judged], count: Callable[[_Judged], Count]) -> dict[str, Any]:
-    """Add up the counts of the traces, and return the sums with the share and its interval.
+    """Add up the counts of all traces. Return the sums, the share and its interval.
 
     The share is null if the total is 0.
     """

@@ -1,8 +1,8 @@
 """Grading final answers with math-verify, which runs in a separate process.
 
-math-verify interrupts slow work with a signal. This works only in the main thread of a process, counts time taken
-by other processes, and does not stop a power of huge numbers. The separate process can serve any thread, and limits
-its own processor time and memory, so its verdicts do not depend on how busy the machine is.
+math-verify interrupts slow work with a signal. The signal works only in the main thread of a process, measures time
+taken by other processes, and cannot stop the computation of a huge power. The separate process can serve any
+thread, and limits its own processor time and memory, so its verdicts do not depend on how busy the machine is.
 """
 
 import logging
@@ -57,7 +57,7 @@ class Grader:
         self._end()
 
     def grade(self, answer: str, text: str) -> bool:
-        """True if the solution `text` ends in `answer`, which is LaTeX without `$` as in benchmarks."""
+        """True if the solution `text` ends in `answer`, which is LaTeX without `$`, as in benchmarks."""
         pipe = self._start()
         verdict = None
         try:
@@ -107,7 +107,7 @@ class Grader:
 
 
 class _TimeUp(BaseException):
-    """Raised when grading takes too long. Derives from `BaseException`, since math-verify swallows `Exception`."""
+    """Raised when grading takes too long. It is a `BaseException`, because math-verify swallows `Exception`."""
 
 
 def serve() -> None:

@@ -2,12 +2,12 @@
 
     python -m stepsight.training.evaluate.held_out mini-bidir
 
-This prints a JSON object with figures for several sets of traces: drawn with a new seed, from families never
-trained on, and with larger numbers. Two more sets are the traces of the first set with and without a later step
+This prints a JSON object with figures for several sets of traces: generated with a new seed, from families never
+trained on, and with larger numbers. Two more sets split the first one into traces with and without a later step
 that exposes or clears the decisive step. The figures are macro-F1 and AUC of step validity (ReasonEval's protocol),
 online, offline and as their difference, each as [value, low, high] with a 95 % bootstrap interval over traces. The
-object also tells how often steps of correct traces are called wrong, if the trace is cut after them and if the rest
-is visible.
+object also says how often steps of correct traces are called wrong when the trace is cut after them, and when the
+rest is visible.
 """
 
 import argparse
@@ -67,9 +67,9 @@ def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[st
 
 
 def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """Return step macro-F1 and AUC online, offline, and offline minus online.
+    """Return step macro-F1 and AUC online, offline, and as the difference offline minus online.
 
-    All three have intervals over the same resamples.
+    The intervals of all three are over the same resamples.
     """
     weights = resamples(len(judgments), _DRAWS)
     points: dict[str, _Rows] = {}
@@ -95,9 +95,10 @@ def _items(judgments: Sequence[Judgment], mode: Mode) -> Items:
 def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, Any]:
     """Return how often correct steps are called wrong at the end of a trace and, for comparison, before its rest.
 
-    Only traces without an error count, and their last steps do not. `cut` is the share of steps called wrong if the
-    trace ends there, `whole` the share if the rest follows, and `cut - whole` the difference. Each trace counts as
-    if it were cut once, after a step drawn uniformly. `validity` is the threshold.
+    Only traces without an error count, and the last step of a trace does not. `cut` is the share of steps called
+    wrong if the trace ends with them, `whole` is the share if the rest follows, and `cut - whole` is the
+    difference. Each trace is weighted as if it were cut once, after a step chosen uniformly at random. `validity`
+    is the threshold.
     """
     rates = []
     for judgment in judgments:
@@ -118,7 +119,7 @@ def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, A
 
 
 def _interval(row: NDArray[np.float64]) -> list[float | None]:
-    """Return [value, low, high] for an array that holds the value first and then its resamples."""
+    """Return [value, low, high], where the first element of `row` is the value and the rest are its resamples."""
     if np.isnan(row[0]):
         return [None, None, None]
     low, high = np.nanpercentile(row[1:], [2.5, 97.5])

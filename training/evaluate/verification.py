@@ -1,8 +1,8 @@
 """Reproducing a published F1 on a part of ProcessBench, with the threshold chosen as the authors did.
 
 According to ProcessBench (Zheng et al., 2024), section 4.1, the threshold of a reward model with numeric scores is
-the one with the best F1 on GSM8K, and also applies to the other parts. A threshold stated by the evaluator's
-authors takes precedence.
+the one with the best F1 on GSM8K, which is then used for all parts. A threshold stated by the evaluator's authors
+takes precedence.
 """
 
 from collections.abc import Iterable
@@ -23,8 +23,8 @@ _MOST = 2000
 def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | None) -> tuple[Value, float]:
     """Return ProcessBench's F1 as a fraction with its interval over traces, and the threshold used.
 
-    If `threshold` is None, the threshold with the best F1 is used. Raises `UserError` unless there are traces with
-    an error and traces without one.
+    If `threshold` is None, the threshold with the best F1 is used. Raises `UserError` unless both traces with an
+    error and traces without an error exist.
     """
     table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold

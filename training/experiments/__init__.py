@@ -1,1 +1,1 @@
-"""The paper's experiments: the grid, data filtering, fine-tuning and reranking, each in its own folder."""
+"""The paper's experiments, each in its own folder: the grid, data filtering, fine-tuning and reranking."""

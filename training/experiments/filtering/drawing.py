@@ -1,6 +1,6 @@
-"""Drawing the rows of a pool from its files: all rows that meet some conditions, or a random sample of them.
+"""Choosing the rows of a pool from its files: all rows that meet some conditions, or a random sample of these rows.
 
-The paper's pool is a random sample of 10,000 MATH problems with solutions, drawn from MMIQC (section 6.1).
+The paper's pool is a random sample of 10,000 MATH problems with solutions, taken from MMIQC (section 6.1).
 """
 
 import random
@@ -21,10 +21,10 @@ Chosen = tuple[NDArray[np.bool_], ...]
 
 @dataclass(frozen=True)
 class Draw:
-    """Which rows of the files belong to a pool.
+    """The rule that says which rows of the files belong to a pool.
 
     A row must meet all conditions in `where`, which have the syntax of `core.row_conditions`. `size` is the number
-    of such rows to draw at random with `seed`, or None for all of them.
+    of these rows to choose at random, using `seed`, or None to take them all.
     """
 
     where: tuple[str, ...] = ()
@@ -41,9 +41,9 @@ class Draw:
 
 @dataclass
 class Drawn:
-    """The result of drawing a pool.
+    """The result of choosing the rows of a pool.
 
-    `chosen` marks the rows of the pool, file by file. `read` is the number of all rows, `met` is the number that
+    `chosen` marks the rows of the pool, file by file. `read` is the total number of rows, `met` is the number that
     meet all conditions, and `left_out` maps each condition to the number of rows that it excluded.
     """
 
@@ -54,10 +54,10 @@ class Drawn:
 
 
 def draw_rows(files: Iterable[Iterable[Row | UserError]], draw: Draw) -> Drawn:
-    """Choose rows of the files as `draw` says. An unreadable row is chosen only if every row is.
+    """Choose rows of the files by the rule `draw`. An unreadable row is chosen only if every row is.
 
-    Raises `UserError` if a condition is invalid, if no row meets all conditions, or if a larger sample is requested
-    than there are such rows.
+    Raises `UserError` if a condition is invalid, if no row meets all conditions, or if the sample is to be larger
+    than the number of rows that do.
     """
     conditions = parse_conditions(draw.where)
     met = [_met(rows, conditions) for rows in files]
@@ -80,7 +80,7 @@ def _met(rows: Iterable[Row | UserError], conditions: RowConditions) -> NDArray[
 
 
 def _keep(met: Sequence[NDArray[np.bool_]], counts: Sequence[int], draw: Draw) -> None:
-    """Reduce the masks of rows that meet the conditions to a random sample of `draw.size` rows.
+    """Reduce the masks `met` in place to a random sample of `draw.size` rows.
 
     Every subset of that size is equally likely.
     """

@@ -39,7 +39,8 @@ def subset_path(folder: Path, name: str) -> Path:
 def write_subsets(
     folder: Path, pool: Pool, scores: ChunkedScores, subsets: Mapping[str, ChosenSubset], watch: Watch
 ) -> dict[str, str]:
-    """Write each subset to its file, completely or not at all, and return the SHA-256 of each file.
+    """Write each subset to its file and return the SHA-256 of each file. A file is written completely or not at
+    all.
 
     Raises `UserError` if the pool has changed since it was scored, or if a file cannot be written.
     """
@@ -63,7 +64,7 @@ def write_subsets(
 
 @dataclass
 class _HashedFile:
-    """A file together with a running hash of what is written to it."""
+    """A file together with a running hash of the bytes written to it."""
 
     file: IO[bytes]
     digest: Any = field(default_factory=hashlib.sha256)
@@ -81,7 +82,10 @@ def _open(path: Path) -> Iterator[_HashedFile]:
 
 
 def _members(subsets: Mapping[str, ChosenSubset], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """Return, for each row, a bit mask of the subsets that contain it, shape (rows + 1,). Rows count from 1."""
+    """Return an array of shape (rows + 1,) with, for each row, a bit mask of the subsets that contain it.
+
+    Rows are counted from 1.
+    """
     members = np.zeros(rows + 1, np.uint8)
     for bit, subset in enumerate(subsets.values()):
         members[subset.rows] |= np.uint8(1 << bit)
@@ -99,7 +103,7 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Return the manifest of a filtering run.
 
-    It depends only on the pool, the evaluator and the rule, not on the machine or the number of workers.
+    The manifest depends only on the pool, the evaluator and the rule, not on the machine or the number of workers.
     """
     left_out = (row.left_out for row in scores.scores() if isinstance(row, UnscoredRow))
     overlapping = Counter(row.problem_of for row in scores.scores() if isinstance(row, OverlappingRow))
@@ -141,7 +145,7 @@ def make_manifest(
 
 
 def _drawn(pool: Pool) -> dict[str, Any]:
-    """Describe how the pool was drawn. The dictionary is empty if the pool contains all rows of its files."""
+    """Describe how the rows of the pool were chosen. The result is empty if the pool contains all rows."""
     if pool.drawn is None:
         return {}
     drawn = pool.drawn

@@ -1,7 +1,7 @@
 r"""A pool of solutions: the rows of some files, which can be iterated over repeatedly.
 
-A row has a query and a response, whose steps an evaluator judges. Files are JSON Lines or a JSON array, either of
-them possibly gzipped, or Parquet. The format is recognised by the first bytes. A row of MMIQC:
+A row has a query and a response, whose steps an evaluator judges. A file contains JSON Lines or a JSON array, which
+may be gzipped, or is Parquet. The format is recognised by the first bytes. A row of MMIQC:
 
     {"instruction": "Compute $2 + 3$.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 """
@@ -76,7 +76,7 @@ class Solution:
 
     @property
     def line(self) -> bytes:
-        """The row as a subset stores it: `query`, `response`, and every other field unchanged."""
+        """The row as it is written to a subset: `query`, `response`, and every other field unchanged."""
         row = {QUERY: self.query, RESPONSE: self.response, **self.rest}
         try:
             return f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode()
@@ -86,7 +86,7 @@ class Solution:
 
 
 def find_fields(rows: list[Row]) -> Fields | None:
-    """Return the first pair of `FIELD_NAMES` (for query and response) found in a row, or None if no row has one."""
+    """Return the first pair of field names in `FIELD_NAMES` that a row has, for query and response, or None."""
     return next((fields for row in rows for fields in FIELD_NAMES if row.keys() >= {*fields}), None)
 
 
@@ -94,8 +94,8 @@ def parse_solution(row: Row, fields: Fields, where: str) -> Solution:
     """Parse a row as a solution.
 
     A response that is a list of texts is taken as a list of steps, and any other response is split into steps.
-    Raises a `UserError` that starts with `where` if the query or the response is missing, empty or not a text, or
-    if there are no steps.
+    Raises `UserError`, with a message that starts with `where`, if the query or the response is missing, empty or
+    not a text, or if there are no steps.
     """
     try:
         query = check_text(field(row, fields[0]), f"the field {fields[0]!r}")
@@ -124,9 +124,10 @@ def _steps(response: object, what: str) -> Sequence[str | list[str]]:
 
 
 def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
-    """Yield each row of a file, or the error in it, with its place. Blank lines are skipped.
+    """Yield (place, row) for each row of a file, where an unreadable row is replaced by its error. Blank lines are
+    skipped.
 
-    `name` is what messages call the file. Raises `UserError` if the file cannot be read to its end because it is
+    `name` is the file's name in messages. Raises `UserError` if the file cannot be read to its end because it is
     missing, damaged or truncated, or because it is Parquet and pyarrow is not installed.
     """
     with open_input(path) as file:
@@ -142,7 +143,7 @@ def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
 
 
 def _lines(lines: Iterable[bytes], name: str) -> Iterator[PlacedRow]:
-    """Yield the readable rows, and the errors of the others, in order.
+    """Yield the readable rows and, in place of each unreadable row, its error, in order.
 
     Raises `UserError` if many consecutive rows are not JSON objects.
     """
@@ -206,7 +207,7 @@ Entry = Solution | BadRow | Overlap
 
 @dataclass(frozen=True)
 class PoolFile:
-    """A file of a pool. `path` is absolute, and `name` is what messages call the file."""
+    """A file of a pool. `path` is absolute, and `name` is the file's name in messages."""
 
     path: Path
     name: str
@@ -220,10 +221,11 @@ class PoolFile:
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows of `files`, one file after another, or only those marked by `drawn`. Blank lines do not count.
+    """The rows of `files`, one file after another, or only those marked by `drawn`. Blank lines do not count as
+    rows.
 
-    Rows whose query is a problem of one of the `benchmarks` become an `Overlap`. A model trained on them would be
-    tested on problems that it has learnt by heart.
+    A row whose query is a problem of one of the `benchmarks` becomes an `Overlap`, because a model trained on it
+    would be tested on a problem that it has learnt by heart.
     """
 
     files: tuple[PoolFile, ...]
@@ -241,10 +243,10 @@ class Pool:
     ) -> "Pool":
         """Open the pool that consists of the given files.
 
-        `fields` gives the names of the query and response fields; None means to recognise them. `benchmarks` are
-        files with a problem or question on each line. With a `draw`, the files are read once more. Raises
-        `UserError` if a file cannot be read, is given twice, or has no known field names, or if the draw is
-        impossible.
+        `fields` gives the names of the query and response fields; if it is None, they are recognised. `benchmarks`
+        are files with a problem or question on each line. With a `draw`, the files are read once more to choose
+        rows. Raises `UserError` if a file cannot be read, is given twice, or has no known field names, or if too
+        few rows meet the `draw`.
         """
         whole = [path.resolve() for path in paths]
         for path in whole:
@@ -283,7 +285,7 @@ class Pool:
         return solution
 
     def check_unchanged(self) -> None:
-        """Raise a `UserError` naming the file if a file has changed since the pool was opened."""
+        """Raise `UserError`, naming the file, if a file has changed since the pool was opened."""
         for file in self.files:
             if _sha256(file.path) != file.sha256:
                 raise UserError(f"{file.name} has changed meanwhile.", "Start again, with another --output.")
@@ -300,7 +302,7 @@ class Pool:
 def read_benchmarks(paths: Sequence[Path]) -> dict[str, Benchmarks]:
     """Read the problems of benchmark files, keyed by the first 16 hexadecimal digits of each file's SHA-256.
 
-    Raises `UserError` if a file cannot be read, if a row has no problem, or if two files are the same.
+    Raises `UserError` if a file cannot be read, if a row has no problem, or if two files have the same content.
     """
     benchmarks: dict[str, Benchmarks] = {}
     for path in paths:
@@ -327,7 +329,7 @@ def _read_benchmark(path: Path) -> Benchmarks:
 class Chunks:
     """The pool in chunks of `size` rows. The last chunk may be shorter.
 
-    Chunks should be requested in ascending order, because going back means reading the pool again from its start.
+    Request chunks in ascending order, because going back means reading the pool again from its start.
     """
 
     def __init__(self, pool: Pool, size: int) -> None:

@@ -1,4 +1,4 @@
-"""A filtering run, which scores a pool and chooses subsets by the scores. It can be resumed.
+"""Filtering runs, which score a pool and choose subsets by the scores. An interrupted run can be resumed.
 
 FOLDER/run.json        the record that identifies the run
 FOLDER/scores.jsonl    a line for each row of the pool
@@ -54,9 +54,9 @@ class Filtering:
 
     `output` is the folder to write to. `by`, `match` and `seed` are explained in `SubsetRule`. `validity` and
     `redundancy` are thresholds, which default to the evaluator's own. `fields` gives the names of the query and
-    response fields; None means to recognise them. `chunk` is the number of rows scored together. `where` holds
-    conditions in the syntax of `core.row_conditions`. The other options are described by their annotations, from
-    which a command takes its help.
+    response fields; if it is None, they are recognised. `chunk` is the number of rows scored together. `where`
+    holds conditions in the syntax of `core.row_conditions`. The remaining options are described by their
+    annotations, which also serve as help texts of the command.
     """
 
     pool: tuple[Path, ...]
@@ -85,12 +85,13 @@ class Filtering:
 
     @property
     def draw(self) -> Draw:
-        """Which rows of the files belong to the pool."""
+        """The rule that says which rows of the files belong to the pool."""
         # Without a sample the seed does not affect the rows, so scores are valid for every seed.
         return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
 
     def rule(self, own: Thresholds) -> SubsetRule:
-        """Return the rule for choosing subsets. The evaluator's thresholds `own` apply unless overridden."""
+        """Return the rule for choosing subsets. It has the evaluator's thresholds `own` unless the options override
+        them."""
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
         by = tuple(name for name in SUBSETS if name in self.by)
@@ -98,10 +99,10 @@ class Filtering:
 
 
 def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
-    """Score the pool, write the subsets and return the manifest. Calling this again resumes the run.
+    """Score the pool, write the subsets and return the manifest. If called again, resume the run.
 
     Raises `UserError` if an option, the pool or one of its rows is invalid, if the rule needs redundancy but the
-    evaluator gives none, or if the folder holds another run.
+    evaluator gives none, or if the folder belongs to a different run.
     """
     _check(wanted)
     pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks, wanted.draw)
@@ -127,7 +128,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
 
 
 def _check(wanted: Filtering) -> None:
-    """Raise `UserError` if an option is invalid. Nothing is read yet."""
+    """Raise `UserError` if an option is invalid. This does not read any files."""
     unknown = sorted(set(wanted.by) - set(SUBSETS))
     if unknown or not wanted.by:
         raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
@@ -141,7 +142,7 @@ def _check(wanted: Filtering) -> None:
 
 
 def _load(wanted: Filtering) -> tuple[Evaluator, WorkerEvaluator | None]:
-    """Return the evaluator and, if the run has workers, the description from which they load it."""
+    """Return the evaluator and, if the run has workers, the description from which the workers load it."""
     if wanted.engine == RAY:
         return load_for_workers(wanted.evaluator, wanted.place)
     place = wanted.place
@@ -194,7 +195,7 @@ def _begin(
 ) -> None:
     """Claim the folder for this run, after checking every row of the pool.
 
-    If the scores come from another run, copy them instead of checking the rows.
+    If the scores of an earlier run are reused, copy them instead of checking the rows.
     """
     if folder.has_run():
         return
@@ -208,9 +209,9 @@ def _begin(
 
 
 def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
-    """Return the number of rows in the pool of another run, in `folder`.
+    """Return the number of rows in the pool of the run in `folder`, whose scores are to be reused.
 
-    Raises `UserError` if that run's scores are not the ones that this run needs.
+    Raises `UserError` if those scores are not the ones that this run needs.
     """
     other = RunFolder(folder)
     if not other.has_run():
@@ -260,7 +261,7 @@ def _chunk_scorer(pool: Pool, theirs: WorkerEvaluator, size: int) -> ChunkScorer
 
 
 def _check_left_out(scores: ChunkedScores, skip_bad: bool) -> None:
-    """Raise `UserError` if the run being resumed left out bad rows although `skip_bad` is not set."""
+    """Raise `UserError` if the run to be resumed has left out bad rows although `skip_bad` is not set."""
     if skip_bad:
         return
     bad, first = 0, []

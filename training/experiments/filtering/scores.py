@@ -33,7 +33,7 @@ class ScoredRow:
 
 @dataclass(frozen=True)
 class UnscoredRow:
-    """A row that is too long or does not hold a solution. `left_out` says where it is and what is wrong."""
+    """A row that is too long or does not hold a solution. `left_out` names the row and says what is wrong."""
 
     row: int
     left_out: str
@@ -60,9 +60,10 @@ def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
 
 
 class ChunkedScores(RowFile):
-    """The file scores.jsonl in `folder`, to which rows are added in chunks of `size` until there are `total` rows.
+    """The file scores.jsonl in `folder`, to which rows are added in chunks of `size` until the file has `total`
+    rows.
 
-    The last chunk may be shorter. If a killed process left a partial chunk, it is removed, so that a chunk is
+    The last chunk may be shorter. A partial chunk that a killed process left behind is removed, so that chunks are
     always scored as a whole. Raises `UserError` if the file cannot be written.
     """
 
@@ -88,7 +89,7 @@ class ChunkedScores(RowFile):
         return self.rows == self.total
 
     def add_chunk(self, rows: Sequence[ScoreRow]) -> None:
-        """Append the next chunk. Raises `UserError` if the rows belong to another chunk or the disk is full."""
+        """Append the next chunk. Raises `UserError` if these are not its rows, or if the disk is full."""
         expected = range(self.rows + 1, min(self.rows + self._size, self.total) + 1)
         if [row.row for row in rows] != [*expected]:
             raise UserError(

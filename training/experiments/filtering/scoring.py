@@ -1,6 +1,6 @@
-"""Scoring a pool chunk by chunk, in this process or with several workers, after checking every row.
+"""Scoring a pool chunk by chunk, in this process or with several workers.
 
-The check reveals a bad row at once rather than after hours.
+Every row is checked first, so that a bad row is reported at once rather than after hours.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class ChunkScorer:
     """A callable that scores a chunk of the pool and returns its rows for the score file.
 
     The scores of a solution depend neither on the process that computes them nor on what was scored before. With
-    the fast forward pass on a CPU, they do not depend on the number of threads either, to the last bit.
+    the fast forward pass on a CPU, they are also identical to the last bit for any number of threads.
     """
 
     def __init__(self, pool: Pool, scorer: Scorer, size: int = CHUNK) -> None:
@@ -67,7 +67,7 @@ class ChunkScorer:
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
-    """Return the error if a row cannot be scored, or None if it can or overlaps a benchmark.
+    """Return the error of a row that cannot be scored, or None if the row can be scored or overlaps a benchmark.
 
     A row cannot be scored if it does not hold a solution or exceeds the evaluator's context.
     """
@@ -84,7 +84,7 @@ def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
 
 @contextmanager
 def _one_thread(wanted: bool) -> Iterator[None]:
-    """Make PyTorch use a single thread within a `with` block, if `wanted`.
+    """If `wanted` is True, make PyTorch use a single thread within the `with` block.
 
     The fast forward pass has its own threads, and the last bit of its results depends on PyTorch's thread count.
     """
@@ -100,8 +100,8 @@ def _one_thread(wanted: bool) -> Iterator[None]:
 def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -> int:
     """Check every row of the pool and return the number of rows.
 
-    Raises `UserError` if no row can be scored or, unless `skip_bad` is set, if any row cannot be scored. The error
-    lists the first few of these rows.
+    Raises `UserError` if every row is impossible to score or, unless `skip_bad` is set, if any row is. The error
+    lists the first few such rows.
     """
     rows = bad = overlapping = 0
     first: list[str] = []
@@ -126,7 +126,8 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
 
 
 def refusal(rows: int, bad: int, first: list[str]) -> UserError:
-    """Return an error saying that `bad` rows of the pool cannot be scored. `first` describes the first of them."""
+    """Return an error saying that `bad` of the pool's `rows` rows cannot be scored. `first` describes the first few
+    of them."""
     if bad == 1:
         return UserError(first[0], "Fix the row, or leave it out with --skip-bad.")
     lines = [f"  {line}" for line in first]
