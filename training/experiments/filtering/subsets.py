@@ -5,9 +5,8 @@
     red       the solutions with the lowest redundancy
     random    a uniform sample
 
-If several choices are possible, because scores are equal at the cut-off or more solutions qualify than are needed,
-a hash of the seed, the subset and the row decides. The choice therefore depends on nothing else, such as the order
-of scoring.
+If scores are equal at the cut-off, or more solutions qualify than are needed, a hash of the seed, the subset and
+the row decides. The choice therefore does not depend on anything else, such as the order of scoring.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoolScores:
-    """The row numbers, counted from 1, and the scores of all scored solutions. Every array has shape (n,).
+    """The row numbers, counted from 1, and the scores of all scored solutions, in arrays of shape (n,).
 
     The arrays take 24 bytes per solution. Redundancy is NaN if the evaluator does not give it.
     """
@@ -55,16 +54,16 @@ class PoolScores:
         return len(self.rows)
 
     def passing(self, thresholds: Thresholds) -> NDArray[np.bool_]:
-        """Return a mask of the solutions that are valid and not redundant by the thresholds."""
+        """Return a mask that selects the solutions that are valid and not redundant by the thresholds."""
         return (self.validity >= thresholds.validity) & (self.redundancy < thresholds.redundancy)
 
 
 @dataclass(frozen=True)
 class SubsetRule:
-    """How subsets are chosen.
+    """A rule for choosing subsets.
 
-    `by` names the subsets. Each gets `match` solutions or, if that is None, as many as val+red has. `seed` decides
-    between equally good solutions.
+    `by` names the subsets. Each subset gets `match` solutions or, if `match` is None, as many as val+red has.
+    `seed` decides between equally good solutions.
     """
 
     by: tuple[str, ...] = SUBSETS
@@ -98,7 +97,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
     """Choose the subsets that the rule names, all of the same size.
 
     The size is `match`, or the number of solutions that qualify if that is smaller. Raises `UserError` if no
-    solution qualifies.
+    solution qualifies for val+red and the size depends on it.
     """
     passing = scores.passing(rule.thresholds)
     size = subset_size(scores, rule)
@@ -136,7 +135,7 @@ def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
 
 
 def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
-    """Return how many rows each pair of subsets has in common."""
+    """Return the number of rows that each pair of subsets has in common."""
     names = [*subsets]
     return {
         f"{one} and {other}": len(np.intersect1d(subsets[one].rows, subsets[other].rows, assume_unique=True))
@@ -146,11 +145,11 @@ def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
 
 
 def _first(rows: Rows, keys: Sequence[NDArray[Any]], size: int) -> Rows:
-    """Return the first `size` rows by the last key, with ties broken by the keys before it, in the pool's order."""
+    """Return the `size` rows with the smallest last key, in the pool's order. Earlier keys break ties."""
     return np.sort(rows[np.lexsort((rows, *keys))[:size]])
 
 
 def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:
-    """Return a pseudo-random number for each row, derived from `salt` and the same on every machine."""
+    """Return a pseudo-random number for each row. It is derived from `salt` and the same on every machine."""
     hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in rows)
     return np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(rows))

@@ -44,8 +44,8 @@ class SubsetFile:
 def read_subset(path: Path) -> SubsetFile:
     """Read a subset from a file.
 
-    Raises a `UserError` naming the line if a row lacks a query or a response. Also raises `UserError` if there are
-    no rows.
+    Raises `UserError` if there are no rows, or if a row lacks a query or a response, in which case the error names
+    the line.
     """
     rows = []
     with open_input(path) as file:
@@ -79,7 +79,7 @@ def _scorer(path: Path) -> str:
 
 @dataclass(frozen=True)
 class TextExample:
-    """The token `ids` of a prompt, its response and the end token, with a label for each token in `labels`."""
+    """A prompt, its response and the end token as token `ids`, with a label for each token in `labels`."""
 
     ids: tuple[int, ...]
     labels: tuple[int, ...]
@@ -102,7 +102,7 @@ def build_examples(
     everything: bool,
     longest: int,
 ) -> tuple[list[TextExample], int]:
-    """Encode pairs of a query and a response, and return the examples and the number of rows left out.
+    """Encode (query, response) pairs. Return the examples and the number of rows left out.
 
     Rows of more than `longest` tokens are left out. With `everything`, the prompt is learnt too. Prompt and
     response are encoded separately, so that the response begins with a new token, as in generation.

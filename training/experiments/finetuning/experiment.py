@@ -1,4 +1,4 @@
-"""Running a study in its folder: choosing the subsets, making the initial model, and doing the remaining runs.
+"""Running a study in its folder: choosing the subsets, creating the initial model, and doing the remaining runs.
 
     FOLDER/study.json              the record that identifies the study
     FOLDER/start                   the model from scratch, if the study has one
@@ -60,7 +60,7 @@ _MODULE = "stepsight.training.experiments.finetuning.experiment"
 
 @dataclass(frozen=True)
 class Experiment:
-    """A study, the file `path` that it was read from, and the folder for its results."""
+    """A study, the file `path` that the study was read from, and the folder for its results."""
 
     study: Study
     path: Path
@@ -69,8 +69,8 @@ class Experiment:
     def run(self, jobs: int) -> None:
         """Do the remaining runs, `jobs` at a time. A failed run does not stop the others.
 
-        Raises `UserError` if the folder belongs to another study or if a file or package is missing. If any run
-        failed, raises `UserError` at the end.
+        Raises `UserError` if the folder belongs to a different study, if a file or package is missing or, at the
+        end, if any run failed.
         """
         check_installed()
         Grader()
@@ -106,7 +106,7 @@ class Experiment:
         )
 
     def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
-        """Write the subsets that an evaluator chooses, unless they exist already."""
+        """Write the subsets that an evaluator chooses, unless they already exist."""
         wanted = self._filtering(pool, problems, evaluator)
         is_new = not (wanted.output / MANIFEST).is_file()
         if is_new:
@@ -136,7 +136,7 @@ class Experiment:
         return Pool.open(wanted.pool, benchmarks=wanted.benchmarks, draw=wanted.draw)
 
     def _prepare(self, pool: list[Path], problems: Path) -> None:
-        """Write the model from scratch from which all runs start, if the study has one."""
+        """If the study starts from a randomly initialised model, write that model unless it already exists."""
         start = self.study.start
         if start is None or (self.folder / START / "config.json").is_file():
             return
@@ -163,7 +163,7 @@ def _texts(pool: Pool) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class StudyWorker:
-    """A worker that does runs of a study and writes their results to `folder`. `path` is the study's file."""
+    """A worker that does runs of a study and writes their results to `folder`. `path` is the file of the study."""
 
     study: Study
     path: Path
@@ -173,9 +173,9 @@ class StudyWorker:
     processes: ProcessGroup
 
     def do(self, run: StudyRun) -> Result:
-        """Do a run, or resume it, and return its result. For a finished run, just read the result.
+        """Do a run, or resume it, and return its result. If the run is finished, only read the result.
 
-        Raises `UserError` if the run fails or another process is doing it.
+        Raises `UserError` if the run fails or is being done by a different process.
         """
         result = result_path(self.folder, run)
         with RunFolder(self.folder / run.name).lock():

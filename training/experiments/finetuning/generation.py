@@ -1,4 +1,4 @@
-"""Generating greedy answers with a causal language model, by vLLM if it is installed and by Transformers otherwise.
+"""Generating greedy answers with a causal language model, using vLLM if it is installed and Transformers otherwise.
 
 Answers are generated in batches of problems of similar length. Each batch is written to FOLDER/answers.jsonl at
 once:
@@ -30,7 +30,8 @@ ANSWERS = "answers.jsonl"
 class GeneratedAnswer:
     """An answer that a model generated.
 
-    `tokens` is its number of tokens without the end token. `ended` is True if the model reached the end token.
+    `tokens` is the number of tokens in the answer, not counting the end token. `ended` is True if the model reached
+    the end token.
     """
 
     text: str
@@ -43,20 +44,21 @@ Answers = dict[int, GeneratedAnswer]
 
 
 class Engine(Protocol):
-    """A model that can continue prompts. `context` is the most tokens of prompt and answer together."""
+    """A model that can continue prompts. `context` is the maximum number of tokens of a prompt and its answer
+    together."""
 
     name: str
     context: int
 
     def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
-        """Generate a greedy answer of at most `longest` tokens to each prompt. Prompts are token ids."""
+        """Generate a greedy answer of at most `longest` tokens to each prompt, which is given as token ids."""
 
 
 def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, place: Placement) -> Engine:
     """Load the model in a folder for generation.
 
-    The engine `auto` means vLLM if vLLM and a GPU are available, and Transformers otherwise. Raises `UserError` if
-    vLLM is requested but not installed.
+    The engine `auto` stands for vLLM if vLLM and a GPU are available, and for Transformers otherwise. Raises
+    `UserError` if vLLM is requested but not installed.
     """
     if engine_name(name) == "vllm":
         return VllmEngine(folder, place)
@@ -64,7 +66,7 @@ def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, pla
 
 
 def engine_name(name: str) -> str:
-    """Return `vllm` or `transformers`, whichever `name` means on this machine.
+    """Return the engine, `vllm` or `transformers`, that `name` stands for on this machine.
 
     Raises `UserError` if vLLM is requested but not installed.
     """
@@ -140,7 +142,7 @@ class VllmEngine:
 
 
 def batches_of(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """Divide prompts into batches of `size`, given their lengths, and return the indices in each batch.
+    """Divide prompts with the given lengths into batches of `size`, and return the prompts' indices in each batch.
 
     The longest prompts come first, so that a lack of memory shows at once.
     """
@@ -156,12 +158,13 @@ def answer_all(
     size: int,
     announce: Callable[[int, int], None],
 ) -> list[GeneratedAnswer]:
-    """Return an answer to each prompt. Answers that `folder` lacks are generated.
+    """Return an answer to each prompt, generating the answers that are missing in `folder`.
 
-    An existing answer is kept if its whole batch is there, so that a resumed run has the same batches as an
+    Existing answers are kept only in complete batches, so that a resumed run has the same batches as an
     uninterrupted one. The model is opened only if an answer is missing. Answers have at most `longest` tokens, or
     fewer if the model's context requires it. `announce` is called with the number of prompts answered so far and
-    the number of all prompts. Raises `UserError` if a prompt exceeds the context, or if the file cannot be written.
+    the total number of prompts. Raises `UserError` if a prompt exceeds the context, or if the file cannot be
+    written.
     """
     batches = batches_of([len(prompt) for prompt in prompts], size)
     with RowFile(folder / ANSWERS) as file:
@@ -195,7 +198,7 @@ def _check(prompts: Sequence[Sequence[int]], engine: Engine) -> None:
 
 
 def _read(file: RowFile, count: int) -> Answers:
-    """Return the answers in a file up to the first invalid row, by problem and in file order."""
+    """Return the answers in a file, keyed by problem and in file order, up to the first invalid row."""
     answers: Answers = {}
     for row in file:
         try:
@@ -209,7 +212,7 @@ def _read(file: RowFile, count: int) -> Answers:
 
 
 def _whole_batches(answers: Answers, batches: Sequence[Sequence[int]]) -> int:
-    """Return how many batches, from the first on, have all their answers."""
+    """Return the number of complete batches at the start of the file."""
     order, start = list(answers), 0
     for number, batch in enumerate(batches):
         if order[start : start + len(batch)] != [*batch]:

@@ -48,7 +48,7 @@ _DEFAULT = Path("math500") / "test.jsonl"
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem and its right answer, in LaTeX without `$`."""
+    """A problem and its correct answer, in LaTeX without `$`."""
 
     text: str
     answer: str
@@ -68,7 +68,7 @@ class Problems:
     def as_json(self) -> dict[str, Any]:
         """Return the name, size and hash of the problems as JSON values.
 
-        `constant` holds the most frequent answer and the number of problems it solves.
+        `constant` is the most frequent answer and the number of problems for which it is right.
         """
         answer, count = Counter(problem.answer for problem in self.items).most_common(1)[0]
         constant = {"answer": answer, "right": count}
@@ -76,7 +76,7 @@ class Problems:
 
 
 def read_problems(path: Path) -> Problems:
-    """Read problems from a file. Raises a `UserError` naming the line if a problem or its answer is missing."""
+    """Read problems from a file. Raises `UserError`, naming the line, if a problem or its answer is missing."""
     items = []
     with open_input(path) as file:
         for number, row in read_rows(file, str(path)):
@@ -90,9 +90,10 @@ def read_problems(path: Path) -> Problems:
 
 
 def problems_path(file: Path | None, root: Path = Path()) -> Path:
-    """Return the path of `file`, which is in `root` or in the data folder.
+    """Return the path of `file`, which is looked up in `root` and then in the data folder.
 
-    If `file` is None, return the path of MATH-500 in the data folder. Raises `UserError` if there is no such file.
+    If `file` is None, return the path of MATH-500 in the data folder. Raises `UserError` if the file does not
+    exist.
     """
     try:
         return data_files(str(file or _DEFAULT), root)[0][1]
@@ -108,8 +109,8 @@ class Math500Settings:
     """The settings for answering problems.
 
     An answer has at most `tokens` tokens, and `batch` problems are answered at once. `prompt` contains the problem
-    and precedes the answer. It defaults to the prompt with which the model was fine-tuned, or else to the general
-    one.
+    and precedes the answer. It defaults to the prompt with which the model was fine-tuned or, without one, to the
+    general prompt.
     """
 
     engine: str = "auto"
@@ -134,10 +135,12 @@ def measure(
     grader: Grader,
     watch: Watch = unwatched,
 ) -> Result:
-    """Let a model answer all problems, grade the answers and return the result. A measurement can be resumed.
+    """Let a model answer all problems, grade the answers and return the result. An interrupted measurement is
+    resumed.
 
     Everything is written to the folder `output`. Raises `UserError` if the model is not a causal language model, if
-    a problem is too long for it, if `output` holds another run, or if another process is working on it.
+    a problem is too long for the model, or if `output` belongs to a different run or is in use by a different
+    process.
     """
     model = model_folder(spec)
     card = read_card(model)
@@ -167,7 +170,7 @@ def measure(
 def output_names(specs: Sequence[str]) -> list[str]:
     """Return the name of each model's result folder within the common output folder.
 
-    Raises `UserError` if two names are equal.
+    Raises `UserError` if two models have the same name.
     """
     names = [model_name(model_folder(spec)) for spec in specs]
     for name in names:

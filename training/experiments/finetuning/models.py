@@ -1,4 +1,4 @@
-"""Loading causal language models from a folder or a hub, and making small ones from scratch."""
+"""Loading causal language models from a folder or a hub, and creating small, randomly initialised ones."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -71,9 +71,9 @@ def _check_causal(folder: Path) -> None:
 
 
 def load_model(folder: Path, place: Placement) -> PreTrainedModel:
-    """Load the model in a folder, with the type and on the device given by `place`.
+    """Load the model in a folder with the data type and on the device that `place` specifies.
 
-    Raises a `UserError` naming the first tensor that is missing or has the wrong shape.
+    Raises `UserError`, naming the tensor, if a tensor is missing or has the wrong shape.
     """
     config = read_config(folder, read_config_file(folder))
     try:
@@ -83,9 +83,9 @@ def load_model(folder: Path, place: Placement) -> PreTrainedModel:
 
 
 def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the tokenizer in a folder. If it has no pad token, its end token is used for padding.
+    """Load the tokenizer in a folder. If the tokenizer has no pad token, its end token is used for padding.
 
-    Raises `UserError` if there is no tokenizer or if it has no end token.
+    Raises `UserError` if there is no tokenizer, or if the tokenizer has no end token.
     """
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -109,14 +109,14 @@ def context_of(model: PreTrainedModel) -> int:
 
 
 def model_fingerprint(folder: Path, prompt: str) -> str:
-    """Return the SHA-256 of a model's weights, its tokenizer and the prompt."""
+    """Return the SHA-256 of a model's weights, the tokenizer and the prompt."""
     return fingerprint(folder, {"prompt": prompt}, "causal")
 
 
 def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
-    """Write a Llama with random weights and a byte-level tokenizer trained on `texts` to a folder.
+    """Write a randomly initialised Llama and a byte-level tokenizer trained on `texts` to a folder.
 
-    The weights are drawn from `seed`. The tokenizer has `vocabulary` tokens plus an end token.
+    The weights are initialised with `seed`. The tokenizer has `vocabulary` tokens plus an end token.
     """
     learnt = train_tokenizer(texts, vocabulary)
     learnt.add_special_tokens([_END])

@@ -32,7 +32,7 @@ def subset_plots(results: Iterable[Result]) -> list[Plot]:
 
 
 def printed_plots(printed: Iterable[Printed]) -> list[Plot]:
-    """Plot pass@1 and answer length as printed in the paper, which are means over seeds."""
+    """Plot pass@1 and answer length as printed in the paper. The paper's figures are means over seeds."""
     return _plots([_Point(row.scorer, row.subset, row.accuracy, row.length) for row in printed])
 
 
@@ -53,7 +53,7 @@ def _plots(runs: Sequence[_Point]) -> list[Plot]:
 
 
 def _draw(figure: go.Figure, runs: Sequence[_Point], values: Sequence[float]) -> None:
-    """Draw a column of points for each evaluator and subset, with a dash at the mean if there are several."""
+    """Draw a column of points for each evaluator and subset, with a dash at the mean of several points."""
     scorers = list(dict.fromkeys(run.scorer for run in runs))
     for place, scorer in enumerate(scorers):
         shift = 0.16 * (place - (len(scorers) - 1) / 2)

@@ -35,9 +35,9 @@ class Recipe(Optimisation):
 
     `init` is the model's folder or hub id, and `data` is a JSON Lines file of a subset, with `query` and
     `response`. Either can be given on the command line instead. `prompt` precedes a response and contains `{query}`
-    once. With `loss: response`, the response and the end token are learnt; with `loss: all`, the prompt is learnt
-    too. Rows of more than `max_length` tokens are left out and counted, never cut. `plan` does not affect what is
-    learnt.
+    exactly once. With `loss: response`, the response and the end token are learnt. With `loss: all`, the prompt is
+    learnt too. Rows of more than `max_length` tokens are left out and counted, never cut. `plan` only serves to
+    estimate the run.
     """
 
     init: str | None = None
@@ -57,5 +57,5 @@ class Recipe(Optimisation):
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """Read the recipe in a YAML file. Raises a `UserError` naming the file and the key if it is invalid."""
+    """Read the recipe in a YAML file. Raises `UserError`, naming the file and the key, if the recipe is invalid."""
     return validate_yaml(Recipe, path)

@@ -21,11 +21,11 @@ PAPER = "tab:filter_ablation"
 
 @validated(frozen=True, config=STRICT)
 class Result(Record):
-    """The result of one model: for each problem, whether its answer is right and how many tokens the answer has.
+    """The result of one model: for each problem, whether the model's answer is right and how many tokens it has.
 
-    `subset`, `rows` and `seed` describe the model's fine-tuning; without fine-tuning they are "", 0 and None.
-    `scorer` is the evaluator that chose the subset. `cut` counts the answers that did not reach their end, and
-    `given_up` the answers that the grader could not finish.
+    `subset`, `rows` and `seed` describe the model's fine-tuning. They are "", 0 and None if the model was not
+    fine-tuned. `scorer` is the evaluator that chose the subset. `cut` counts the answers that did not reach their
+    end, and `given_up` the answers that the grader could not finish grading.
     """
 
     model: str
@@ -57,7 +57,7 @@ class Result(Record):
         return sum(self.tokens) / len(self.tokens)
 
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % Wilson interval of the accuracy, over problems like these (Wilson 1927)."""
+        """Return the 95 % Wilson interval (Wilson 1927) of the accuracy over problems of this kind."""
         low, high = binomtest(sum(self.correct), len(self.correct)).proportion_ci(method="wilson")
         return float(low), float(high)
 
@@ -96,7 +96,8 @@ def read_result(path: Path) -> Result:
 def read_results(folders: Sequence[Path]) -> list[Result]:
     """Read all results in the given folders and their subfolders.
 
-    Raises `UserError` if there are none, if a model occurs twice, or if the results are for different problems.
+    Raises `UserError` if no results are found, if a model occurs twice, or if the results are for different
+    problems.
     """
     results: list[Result] = []
     seen: dict[tuple[object, ...], Path] = {}
@@ -117,7 +118,7 @@ def read_results(folders: Sequence[Path]) -> list[Result]:
 
 
 def is_paper(path: Path) -> bool:
-    """True if a file holds the paper's table."""
+    """True if a file contains the paper's table."""
     return path.is_file() and read_json(path).get("label") == PAPER
 
 

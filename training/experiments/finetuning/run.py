@@ -1,4 +1,4 @@
-"""A fine-tuning run: from a recipe and a subset to the folder of a language model.
+"""A fine-tuning run, which turns a recipe and a subset into the folder of a language model.
 
     stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
     torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
@@ -61,8 +61,8 @@ class FineTuning:
     def of(cls, recipe: Recipe, root: Path = Path()) -> "FineTuning":
         """Return the job that a recipe describes. Paths in the recipe are resolved in `root`.
 
-        Raises `UserError` if `init` or `data` is not given, if the model is not a causal language model, or if a
-        row of the subset lacks a query or a response.
+        Raises `UserError` if the recipe lacks `init` or `data`, if the model is not a causal language model, or if
+        a row of the subset lacks a query or a response.
         """
         if recipe.init is None:
             raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
@@ -72,7 +72,7 @@ class FineTuning:
         return cls(recipe, model_folder(recipe.init, root), read_subset(data))
 
     def values(self) -> dict[str, Any]:
-        """Return the settings that determine the result. They reveal nothing about the machine."""
+        """Return the settings that determine the result. They contain no information about the machine."""
         used = {key: value for key, value in asdict(self.recipe).items() if key not in ("init", "notes", "plan")}
         model = {"name": model_name(self.folder), "fingerprint": model_fingerprint(self.folder, self.recipe.prompt)}
         # The data is identified by its content rather than its path.
@@ -82,12 +82,11 @@ class FineTuning:
 def fine_tune(job: FineTuning, output: Path, draw: bool = True) -> Path:
     """Fine-tune the model, write it to the folder `output`, and return this folder.
 
-    The folder also gets `sft.json`, `log_history.json` and, unless `draw` is false, the training curves,
-    `training.html` and `training.png`. A killed run resumes from the last complete checkpoint, and a finished run
-    is not repeated.
+    The folder also gets `sft.json`, `log_history.json` and, if `draw` is True, the training curves, `training.html`
+    and `training.png`. A killed run resumes from the last complete checkpoint, and a finished run is not repeated.
 
-    Raises `UserError` if TRL is not installed, if `output` holds another run or is in use by another process, if no
-    row is short enough, or if memory or disk space runs out.
+    Raises `UserError` if TRL is not installed, if `output` belongs to a different run or is in use by a different
+    process, if every row is too long, or if memory or disk space runs out.
     """
     check_installed()
     folder, values = RunFolder(output, free=FREE), job.values()
@@ -121,7 +120,7 @@ def _fine_tune(job: FineTuning, folder: RunFolder, values: dict[str, Any], draw:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """Return what a fine-tuning run wrote about itself, or an empty dictionary if the folder has no such file."""
+    """Return the information in a folder's `sft.json`, or an empty dictionary if the folder has no such file."""
     return read_json(folder / CARD) if (folder / CARD).is_file() else {}
 
 
@@ -174,7 +173,7 @@ def _versions() -> dict[str, str]:
 def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dict[str, Any], draw: bool) -> None:
     """Write the model, the log and the training curves.
 
-    Every process must call this, because all of them take part in gathering the weights.
+    Every process must call this function, because all processes take part in gathering the weights.
     """
     weights = trainer.whole_weights()
     if not trainer.args.should_save:
@@ -203,7 +202,7 @@ def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dic
 
 
 def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
-    """Return the weights, without the language-modelling head if it is tied to the embedding."""
+    """Return the weights. The language-modelling head is omitted if it is tied to the embedding."""
     if not getattr(model.config, "tie_word_embeddings", False):
         return weights
     return {name: weight for name, weight in weights.items() if name != "lm_head.weight"}
@@ -212,10 +211,10 @@ def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Ten
 def estimate_fine_tuning(
     recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None
 ) -> Estimate:
-    """Estimate the run of a recipe whose folder is `root`.
+    """Estimate the needs of a run of a recipe in the folder `root`.
 
     `gpu` is a text for `Gpu.read`, and `devices` is the number of devices; both default to the recipe's. Raises
-    `UserError` if `gpu` is invalid, or if neither the recipe nor its files give the amount of data or the size of
+    `UserError` if `gpu` is invalid, or if neither the recipe nor its files tell the amount of data or the size of
     the model.
     """
     config = _as_training(recipe)
@@ -226,7 +225,7 @@ def estimate_fine_tuning(
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:
-    """Return a training configuration with the same needs, so that they can be estimated."""
+    """Return a training configuration whose memory and time needs are the same, in order to estimate them."""
     if recipe.init is None:
         raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
     return TrainConfig(
@@ -245,7 +244,7 @@ def _as_training(recipe: Recipe) -> TrainConfig:
 
 
 def _with_head(network: Network) -> Network:
-    """Return the size of a network whose score head is replaced by a language-modelling head."""
+    """Return the size of a network with a language-modelling head in place of the score head."""
     more = network.embedding - 3 * network.hidden
     return replace(network, parameters=network.parameters + more)
 

@@ -1,7 +1,7 @@
-"""A study of data filtering, described in a YAML file.
+"""Studies of data filtering, each described in a YAML file.
 
-The file names a pool, the evaluators that choose subsets of it, the model to fine-tune on each subset with each
-seed, and the problems for the fine-tuned models to answer.
+The file names a pool, the evaluators that choose subsets of the pool, the model to fine-tune on each subset with
+each seed, and the problems that the fine-tuned models answer.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ def slug(name: str) -> str:
 
 
 def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that the evaluators have distinct names, since results are named after the evaluator's folder."""
+    """Check that the evaluators have distinct names, because the folders of the results are named after them."""
     distinct(tuple(slug(spec) for spec in evaluators))
     specs: dict[str, str] = {}
     for spec in evaluators:
@@ -57,10 +57,10 @@ def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, config=STRICT)
 class ScratchModel(Record):
-    """A small model to be made from scratch.
+    """A small, randomly initialised model.
 
-    It has the dimensions of `backbone`, a tokenizer of `vocabulary` tokens trained on the pool, and weights drawn
-    from `seed`.
+    The model has the dimensions of `backbone`, a tokenizer of `vocabulary` tokens trained on the pool, and weights
+    initialised with `seed`.
     """
 
     backbone: Backbone
@@ -70,7 +70,7 @@ class ScratchModel(Record):
 
 @dataclasses.dataclass(frozen=True)
 class StudyRun:
-    """A run of a study: the model is fine-tuned on the `subset` chosen by `evaluator`, with one seed."""
+    """A run of a study, in which the model is fine-tuned on the `subset` chosen by `evaluator`, with one seed."""
 
     evaluator: str
     subset: str
@@ -86,15 +86,16 @@ class StudyRun:
 class Study(Record):
     """A study of data filtering.
 
-    `pool` lists files, resolved in the study's folder, then in the data folder. `where` holds conditions that rows
-    must meet, and a `sample` of those rows is drawn with `filter_seed` (`training.experiments.filtering.drawing`).
-    `skip_bad` leaves out rows that do not hold a solution or are too long for an evaluator. `leave_out_problems`
-    leaves out rows whose query is one of the problems. `match` is the size of the subsets (default: the size of
-    val+red). They are chosen with `filter_seed`.
+    `pool` lists files, which are looked up in the study's folder, then in the data folder. `where` holds conditions
+    that rows must meet. `sample` of the rows that meet them are chosen at random, using `filter_seed`
+    (`training.experiments.filtering.drawing`). `skip_bad` leaves out rows that do not hold a solution or are too
+    long for an evaluator. `leave_out_problems` leaves out rows whose query is one of the problems. `match` is the
+    size of the subsets (default: the size of val+red), which are chosen with `filter_seed`.
 
-    Every run starts from the same model: the one that the recipe names, or `start`. `recipe` is a file next to the
-    study, and `settings` overrides keys of the recipe. Every model answers `problems` (default: MATH-500), `batch`
-    at a time and with at most `tokens` tokens per answer. `dtype` is the type in which models answer.
+    Every run starts from the same model: the model that the recipe names, or `start`. `recipe` is a file next to
+    the study, and `settings` overrides keys of the recipe. Every model answers `problems` (default: MATH-500),
+    `batch` at a time and with at most `tokens` tokens per answer. `dtype` is the data type of the weights when
+    models answer.
 
     A run uses `processes` processes with `threads` threads each. Models are deleted once they have been measured,
     unless `keep_models` is set.
@@ -125,13 +126,14 @@ class Study(Record):
     notes: str = field(default="", compare=False)
 
     def runs(self) -> Iterator[StudyRun]:
-        """Yield all runs. All subsets of one seed come before the next seed, so that they can soon be compared."""
+        """Yield all runs. For each evaluator, all subsets with one seed come first, so that they can be compared
+        early."""
         for evaluator in self.evaluators:
             for seed in self.seeds:
                 yield from (StudyRun(evaluator, subset, seed) for subset in self.subsets)
 
     def run_named(self, name: str) -> StudyRun:
-        """Return the run called `name`. Raises `UserError` if there is none."""
+        """Return the run called `name`. Raises `UserError` if the study has no such run."""
         for run in self.runs():
             if run.name == name:
                 return run
@@ -158,8 +160,8 @@ class Study(Record):
     def values(self, root: Path) -> dict[str, Any]:
         """Return the settings that determine the results, as JSON values.
 
-        These are the study's own keys and the keys of its recipe, such as `recipe.epochs`, but not the contents of
-        other files that the study names. `root` is the folder of the study.
+        The result contains the study's own keys and the keys of its recipe, such as `recipe.epochs`, but not the
+        contents of other files that the study names. `root` is the folder of the study.
         """
         own = dataclasses.asdict(self)
         recipe = dataclasses.asdict(self.recipe_for(root))
@@ -169,7 +171,7 @@ class Study(Record):
 
 
 def read_study(path: Path) -> Study:
-    """Read and check the study in a YAML file. Raises a `UserError` naming file and key if it is invalid."""
+    """Read and check the study in a YAML file. Raises `UserError`, naming file and key, if it is invalid."""
     study = validate_yaml(Study, path)
     try:
         study.recipe_for(path.parent)
@@ -179,5 +181,5 @@ def read_study(path: Path) -> Study:
 
 
 def study_folder(folder: Path) -> RunFolder:
-    """Return the `RunFolder` for a study's results. Its record identifies the study."""
+    """Return the `RunFolder` for a study's results. The record in this folder identifies the study."""
     return RunFolder(folder, RECORD, free=(*_FREE, *_OF_RECIPE))

@@ -1,4 +1,4 @@
-"""Tables of fine-tuned models: one row per model, one per run, or one per subset as in the paper."""
+"""Tables of fine-tuned models, with one row per model, per run, or per subset as in the paper."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _AGAINST = Column("difference", "Δ Random", CellKind.POINTS)
 class _Group:
     """The runs on one subset that an evaluator chose.
 
-    `random` holds the runs on the random subset of the same size, if there are any.
+    `random` holds the runs on the random subset of the same size, if any.
     """
 
     scorer: str
@@ -47,7 +47,7 @@ class _Group:
         """The mean accuracy minus the mean accuracy on the random subset.
 
         The interval comes from a bootstrap over the problems, with the same resamples for all runs, and over the
-        seeds on each side.
+        seeds of both subsets.
         """
         if self.subset == RANDOM or not self.random:
             return Value.none("it is what the others are compared with, or there is nothing to compare with")
@@ -69,8 +69,8 @@ class _Group:
 def _groups(results: Iterable[Result]) -> list[_Group]:
     """Group the runs by evaluator and subset.
 
-    Evaluators are in order of name. The paper's subsets come first, in the paper's order, then all others by name.
-    Runs are in order of seed.
+    Evaluators are sorted by name. The paper's subsets come first, in the paper's order, followed by all others,
+    sorted by name. Runs are sorted by seed.
     """
     order = {name: place for place, name in enumerate(SUBSETS)}
     runs: dict[tuple[str, str], list[Result]] = {}
@@ -84,7 +84,7 @@ def _groups(results: Iterable[Result]) -> list[_Group]:
 
 
 def model_table(results: Sequence[Result]) -> Table:
-    """Return a table with a row for each model and, if there are several, a row with their means."""
+    """Return a table with a row for each model and, if there are several models, a row with their means."""
     columns = (Column("model", "Model", _TEXT), Column("subset", "Subset", _TEXT), _SEED, *_PASS, _CUT)
     rows: list[tuple[Cell, ...]] = [(one.model, _title(one), *_reached(one)) for one in results]
     if len(results) > 1:
@@ -111,7 +111,7 @@ def _problems(results: Sequence[Result]) -> str:
 
 
 def _constant(results: Sequence[Result]) -> Iterator[str]:
-    """Yield a note on how often the most frequent answer is right, which gives a baseline without a model."""
+    """Yield a note on how often the most frequent answer is right, as a baseline that needs no model."""
     constant = (results[0].problems or {}).get("constant")
     if constant:
         share = show(Value(constant["right"] / len(results[0].correct)), CellKind.PERCENT)
@@ -130,7 +130,7 @@ def _notes(results: Sequence[Result]) -> tuple[str, ...]:
 def subset_table(results: Sequence[Result]) -> Table:
     """Return a table of the subsets, as in the paper, with random subsets at the end.
 
-    The figures are means over the seeds, and differences from the random subset of the same size.
+    The table shows means over the seeds and differences from the random subset of the same size.
     """
     groups = sorted(_groups(results), key=lambda group: group.subset == RANDOM)
     rows = tuple(
@@ -182,7 +182,7 @@ def run_table(results: Sequence[Result]) -> Table:
 
 
 def sentences(results: Sequence[Result]) -> Iterator[str]:
-    """Yield a sentence on each subset, which says how much it differs from the random subset."""
+    """Yield, for each subset, a sentence that says how much it differs from the random subset."""
     for group in _groups(results):
         if group.gain.exists:
             verdict = "clearly" if group.gain.low > 0 or group.gain.high < 0 else "not clearly"

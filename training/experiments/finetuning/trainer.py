@@ -24,10 +24,10 @@ _EMPTY = 2
 
 
 def arguments_of(recipe: Recipe, folder: Path) -> SFTConfig:
-    """Translate a recipe into an `SFTConfig`. Checkpoints go to `folder`.
+    """Translate a recipe into an `SFTConfig` whose checkpoints go to `folder`.
 
-    This also connects processes that were launched together. Raises `UserError` if the rows of an optimiser step
-    cannot be divided among the processes, or if `fsdp` is set but there is only one process.
+    As a side effect, this connects processes that were launched together. Raises `UserError` if the rows of an
+    optimiser step cannot be divided among the processes, or if `fsdp` is set but there is only one process.
     """
     arguments = SFTConfig(
         **arguments_for(recipe, folder),
@@ -58,8 +58,8 @@ class FineTuner(Resumable, SFTTrainer):
     """A trainer that fine-tunes `model` on `examples`.
 
     Every epoch uses each example once. The loss of an optimiser step is the mean over its learnt tokens, however
-    many parts and devices compute it. Raises `UserError` if memory or disk space runs out, or if the loss is not a
-    number.
+    many devices and micro-batches compute it. Raises `UserError` if memory or disk space runs out, or if the loss
+    is not finite.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class FineTuner(Resumable, SFTTrainer):
     def get_train_dataloader(self) -> EpochLoader:
         """Return a loader of this process's share of the batches.
 
-        The base trainer's loader would repeat rows if the last step has too few rows for all processes.
+        The loader of the base class would repeat rows if the last step has too few rows for all processes.
         """
         return EpochLoader(
             cast(Any, self.train_dataset),
@@ -120,7 +120,7 @@ class FineTuner(Resumable, SFTTrainer):
         return cast(PreTrainedModel, self.accelerator.unwrap_model(self.model))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """Like the base method, but raise `UserError` if the loss is not a number."""
+        """Like the base method, but raise `UserError` if the loss is not finite."""
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)  # type: ignore[no-untyped-call]
         if not torch.isfinite(loss):
             raise UserError(
@@ -131,7 +131,7 @@ class FineTuner(Resumable, SFTTrainer):
         return loss
 
     def _leave_empty_out(self, labels: Tensor) -> None:
-        """Remove the examples that only fill up a part from TRL's statistics."""
+        """Exclude the empty examples that pad a micro-batch from TRL's statistics."""
         empty = (labels == IGNORED).all().long().to(self.args.device)
         count = int(self.accelerator.gather(empty).sum())
         self._total_train_tokens -= _EMPTY * count

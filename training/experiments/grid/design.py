@@ -1,15 +1,12 @@
-"""The design of a grid: a YAML file with the settings that all runs share, and those of each size and data.
+"""The design of a grid: a YAML file with the settings that all runs share and those for each size and amount of
+data.
 
-name: toy
-base: {truncation: random, epochs: 3, …}            keys of a training configuration
-sizes:
+name: toy base: {truncation: random, epochs: 3, …}            keys of a training configuration sizes:
   1B: {backbone: {…}, batch_size: 24}               further keys for this size
 data:
   1k: {data: {sources: [{kind: prm800k, path: …, sample: 1000}]}}
-masks: [bidirectional, causal]
-readings: [once]                                    the readings of a causal run: once, twice, both-orders
-seeds: [13, 42, 7]
-tests:
+masks: [bidirectional, causal] readings: [once]                                    the readings of a causal run:
+once, twice, both-orders seeds: [13, 42, 7] tests:
   - {name: PRM800K, source: {kind: prm800k, path: …, rho: 0.5}}
 """
 
@@ -60,13 +57,13 @@ class HeldOutSet(Record):
     """A test set: traces on which every run is measured, in each of the `modes`.
 
     `note` says what a reader has to know about the traces. With `truncation: random`, each trace ends after a step
-    drawn uniformly, the same step for every run. With `truncation: continued`, each trace continues beyond its
-    labelled steps with the rest of the solution; a trace is left out if the file lacks the rest. If labels stop at
-    the first error, only `continued` removes the hint given by the ending: in a truncated trace, a step followed by
-    others is still never wrong.
+    chosen uniformly at random, which is the same for every run. With `truncation: continued`, each trace continues
+    beyond its labelled steps with the rest of the solution, and traces for which the file lacks this rest are left
+    out. If labels stop at the first error, only `continued` keeps the ending from revealing anything: in a
+    truncated trace, a step followed by other steps is still never wrong.
 
     Runs that read twice are also measured, offline, with each of the `controls` as the first copy (see
-    `core.reading`). Solutions of other problems come from the same test.
+    `core.reading`). If a control uses solutions of other problems, they come from the same test set.
     """
 
     name: Name
@@ -77,7 +74,7 @@ class HeldOutSet(Record):
     controls: ListOf[Annotated[CopyOf, Strict(False)]] = ()
 
     def traces(self, root: Path) -> list[Trace]:
-        """Return the traces of the test set, in the order of its source. Raises `UserError` if there are none."""
+        """Return the traces of the test set, in the order of its source. Raises `UserError` if it is empty."""
         traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
         if self.truncation == "random":
             return [beginning(trace, 0, place) for place, trace in enumerate(traces)]
@@ -93,7 +90,8 @@ class HeldOutSet(Record):
 class RunSettings:
     """The settings that distinguish one run of a grid.
 
-    `mask` is the attention, followed by the reading unless the run reads once: `causal-twice`.
+    `mask` is the attention, such as `causal`. If the run reads more than once, the reading follows, as in
+    `causal-twice`.
     """
 
     size: str
@@ -123,9 +121,9 @@ class RunSettings:
 class Design(Record):
     """The design of a grid. Its sizes and amounts of data keep the order of the file.
 
-    A run uses `processes` processes with `threads` threads each. With `learn_tokenizer`, one tokenizer for all runs
-    is trained on the last entry of `data`. Without it, every run uses the tokenizer that its configuration names,
-    or trains its own. `{mask}` in the `init` of a configuration stands for the attention of the run. With
+    A run uses `processes` processes with `threads` threads each. With `learn_tokenizer`, a single tokenizer for all
+    runs is trained on the last entry of `data`. Otherwise, every run uses the tokenizer that its configuration
+    names, or trains its own. `{mask}` in the `init` of a configuration stands for the attention of the run. With
     `leave_out_tests`, problems of the test sets are left out of the training data. Problems of the data's own
     `benchmarks` are always left out.
     """
@@ -166,7 +164,7 @@ class Design(Record):
                     yield from (RunSettings.of(size, data, mask, reading, seed) for mask, reading in views)
 
     def run_named(self, name: str) -> RunSettings:
-        """Return the run called `name`. Raises `UserError` if there is none."""
+        """Return the run called `name`. Raises `UserError` if the design has no such run."""
         for run in self.runs():
             if run.name == name:
                 return run
@@ -175,7 +173,7 @@ class Design(Record):
     def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
         """Return the training configuration of a run. `tokenizer` is the folder of a shared tokenizer, if any.
 
-        If the test sets are to be left out of the training data, they are added to the configuration's benchmarks.
+        With `leave_out_tests`, the test sets are added to the benchmarks of the configuration.
         """
         own = {"attention": run.attention, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
         own |= {} if run.reading == Reading.ONCE else {"reading": run.reading.value}
@@ -208,7 +206,7 @@ class Design(Record):
 
 
 def read_design(path: str | Path) -> Design:
-    """Read and check the design in a YAML file. Raises a `UserError` naming file and key if it is invalid."""
+    """Read and check the design in a YAML file. Raises `UserError`, naming file and key, if it is invalid."""
     design = validate_yaml(Design, path)
     for run in design.runs():
         try:

@@ -1,4 +1,4 @@
-"""Running a grid in its folder. Only unfinished runs are done, several at a time if they fit on the machine.
+"""Running a grid in its folder. Only unfinished runs are done, possibly several at a time.
 
     FOLDER/grid.json       the record that identifies the design
     FOLDER/tokenizer       the tokenizer that all runs share, if the design learns one
@@ -76,7 +76,7 @@ _DESIGN, _TESTS, _LOGS = "grid.json", "tests", "logs"
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid of training runs: its design, the file `path` that the design was read from, and the runs' folder."""
+    """A grid of training runs: its design, the file `path` that the design was read from, and its folder."""
 
     design: Design
     path: Path
@@ -89,11 +89,11 @@ class Grid:
     def run(
         self, runs: Sequence[RunSettings], jobs: int, store: Store | None, db: str | None = None
     ) -> GridResults:
-        """Do the unfinished ones of `runs`, `jobs` at a time, and return all results in the folder.
+        """Do those of `runs` that are unfinished, `jobs` at a time, and return all results in the folder.
 
         `store` receives the traces of the test sets and the judgments, and `db` is its address. A failed run does
-        not stop the others. Raises `UserError` if the folder belongs to another design. If any run failed, raises
-        `UserError` at the end.
+        not stop the others. Raises `UserError` if the folder belongs to a different design or, at the end, if any
+        run failed.
         """
         self._begin()
         self._prepare(store)
@@ -109,7 +109,7 @@ class Grid:
         return results
 
     def collect(self) -> GridResults:
-        """Write the results of all finished runs to one file, and return them."""
+        """Write the results of all finished runs to `results.json`, and return them."""
         done = [run for run in self.design.runs() if result_path(self.folder, run).is_file()]
         results = GridResults(
             name=self.design.name,
@@ -164,9 +164,9 @@ class Grid:
 
 
 def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: str | None = None) -> str:
-    """Return the estimated needs of the runs as text, with the total hours if they are done one after another.
+    """Return the estimated needs of the runs as text, with the total hours for doing all runs one after another.
 
-    Raises a `UserError` naming the run if a run does not fit.
+    Raises `UserError`, naming the run, if a run does not fit into the GPU's memory.
     """
     estimates: dict[tuple[str, str], Estimate] = {}
     for run in runs:
@@ -179,11 +179,11 @@ def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: 
 
 
 def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: Store | None) -> RunResult | None:
-    """Train and measure a run, or resume it, and write and return its result. A finished run is not repeated.
+    """Train and measure a run, or resume it. Write and return the result. A finished run is not repeated.
 
-    If there is a store, it receives the judgments too. Processes launched together all train, but only the first
-    does the rest; in the others the function returns None. Raises `UserError` if the run fails or another process
-    is doing it.
+    If `store` is given, it receives the judgments too. If several processes were launched together, all of them
+    train, but only the first one measures and returns a result; the others return None. Raises `UserError` if the
+    run fails or is being done by a different process.
     """
     result, output = result_path(folder, run), folder / TRAINED / run.name
     if result.is_file():
@@ -238,7 +238,10 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
 
 
 def _readers(evaluator: Evaluator, held: HeldOutSet, traces: Sequence[Trace]) -> Iterator[tuple[str, Evaluator]]:
-    """Yield the modes in which an evaluator is measured on a test, each with the evaluator that reads so."""
+    """Yield (mode, evaluator) for each mode in which an evaluator is measured on a test set.
+
+    For a run that reads twice, each control of the first copy counts as a mode with an evaluator of its own.
+    """
     yield from ((mode, evaluator) for mode in held.modes)
     if not isinstance(evaluator, ModelEvaluator) or evaluator.reading != Reading.TWICE:
         return
@@ -248,9 +251,9 @@ def _readers(evaluator: Evaluator, held: HeldOutSet, traces: Sequence[Trace]) ->
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:
-    """Return the judgments of the traces in a mode, without traces that are too long to be read.
+    """Return the judgments of the traces in a mode, leaving out traces that are too long.
 
-    An evaluator that does not see later steps reuses `before`, made in another mode.
+    For an evaluator that does not see later steps, the judgments `before` of a different mode are reused.
     """
     if not scorer.evaluator.sees_later_steps and before:
         return [replace(judgment, mode=mode) for judgment in before]
@@ -262,7 +265,7 @@ def _scores(judgment: Judgment) -> StepScores | None:
 
 
 def _save(store: Store, evaluator: Evaluator, dataset: str, judgments: Sequence[Judgment]) -> None:
-    """Store the judgments of a test set's traces. A trace that occurs twice is stored once."""
+    """Store the judgments of a test set's traces. If a trace occurs twice, it is stored once."""
     stored = {trace.id: trace for trace in iterate_traces(store, find_dataset(store, dataset).id)}
     by_id = {judgment.trace.id: judgment for judgment in judgments if judgment.trace.id in stored}
     of_stored = (replace(judgment, trace=stored[id]) for id, judgment in by_id.items())

@@ -1,4 +1,4 @@
-"""The matched pairs of a grid's runs, and their differences.
+"""Matching the runs of a grid in pairs, and summarising the differences within the pairs.
 
 A pair consists of a bidirectional and a causal run of the same size, data and seed.
 """
@@ -25,8 +25,8 @@ _NONE = "no pair has a value"
 class Contrast:
     """The comparison of bidirectional and causal runs in one figure.
 
-    `wins` counts the pairs in which the bidirectional run is better, `ties` the equal pairs, and `pairs` all pairs.
-    `mean` is the mean of bidirectional minus causal, with a 95 % bootstrap interval over the pairs.
+    `wins` counts the pairs in which the bidirectional run is better, `ties` the pairs that are equal, and `pairs`
+    all pairs. `mean` is the mean of bidirectional minus causal, with a 95 % bootstrap interval over the pairs.
     """
 
     wins: int
@@ -39,8 +39,9 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
     """Return the figure `metric` of both runs of each matched pair. Pairs with an unfinished run are left out.
 
     The columns `bidirectional` and `causal` hold fractions, or NaN if undefined. There is a row for each size,
-    amount of data and seed, in the order of the design. `part` is a third of the solutions or a class, and runs
-    without figures for it are left out; by default the figure covers all steps.
+    amount of data and seed, in the order of the design. If `part` names a third of the solutions or a class, the
+    figure covers only that part, and runs without figures for it are left out. By default, the figure covers all
+    steps.
     """
     rows = [
         (run.settings.size, run.settings.data, run.settings.seed, run.settings.mask, figures.of(part)[metric])
@@ -53,7 +54,7 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
 
 
 def by_size_and_data(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield the amount of data, the size and the pairs for each combination of data and size, in order."""
+    """Yield (data, size, pairs) for each combination of an amount of data and a size, in order."""
     groups = dict(iter(pairs.groupby(level=["data", "size"], sort=False)))
     for data in pairs.index.unique("data"):
         for size in pairs.index.unique("size"):
@@ -69,7 +70,7 @@ def gains(pairs: pd.DataFrame) -> pd.Series:
 def contrast(gains: ArrayLike) -> Contrast:
     """Summarise the differences of the pairs as wins, ties and a mean. Undefined differences are left out.
 
-    A difference below one billionth is a tie, so that rounded figures that look equal count as equal.
+    Differences below one billionth count as ties, so that rounded figures that look equal are treated as equal.
     """
     kept = _numbers(gains)
     return Contrast(
@@ -89,7 +90,8 @@ def interval(values: Floats64) -> tuple[float, float]:
 
 
 def resampled_means(values: Floats64) -> Floats64:
-    """Return the means of bootstrap resamples, shape (draws,). Arrays of equal length are resampled alike."""
+    """Return the means of bootstrap resamples, as an array of shape (draws,). Arrays of equal length are resampled
+    alike."""
     draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
     means: Floats64 = values[draws].mean(axis=1)
     return means

@@ -1,7 +1,7 @@
-"""The part of a grid's report on readings: how far a causal evaluator gets by having read on.
+"""The part of a grid's report on readings: how much a causal evaluator gains by reading a solution more than once.
 
-Each view is measured on the traces that every view can read. Intervals are over traces and over runs: each resample
-draws both with replacement. All views get the same draws, so that differences between views are paired.
+Each view is measured on the traces that every view can read. Intervals are over traces and over runs, both of which
+are resampled with replacement. All views get the same resamples, so that differences between views are paired.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -44,22 +44,22 @@ _MEASURES: dict[str, tuple[Callable[[Items], Value], Callable[[Items, Weights], 
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure of one view: its mean over the runs with its interval, and its value in each resample."""
+    """A figure of one view: its mean over the runs, with an interval, and its value in each resample."""
 
     value: Value
     draws: Floats64
 
 
 def has_readings(results: GridResults) -> bool:
-    """True if some runs read a solution more than once."""
+    """True if some runs read solutions more than once."""
     return any(run.settings.mask not in (CAUSAL, BIDIRECTIONAL) for run in results.runs)
 
 
 def reading_part(results: GridResults, store: Store) -> Part:
-    """Return the part on the readings of a grid whose judgments are in the store.
+    """Return the part of the report that compares the readings, from the judgments of a grid in the store.
 
-    Only sizes, amounts of data and seeds for which every view is done are compared. Raises `UserError` if the store
-    lacks a test or a run.
+    Only combinations of size, amount of data and seed for which every view is finished are compared. Raises
+    `UserError` if the store lacks the judgments of a test set or of a run.
     """
     views = list(dict.fromkeys(run.settings.mask for run in results.runs))
     names: dict[tuple[str, str, int], dict[str, str]] = {}
@@ -100,7 +100,7 @@ def _section(results: GridResults, store: Store, test: str, runs: list[dict[str,
 
 
 def _rows(results: GridResults, test: str, runs: list[dict[str, str]]) -> Iterator[tuple[str, Mode, list[str]]]:
-    """Yield the title, the mode and the evaluators of each view, with a row per control of the second reading."""
+    """Yield (title, mode, evaluators) for each view, including each control of the second reading."""
     modes = list(dict.fromkeys(mode for name, mode in results.keys if name == test))
     for mask in (mask for mask in _TITLES if mask in runs[0]):
         for mode in (Mode.ONLINE, Mode.OFFLINE):
@@ -112,7 +112,7 @@ def _rows(results: GridResults, test: str, runs: list[dict[str, str]]) -> Iterat
 
 
 def _measure(tables: list[StepTable], measure: str, weights: Weights, drawn: Ints) -> Measured:
-    """Measure the runs of a view, given a table of each. `drawn` holds the runs of each resample."""
+    """Measure the runs of a view. `tables` has one table per run, and `drawn` holds the runs in each resample."""
     of, draws_of = _MEASURES[measure]
     runs = [classify(table).against_rest(Label.NEG) for table in tables]
     values = [of(items) for items in runs]
@@ -164,7 +164,7 @@ def _gain(figures: Mapping[tuple[str, Mode, str], Measured], title: str, measure
 
 
 def _share(figures: Mapping[tuple[str, Mode, str], Measured], title: str) -> Value:
-    """Return the gain of a view as a share of the bidirectional gain."""
+    """Return the gain of a view as a fraction of the bidirectional gain."""
     if title in (_TITLES[CAUSAL], _TITLES[BIDIRECTIONAL]):
         return Value.none("it defines the share")
     own, whole = _gain(figures, title, "auc"), _gain(figures, _TITLES[BIDIRECTIONAL], "auc")

@@ -1,4 +1,4 @@
-"""The report on one grid, or on several versions of it, as one page and as files."""
+"""The report on one grid, or on several versions of a grid, as a single HTML page and as files."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -33,11 +33,11 @@ from stepsight.training.report.tables import Cell, CellKind, show
 
 
 def make_grid_report(grids: Sequence[GridResults], day: date | None = None, store: Store | None = None) -> Report:
-    """Return the report on one grid, or on several forms of one, with each later form compared to the first.
+    """Return the report on one grid, or on several versions of a grid, comparing each later version with the first.
 
     If runs read more than once and the `store` has the judgments of the grid, a part compares the readings. Raises
-    `UserError` if two grids have the same name, if one has no matched pair, or if a later one has no test in
-    common with the first.
+    `UserError` if two grids have the same name, if a grid has no matched pair, or if a later version has no test
+    set in common with the first.
     """
     names = [slug(results.name).lower() for results in grids]
     for results, name in zip(grids, names, strict=True):

@@ -1,4 +1,4 @@
-"""The results of a grid, read from a JSON file per run, from one file of all runs, or from the paper's table."""
+"""The results of a grid, read from a JSON file per run, a single file with all runs, or the paper's table."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ Key = tuple[str, str]
 class Figures:
     """The figures of a run on a test set, as fractions. Undefined figures are NaN.
 
-    `whole` holds the figures on all steps, by metric. `thirds` holds, for each third of the solution, its
-    `macro_auc`, the number of `steps` and the number of each label. `classes` holds, for each label, the `auc`
-    against the rest, the AUC `within` traces (`core.metrics.binary.auc_within`) and the `f1`. `thirds` and
-    `classes` are empty if unknown.
+    `whole` holds the figures on all steps, by metric. `thirds` maps each third of the solution to its `macro_auc`,
+    the number of `steps` and the number of each label. `classes` maps each label to the `auc` against the rest, the
+    AUC `within` traces (`core.metrics.binary.auc_within`) and the `f1`. `thirds` and `classes` are empty if
+    unknown.
     """
 
     whole: Mapping[str, float]
@@ -46,9 +46,9 @@ class Figures:
     steps: int = 0
 
     def of(self, part: str = "") -> Mapping[str, float]:
-        """Return the figures of the third or class called `part`, or those of all steps if it is "".
+        """Return the figures of the third or class called `part`, or the figures of all steps if `part` is "".
 
-        The mapping is empty if the figures are unknown.
+        The result is empty if the figures are unknown.
         """
         return {**self.thirds, **self.classes}.get(part, {}) if part else self.whole
 
@@ -64,7 +64,7 @@ class Figures:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Figures":
-        """Restore figures from the values of `as_json`. Raises `KeyError` or `TypeError` for other values."""
+        """Restore figures from the result of `as_json`. Raises `KeyError` or `TypeError` for malformed values."""
         return cls(
             whole={name: _number(values[name]) for name in METRICS},
             thirds={name: _numbers(figures) for name, figures in values["thirds"].items()},
@@ -78,7 +78,7 @@ def figures_of(table: StepTable) -> Figures:
     """Return an evaluator's figures on the labelled steps of a table. Classes are predicted by argmax.
 
     Thirds are the paper's buckets. If a class is absent from the gold labels, macro-AUC is the mean over the
-    others. For an evaluator without three probabilities, the AUCs are computed from validity.
+    remaining classes. For an evaluator without three probabilities, the AUCs are computed from validity.
     """
     steps = classify(table)
     thirds = {third.value: _third(classify(part)) for third, part in by_third(table).items()}
@@ -145,7 +145,7 @@ class RunResult:
 class GridResults:
     """The results of a grid's finished runs, in the order of the design.
 
-    `planned` is the number of all runs, finished or not. `baselines` holds the figures of each trivial baseline.
+    `planned` is the total number of runs, finished or not. `baselines` holds the figures of each trivial baseline.
     `notes` tells readers what to know about each test set. `rounded` is True if the figures were printed with three
     decimal places.
     """
@@ -160,7 +160,7 @@ class GridResults:
 
     @property
     def keys(self) -> list[Key]:
-        """The combinations of test set and mode for which there are figures."""
+        """The combinations of test set and mode that have figures."""
         return list(dict.fromkeys(key for run in self.runs for key in run.figures))
 
     def as_json(self) -> dict[str, Any]:
@@ -174,9 +174,9 @@ class GridResults:
 
 
 def read_results(path: Path) -> GridResults:
-    """Read the results in a grid's folder, in its `results.json`, or in the paper's table of runs.
+    """Read the results in a grid's folder, in a `results.json`, or in the paper's table of runs.
 
-    Raises `UserError` if there are no results.
+    Raises `UserError` if no results are found.
     """
     file = path / WHOLE if path.is_dir() else path
     if not file.is_file():
@@ -192,7 +192,7 @@ def read_results(path: Path) -> GridResults:
 
 
 def read_run(path: Path) -> RunResult:
-    """Read the result file of one run. Raises `UserError` for any other file."""
+    """Read the result file of one run. Raises `UserError` if the file is not such a result."""
     try:
         return _run(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

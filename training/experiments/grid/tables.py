@@ -84,7 +84,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
-    """Return a table of how many pairs the bidirectional run wins, and of the mean difference."""
+    """Return a table with the number of pairs that the bidirectional run wins, and with the mean difference."""
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),
@@ -187,13 +187,13 @@ def _paired(title: str, pairs: pd.DataFrame) -> tuple[Cell, ...]:
 
 
 def _gain(pairs: pd.DataFrame) -> Iterator[Value]:
-    """Yield the mean for each mask, then the mean difference."""
+    """Yield the mean for each mask, followed by the mean difference."""
     yield from (mean(pairs[mask]) for mask in MASKS)
     yield contrast(gains(pairs)).mean
 
 
 def _caveat() -> str:
-    """Return a note that the paper computed its pairs from unrounded figures, which are not available here."""
+    """Return a note that the paper computed its pairs from unrounded figures, which are unavailable."""
     (table,) = (table for table in reference_tables() if table.label == "tab:paired-stats")
     printed = ", ".join(
         f"{row.values[0]:.0f}/{row.values[1]:.0f} and {row.values[2]:+.2f} in {row.name}" for row in table.rows
@@ -204,9 +204,9 @@ def _caveat() -> str:
 def survival_table(first: GridResults, second: GridResults) -> Table:
     """Return a table that compares the gain of the bidirectional mask in two versions of a grid.
 
-    `kept` is the mean gain in the second version as a share of the mean gain in the first. It is given only if the
-    first gain's interval lies above zero and there are enough pairs. Pairs that are undefined in either version are
-    left out.
+    `kept` is the mean gain in the second version as a fraction of the mean gain in the first. It is defined only if
+    the interval of the first gain lies above zero and there are enough pairs. Pairs that are undefined in either
+    version are left out.
     """
     columns = (
         Column("test", "Test", _TEXT),
@@ -240,9 +240,9 @@ def _survival(first: GridResults, second: GridResults, key: Key, metric: str) ->
 
 
 def _kept(before: Floats64, after: Floats64) -> Value:
-    """Return the mean of `after` as a share of the mean of `before`, with a bootstrap interval over the pairs.
+    """Return the mean of `after` as a fraction of the mean of `before`, with a bootstrap interval over the pairs.
 
-    Resamples in which the mean of `before` is not above zero are left out. They are few, since the share is
+    Resamples in which the mean of `before` is not above zero are left out. They are rare, because the fraction is
     undefined unless the interval of that mean lies above zero.
     """
     if len(before) < FEWEST:

@@ -1,1 +1,1 @@
-"""Reranking: choosing among candidate solutions of a problem by evaluators' scores. Start with `rerank`."""
+"""Reranking: choosing among the candidate solutions of a problem by evaluators' scores. Start with `rerank`."""

@@ -1,4 +1,4 @@
-"""How often the right candidate is chosen, for each way of choosing and each number of candidates."""
+"""Measuring how often each way of choosing finds a right candidate, for each number of candidates."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +24,10 @@ _NO_TEXTS = "the texts of the candidates are not known"
 
 @dataclass(frozen=True)
 class Way:
-    """A way of choosing: a method with the rule that scores candidates, or a method that needs no scores.
+    """A way of choosing a candidate. It is either a method with a rule that scores candidates, or needs no scores.
 
-    `key` is its name in files, and `by` is the rule that turns the scores of steps into the score of a candidate.
+    `key` is the name of the way in files, and `by` is the rule that turns the scores of steps into the score of a
+    candidate.
     """
 
     key: str
@@ -52,7 +53,7 @@ _VOTES = tuple(way for way in WAYS if way.method is not None and way.method.vote
 
 
 def best_by(by: Aggregation) -> Way:
-    """Return the way that takes the candidate with the highest score by the rule `by`."""
+    """Return the way that chooses the candidate with the highest score by the rule `by`."""
     return next(way for way in SCORED if way.method == RankingMethod.BEST_OF_N and way.by == by)
 
 
@@ -60,14 +61,14 @@ def best_by(by: Aggregation) -> Way:
 class Accuracy:
     """The accuracy of each way of choosing, for each number of candidates.
 
-    `means` holds the share of problems for which the choice is right, for each way and each number of candidates in
-    `sizes`, with intervals over the problems. `gains` holds the differences between two ways with all candidates,
-    paired by problem. Both are computed from `rates`, shape (problems, ways, sizes), with the ways in the order of
-    `WAYS`. `lacking` gives the reason for each way that cannot choose. `problems` counts the problems whose right
-    answer is known, and `unknown` the others.
+    `means` holds the fraction of problems for which the choice is right, for each way and each number of candidates
+    in `sizes`, with intervals over the problems. `gains` holds the differences between two ways with all
+    candidates, paired by problem. Both are computed from `rates`, an array of shape (problems, ways, sizes) with
+    the ways in the order of `WAYS`. `lacking` maps each way that cannot choose to the reason. `problems` counts the
+    problems whose right answer is known, and `unknown` those whose right answer is not.
 
-    `fewer` counts the problems with fewer candidates than the largest size. They count with all their candidates at
-    larger sizes, so that every size is measured on the same problems.
+    `fewer` counts the problems with fewer candidates than the largest size. At larger sizes, all candidates of
+    these problems are used, so that every size is measured on the same problems.
     """
 
     sizes: tuple[int, ...]
@@ -106,8 +107,8 @@ class Accuracy:
 def differences(pairs: Sequence[tuple[Accuracy, Way, Accuracy, Way]]) -> list[Value]:
     """Return, for each pair of ways, the accuracy of the first minus that of the second, with all candidates.
 
-    The intervals are over the problems, which are paired. Raises `ValueError` if the accuracies of a pair cover
-    different problems.
+    The intervals are over the problems, by which the two accuracies are paired. Raises `ValueError` if the
+    accuracies of a pair cover different problems.
     """
     if not pairs:
         return []
@@ -132,7 +133,7 @@ def measure(
     shown: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
     ties: Ties = Ties.RANDOM,
 ) -> Accuracy | None:
-    """Measure every way of choosing on the problems whose right answer is known, or return None if there are none.
+    """Measure every way of choosing on the problems whose right answer is known. Returns None if there are none.
 
     `draws` is the number of resamples for intervals. `shown` can wrap the iteration in a progress bar. `ties` says
     how equally good candidates count.
@@ -166,13 +167,16 @@ def measure(
 
 
 def _lacking(judged: Sequence[Ranked]) -> dict[Way, str]:
-    """Return the ways that have nothing to choose by, each with the reason."""
+    """Return the ways that lack the information by which they choose, each with the reason."""
     votes = {} if any(one.has_answers for one in judged) else dict.fromkeys(_VOTES, _NO_ANSWERS)
     return votes | ({} if any(one.sizes.any() for one in judged) else {SHORTEST: _NO_TEXTS})
 
 
 def _rates(one: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:
-    """Return how often each way chooses right over all subsets of a problem's candidates, shape (ways, sizes)."""
+    """Return how often each way chooses right over all subsets of a problem's candidates.
+
+    The result has shape (ways, sizes).
+    """
     correct = one.correct
     assert correct is not None
     votes = [way for way in _VOTES if way not in lacking]

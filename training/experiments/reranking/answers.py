@@ -1,7 +1,7 @@
 """Finding the final answers of solutions and comparing them.
 
-Answers that differ only in LaTeX spacing, or in how a number is written, are recognised as equal here. All other
-answers are compared by math-verify, if it is installed.
+Answers that differ only in LaTeX spacing, or in how a number is written, are recognised as equal by this module.
+All other answers are compared by math-verify, if it is installed.
 """
 
 import re
@@ -31,8 +31,8 @@ _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
 class AnswerComparer:
     """A context manager that compares answers, even in different notation. Only one thread may use it.
 
-    If `symbolic` is true, math-verify compares answers that are not plain numbers. None means to use math-verify if
-    it is installed.
+    If `symbolic` is True, math-verify compares answers that are not plain numbers. If it is None, math-verify is
+    used if it is installed.
     """
 
     def __init__(self, symbolic: bool | None = None) -> None:
@@ -58,8 +58,8 @@ class AnswerComparer:
     def same(self, first: str, second: str) -> bool:
         """True if two answers are equal.
 
-        If they are neither equal texts nor both numbers, math-verify decides. It takes the first answer as the
-        right one, so the order can matter.
+        If they are neither equal texts nor both numbers, math-verify decides. It treats the first answer as the
+        correct one, so the order can matter.
         """
         left, right = normalised(first), normalised(second)
         return left == right or self._same(left, right)
@@ -89,7 +89,7 @@ class AnswerComparer:
 
 @lru_cache(maxsize=100_000)
 def normalised(answer: str) -> str:
-    r"""Return an answer without LaTeX spacing, dollar signs, boxes, text commands and a final full stop.
+    r"""Return an answer without LaTeX spacing, dollar signs, boxes, text commands or a final full stop.
 
     A number, such as 1,000, 26.0 or \frac{1}{2}, is returned in lowest terms.
     """
@@ -105,7 +105,8 @@ def normalised(answer: str) -> str:
 def answer_of(solution: str) -> str | None:
     r"""Return the final answer of a solution, or None if it has none.
 
-    This is the content of the last `\boxed{…}` or, if there is no box, the text after the last `####`, as in GSM8K.
+    The final answer is the content of the last `\boxed{…}` or, if there is no box, the text after the last `####`,
+    as in GSM8K.
     """
     boxes = list(_BOX.finditer(solution))
     if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:

@@ -44,11 +44,11 @@ _FACTS = ("problem_id", *_STRICT)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is kept in memory of a candidate, to choose it or not.
+    """The facts about a candidate solution that are kept in memory.
 
-    `line` is its line in the file, or its position in the dataset, counted from 1. `id` is None if the file gives
-    none. `steps` is its number of steps and `size` its number of characters; both are 0 if its text is unknown.
-    `answer` and `correct` are None if unknown.
+    `line` is the candidate's line in the file, or its position in the dataset, counted from 1. `id` is None if the
+    file gives none. `steps` is the number of steps and `size` the number of characters; both are 0 if the text is
+    unknown. `answer` and `correct` are None if unknown.
     """
 
     line: int
@@ -63,8 +63,8 @@ class Candidate:
 class ProblemGroup:
     """The candidates of one problem.
 
-    `candidates` holds their indices in file order. `line` is the first line of the problem, and `digest` the hash
-    of its text. `gold` is the right answer if the file gives it.
+    `candidates` holds the indices of the candidates, in file order. `line` is the first line of the problem, and
+    `digest` is the hash of the problem's text. `gold` is the right answer if the file gives it.
     """
 
     digest: str
@@ -75,10 +75,10 @@ class ProblemGroup:
 
 @dataclass(frozen=True, eq=False)
 class CandidateSet:
-    """A pool of candidates, and their problems in order of first occurrence.
+    """The candidates in a file or dataset, and their problems in order of first occurrence.
 
     `name` is the name of the file or dataset, and `digest` is the hash of the file. Texts are not kept in memory:
-    `read` reads the rows of the candidates with the given indices again. `has_texts` is False if only scores are
+    `read` takes the indices of candidates and reads their rows again. `has_texts` is False if only scores are
     known.
     """
 
@@ -94,11 +94,11 @@ class CandidateSet:
         return len(self.candidates)
 
     def place(self, candidate: Candidate) -> str:
-        """Return the name of a candidate in messages: its file and line, or its dataset and id."""
+        """Return how messages refer to a candidate: by its file and line, or by its dataset and id."""
         return f"{self.name} line {candidate.line}" if self.of_file else f"{self.name} {candidate.id!r}"
 
     def traces(self, start: int = 0) -> Iterator[Trace]:
-        """Read the candidates from index `start` on again and yield them as traces. The ids are their `place`."""
+        """Read the candidates from index `start` on again and yield them as traces, whose ids are their `place`."""
         wanted = self.candidates[start:]
         for candidate, row in zip(wanted, self.read(range(start, len(self.candidates))), strict=True):
             yield parse_candidate(row, self.place(candidate))
@@ -107,8 +107,8 @@ class CandidateSet:
 def read_candidates(path: Path) -> CandidateSet:
     """Read and check a file of candidates, without keeping their texts in memory.
 
-    Raises a `UserError` naming the line if a row is not a candidate, or if it contradicts an earlier row about the
-    text or gold answer of its problem. Also raises `UserError` if there is no candidate.
+    Raises `UserError` if there is no candidate, if a row is not a candidate, or if it contradicts an earlier row
+    about the text or gold answer of its problem. In the last two cases, the error names the line.
     """
     digest = hashlib.sha256()
     pool = _Pool()
@@ -138,9 +138,10 @@ def read_candidates(path: Path) -> CandidateSet:
 
 
 def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
-    """Return the traces of a stored dataset as candidates. Their answers are in their meta or at their ends.
+    """Return the traces of a stored dataset as candidates. Their answers are taken from their meta or their last
+    steps.
 
-    Raises `UserError` in the same cases as `read_candidates`, naming the trace.
+    Raises `UserError` in the same cases as `read_candidates`, but names the trace.
     """
     trace_ids: list[int] = []
 
@@ -157,7 +158,7 @@ def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
 
 
 def candidates_of(traces: Sequence[StoredTrace]) -> CandidateSet:
-    """Like `stored_candidates`, but for the given traces of a dataset."""
+    """Like `stored_candidates`, but takes the traces themselves, which must be from one dataset."""
     name = traces[0].dataset if traces else ""
     return _of_traces(traces, name, "", lambda numbers: (_row_of(traces[number]) for number in numbers))
 
@@ -170,7 +171,7 @@ def _of_traces(traces: Iterable[StoredTrace], name: str, digest: str, read: Rows
 
 
 def _row_of(trace: StoredTrace) -> Row:
-    """Return a stored trace as a row of a candidate file, with what its meta says about its answer."""
+    """Return a stored trace as a row of a candidate file, including the facts about its answer in its meta."""
     meta = _by_our_names(trace.meta) if _NUMBER in trace.meta else trace.meta
     facts = {key: meta[key] for key in _FACTS if isinstance(meta.get(key), str | int | float) and meta[key] != ""}
     if not isinstance(facts.get("correct"), bool):
@@ -180,7 +181,7 @@ def _row_of(trace: StoredTrace) -> Row:
 
 
 def _translated(row: Row, where: str) -> Row:
-    """Return a row with StrictPRMBench's field names replaced by ours. Other rows are returned unchanged."""
+    """Rename StrictPRMBench's fields in a row to those of candidate files. Other rows are unchanged."""
     if _NUMBER not in row:
         return row
     try:
