@@ -8,7 +8,8 @@ _AFTER = re.compile(
         |the\s+same|an?\s+(?:integer|solution))
       | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n['’]t)\b | can(?:not|['’]t)
       | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
-      | fails?\b | instead\b | should\s+(?:be|have\s+been) | actually | never | wait)\b""",
+      | fails?\b | xor | bitwise | left\s+to\s+right
+      | instead\b | should\s+(?:be|have\s+been) | actually | never | wait)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUPPOSED = re.compile(

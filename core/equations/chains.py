@@ -27,6 +27,7 @@ class Member:
     start: int
     end: int
     trailing: tuple[str, ...] = ()
+    in_formula: bool = False
 
     @cached_property
     def is_literal(self) -> bool:
@@ -132,11 +133,27 @@ _STATING = words(
 )
 
 
+# Words before the number of a thing, as in "Day 1 - 5 + 2 = 7".
+_NAMING = words(
+    """
+    day days step steps case cases week weeks month months year years page pages box line lines section sections
+    chapter chapters problem problems question questions exercise example part parts round rounds group team class
+    level grade room figure row rows column columns stage phase player item lesson bus route scenario trial task
+    """
+)
+_DETERMINING = words("this that each every per a the one first second third last next same which other either both")
+
+
 def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bool:
     """True if an expression is a single number that belongs to the preceding word, as in "case 3"."""
-    if not expression.node.is_literal or index == 0 or tokens[index - 1].kind is not TokenKind.WORD:
+    if index == 0 or tokens[index - 1].kind is not TokenKind.WORD:
         return False
-    return tokens[index - 1].text.lower() not in _STATING
+    word = tokens[index - 1].text.lower()
+    if expression.node.is_literal:
+        return word not in _STATING
+    if word not in _NAMING or tokens[index].kind is not TokenKind.NUMBER:
+        return False
+    return index == 1 or tokens[index - 2].text.lower() not in _DETERMINING
 
 
 def _is_relation(tokens: Sequence[Token], index: int) -> bool:
@@ -169,7 +186,7 @@ def _member(tokens: Sequence[Token], expression: Expression | None, first: int, 
     place = min(first, len(tokens) - 1)
     start = tokens[place].start
     end = tokens[last - 1].end if last > first else start
-    return Member(expression, start, end, tuple(trailing))
+    return Member(expression, start, end, tuple(trailing), tokens[place].in_formula)
 
 
 def _may_begin(tokens: Sequence[Token], index: int) -> bool:
@@ -203,10 +220,10 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     before = tokens[index - 1]
     if token.is_sign("-", "+") and not _is_sign_of_number(tokens, index):
         return False
-    if before.kind in (TokenKind.BREAK, TokenKind.RELATION):
-        return not (
-            before.text == ":" and index > 1 and tokens[index - 2].kind is TokenKind.NUMBER and not token.spaced
-        )
+    if before.kind is TokenKind.BREAK:
+        return not _joins_numbers(tokens, index - 1)
+    if before.kind is TokenKind.RELATION:
+        return True
     if before.kind is TokenKind.WORD:
         # floor(42/16), gcd(12, 18)
         is_function = token.is_sign("(") and not token.spaced and not token.in_formula
@@ -226,6 +243,20 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     return False
 
 
+def _joins_numbers(tokens: Sequence[Token], index: int) -> bool:
+    """True if a break is a sign between two numbers: a ratio's colon, a dash, or a comma in a list."""
+    if index == 0 or index + 1 >= len(tokens):
+        return False
+    sign, before, behind = tokens[index - 1 : index + 2][1], tokens[index - 1], tokens[index + 1]
+    if not (before.kind is TokenKind.NUMBER or before.is_sign(")")) or behind.kind is TokenKind.WORD:
+        return False
+    if sign.text == ":":
+        return sign.spaced or not behind.spaced
+    if sign.text in ("—", "―"):
+        return True
+    return sign.text == "," and index > 1 and tokens[index - 2].text == "," and behind.kind is TokenKind.NUMBER
+
+
 def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
     return index < len(tokens) and tokens[index].spaced
 
@@ -236,9 +267,9 @@ def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
     before = tokens[index - 1]
     if following is None or before.kind is TokenKind.WORD:
         return following is not None and not following.spaced
-    if before.kind is TokenKind.BREAK and before.text == "\n":
+    if before.kind is TokenKind.BREAK:
         return not following.spaced
-    return before.kind in (TokenKind.BREAK, TokenKind.RELATION) or before.is_sign("(", "[", "{")
+    return before.kind is TokenKind.RELATION or before.is_sign("(", "[", "{")
 
 
 def _is_changed(tokens: Sequence[Token], index: int) -> bool:
@@ -261,7 +292,9 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     if token.kind is TokenKind.BREAK:
         glued = following is not None and following.kind is TokenKind.NUMBER and not following.spaced
-        return not (glued and token.text in (":", ".", ","))
+        return not (glued and token.text in (":", ".", ",")) and not (
+            token.text in (":", "—", "―") and _joins_numbers(tokens, index)
+        )
     if token.kind is TokenKind.WORD:
         is_glued = tokens[index - 1].kind is TokenKind.NUMBER and not token.spaced and not may_be_glued(token.text)
         return is_word(token.text) and not is_glued and not _goes_on_in_words(tokens, index)

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from stepsight.core.equations import values
 from stepsight.core.equations.algebra import compare_identity, value_of
+from stepsight.core.equations.ambiguity import may_mean_another
 from stepsight.core.equations.assertion import compares, remainder_behind, speaks_of_whole_numbers
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.expressions import Kind, Node, evaluate
@@ -59,6 +60,8 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
     if comparison.verdict is EquationVerdict.HOLDS:
         return Check(left.start, right.end, True, Method.ARITHMETIC)
     if _runs_on(left, right, comparison) or _is_left_out(left, right, comparison, text):
+        return None
+    if may_mean_another(left, right, comparison, text):
         return None
     return _failing(left, right, comparison, Method.ARITHMETIC)
 

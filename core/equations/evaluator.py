@@ -17,7 +17,7 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 
-VERSION = 1
+VERSION = 2
 """Incremented whenever checks change, so that earlier judgments are not mistaken for current ones."""
 
 _FAILS, _HOLDS, _NOTHING = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)

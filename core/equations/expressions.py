@@ -50,6 +50,7 @@ class Node:
     decimals: int = 0
     cut: bool = False
     choice: int = 0
+    unit: str = ""
 
     def walk(self) -> Iterator["Node"]:
         """Yield this node and all nodes below it."""

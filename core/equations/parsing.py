@@ -3,13 +3,13 @@
 It parses the longest possible expression and never fails. The length of text that it parses is limited.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from stepsight.core.equations.cursor import Cursor
 from stepsight.core.equations.expressions import Expression, Kind, Node
 from stepsight.core.equations.tokens import Token, TokenKind
-from stepsight.core.equations.units import SCALES, is_unit_word, may_be_glued
+from stepsight.core.equations.units import SCALES
 from stepsight.core.equations.values import UndecidedError
 
 MAX_DEPTH = 24
@@ -18,15 +18,12 @@ MAX_STEPS = 3_000
 
 
 @dataclass
-class Reader:
+class Reader(Cursor):
     """A recursive-descent parser of tokens. `steps` is the number of read operations that it may still perform."""
 
-    tokens: Sequence[Token]
     steps: int = MAX_STEPS
-    at: int = 0
     nodes: int = 0
     choices: int = 0
-    units: set[str] = field(default_factory=set)
 
     def read(self, first: int) -> Expression | None:
         """Return the longest expression that begins at token `first`, or None if there is none."""
@@ -37,14 +34,6 @@ class Reader:
             return None
         percent = any(part.kind is Kind.PERCENT for part in node.walk())
         return Expression(node, first, self.at, frozenset(self.units), self.choices, percent)
-
-    def _peek(self, ahead: int = 0) -> Token | None:
-        index = self.at + ahead
-        return self.tokens[index] if index < len(self.tokens) else None
-
-    def _is_sign(self, *signs: str) -> bool:
-        token = self._peek()
-        return token is not None and token.is_sign(*signs)
 
     def _node(self, kind: Kind, *parts: Node) -> Node:
         self.nodes += 1
@@ -120,7 +109,12 @@ class Reader:
                 break
             if sign == "/":
                 slash = (node, right)
-                node = self._node(Kind.DIVIDE, node, right)
+                quotient = self._node(Kind.DIVIDE, node, right)
+                if node.kind is Kind.POWER and node.parts[1].kind is Kind.NUMBER and right.kind is Kind.NUMBER:
+                    # 8^1/3 may be the cube root.
+                    root = self._node(Kind.POWER, node.parts[0], self._node(Kind.DIVIDE, node.parts[1], right))
+                    quotient = self._either(quotient, root)
+                node = quotient
             elif not sign and slash:
                 # `1/2x` is a half of x or one over 2x.
                 below = self._node(Kind.MULTIPLY, slash[1], right)
@@ -172,20 +166,6 @@ class Reader:
             return self.tokens[self.at - 3].kind is TokenKind.NUMBER
         return before.is_sign("}") and any(t.text == "frac" for t in self.tokens[max(0, self.at - 7) : self.at])
 
-    def _is_times(self, token: Token) -> bool:
-        """True if a letter x means multiplication: it stands between a factor and a number."""
-        if token.text not in ("x", "X") or token.kind is not TokenKind.LETTER or self.at == 0:
-            return False
-        following, before = self._peek(1), self.tokens[self.at - 1]
-        if following is None:
-            return False
-        if following.kind is TokenKind.NUMBER or (following.kind is TokenKind.UNIT and following.text == "$"):
-            return before.kind in (TokenKind.NUMBER, TokenKind.UNIT, TokenKind.WORD) or before.is_sign(
-                ")", "%", "}"
-            )
-        # `2 x (3 + 4)`, but not `2x (3 + 4)`.
-        return following.is_sign("(") and token.spaced and following.spaced and not token.in_formula
-
     def _is_factor(self, token: Token) -> bool:
         """True if a letter is a factor of the current term rather than a word of prose."""
         if token.in_formula or not token.spaced:
@@ -206,8 +186,8 @@ class Reader:
 
     def _power(self, depth: int) -> Node:
         node = self._postfix(self._base(depth + 1), depth)
-        self._skip_units()
-        return node
+        unit = self._skip_units()
+        return replace(node, unit=unit) if unit and node.kind is Kind.NUMBER else node
 
     def _postfix(self, node: Node, depth: int) -> Node:
         while True:
@@ -235,6 +215,7 @@ class Reader:
             elif token.kind is TokenKind.UNIT:
                 self.units.add(token.text)
                 self.at += 1
+                node = replace(node, unit=token.text) if node.kind is Kind.NUMBER else node
             elif token.kind is TokenKind.WORD and token.text.lower() in SCALES:
                 if self.at > 1 and self.tokens[self.at - 2].is_sign("/"):
                     raise UndecidedError
@@ -261,7 +242,10 @@ class Reader:
         token = self._peek()
         if token is None or depth > MAX_DEPTH or self.steps < 0:
             raise UndecidedError
+        unit = ""
         if token.kind is TokenKind.UNIT and token.text != "°":
+            unit = token.text
+            self.units.add(unit)
             self.at += 1
             token = self._peek()
             if token is None or (
@@ -272,7 +256,8 @@ class Reader:
                 self.at += 1
                 return self._node(Kind.NEGATIVE, self._base(depth + 1))
         if token.kind is TokenKind.NUMBER:
-            return self._number(token)
+            node = self._number(token)
+            return replace(node, unit=unit) if unit and node.kind is Kind.NUMBER else node
         if token.kind is TokenKind.LETTER:
             return self._letter(token)
         if token.kind is TokenKind.COMMAND:
@@ -450,50 +435,3 @@ class Reader:
         is_degrees = token is not None and token.kind is TokenKind.UNIT
         self.at += width if is_degrees else 0
         return is_degrees
-
-    def _skip_units(self) -> None:
-        """Skip the words of a unit if an operator or a relation follows them."""
-        at = self.at
-        found: list[str] = []
-        while at < len(self.tokens) and len(found) < 7:
-            token = self.tokens[at]
-            if at == self.at and token.kind is TokenKind.WORD and not token.spaced and not may_be_glued(token.text):
-                break
-            if token.kind is TokenKind.WORD and is_unit_word(token.text) and (found or token.text.lower() != "of"):
-                found.append(token.text.lower())
-            elif found and token.is_sign("(") and self._word_at(at + 1) and self._closes(at + 2):
-                found.append(self.tokens[at + 1].text.lower())
-                at += 2
-            elif not self._joins_units(token, at, bool(found)):
-                break
-            at += 1
-        if found and at < len(self.tokens) and self._goes_on(at):
-            self.at = at
-            self.units.update(found)
-
-    def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
-        """True if a sign is part of a unit, as in km/hour, square-feet or dollars $."""
-        if token.kind is TokenKind.UNIT:
-            return is_behind_word
-        if token.is_sign("/"):
-            return self._word_at(at + 1)
-        return is_behind_word and token.is_sign("-") and not token.spaced and self._word_at(at + 1)
-
-    def _word_at(self, index: int) -> bool:
-        return (
-            index < len(self.tokens)
-            and self.tokens[index].kind is TokenKind.WORD
-            and is_unit_word(self.tokens[index].text)
-        )
-
-    def _closes(self, index: int) -> bool:
-        return index < len(self.tokens) and self.tokens[index].is_sign(")")
-
-    def _goes_on(self, at: int) -> bool:
-        token = self.tokens[at]
-        if token.kind is TokenKind.RELATION or token.is_sign("+", "-", "*", "/", ")", "}"):
-            return True
-        mark, self.at = self.at, at
-        is_times = self._is_times(token)
-        self.at = mark
-        return is_times

@@ -5,6 +5,7 @@ nothing next to an obstacle is checked.
 """
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from fractions import Fraction
 
 from stepsight.core.equations.units import words
 from stepsight.core.text.formulas import formulas
+from stepsight.core.text.signs import CURRENCY, INVISIBLE, LOWERED, PLAIN, RAISED
 
 MAX_TEXT = 3_000
 """The longest text that is read, in characters."""
@@ -59,33 +61,44 @@ class Token:
         return self.kind is TokenKind.SIGN and self.text in signs
 
 
+# Dashes of prose, bullets, and spaces that stand between the thousands of a number, are no plain signs here.
+_KEPT = "—―•\xa0\u2009\u202f"
+_PLAIN = {code: sign for code, sign in PLAIN.items() if chr(code) not in _KEPT}
+_PARTS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_LETTER = rf"[^\W\d_{RAISED}{LOWERED}{_PARTS}]"
+# A run of digits that is no number of English, such as 12,5, 1.234,50, 5'000, 9:00, 10'6, 2:3 and 1,2,3.
+_JOINT = r"(?:[.,:']|\{,\})"
+_UNREAD = rf"(?!(?:\d{{1,3}}(?:(?:,|\{{,\}})\d{{3}})+|\d+)(?:\.\d+)?(?!\d|{_JOINT}\d))\d+(?:{_JOINT}\d+)+"
+
 _TOKEN = re.compile(
-    r"""
-    (?P<space>(?:[^\S\n]|\\[,;:!>\ ]|\\q?quad(?![A-Za-z])|~|&(?!\w)|\\(?:left|right|big|Big|bigg|Bigg|displaystyle
-        |[bB]igg?[lr])(?![A-Za-z])\.?|\\phantom\{[^{}]{0,40}\})+)
-  | (?P<line>\n|\\\\(?:\[[^\]]{0,9}\])?|\\newline(?![A-Za-z]))
-  | (?P<number>(?:\d{1,3}(?:(?:,|\{,\}|\\[,!]|,\\!|,\\,)\d{3})+(?!\d|,\d)|\d+)
-        (?:\.\d*\\overline\{\d{1,12}\}|\.\d+(?:\.{3}|…|\\l?dots(?![A-Za-z]))?)?|\.\d+)
-  | (?P<dots>\.{3}|…)
-  | (?P<fraction>\\[dtc]?frac(?:\s*(?P<above>\d)\s*(?P<below>\d)|(?=[\s{])))
-  | (?P<text>\\(?:text(?:rm|up|bf|it)?|math(?:rm|bf)|mbox|operatorname|rm)\*?\s*\{(?P<inner>[^{}]{0,200})\})
+    rf"""
+    (?P<space>(?:[^\S\n]|[{INVISIBLE}]|\\[,;:!>\ ]|\\q?quad(?![A-Za-z])|~|&(?!\w)
+        |\\(?:left|right|big|Big|bigg|Bigg|displaystyle|[bB]igg?[lr])(?![A-Za-z])\.?|\\phantom\{{[^{{}}]{{0,40}}\}})+)
+  | (?P<line>\n|(?<![^\n])\ *•|\\\\(?:\[[^\]]{{0,9}}\])?|\\newline(?![A-Za-z]))
+  | (?P<unread>{_UNREAD})
+  | (?P<vulgar>(?:\d{{1,9}}\ ?)?[{_PARTS}])
+  | (?P<number>(?:\d{{1,3}}(?:(?:,|\{{,\}}|\\[,!]|,\\!|,\\,|[\xa0\u2009\u202f])\d{{3}})+(?!\d|,\d)|\d+)
+        (?:\.\d*\\overline\{{\d{{1,12}}\}}|\.\d+(?:\.{{3}}|…|\\l?dots(?![A-Za-z]))?)?|\.\d+)
+  | (?P<dots>\.{{3}}|…)
+  | (?P<fraction>\\[dtc]?frac(?:\s*(?P<above>\d)\s*(?P<below>\d)|(?=[\s{{])))
+  | (?P<text>\\(?:text(?:rm|up|bf|it)?|math(?:rm|bf)|mbox|operatorname|rm)\*?\s*\{{(?P<inner>[^{{}}]{{0,200}})\}})
   | (?P<command>\\[A-Za-z]+)
-  | (?P<escaped>\\[$%{}\#&_|])
+  | (?P<escaped>\\[$%{{}}\#&_|])
   | (?P<delimiter>\$\$?|\\[\[\]()])
   | (?P<relation><=|>=|!=|==|=>|<->|->|:=|[=≈≃≅≡≠<>≤≥→⇒⟹])
-  | (?P<word>[^\W\d_⁰¹²³⁴]+(?:['’][^\W\d_⁰¹²³⁴]+)*)
-  | (?P<sign>\*\*|[-+*/^!%()\[\]{}|×·∙⋅•÷−–⁄√²³⁴⁰¹∗])
-  | (?P<unit>[$€£¢°])
+  | (?P<money>(?:Rs|Rp|INR|USD|EUR|GBP|CHF)\.?(?=\s*\d)|[元円])
+  | (?P<short>(?:lbs?|oz|hrs?|mins?|secs?|ft|in|yds?|mi|kg|km|cm|mm|gal|doz|yrs?|wks?|pts?)\.(?=\s*[-+*/=]))
+  | (?P<word>{_LETTER}+(?:'{_LETTER}+)*)
+  | (?P<raised>[{RAISED}]+)
+  | (?P<sign>\*\*|[-+*/^!%()\[\]{{}}|√•])
+  | (?P<unit>[{CURRENCY}°])
   | (?P<subscript>_)
-  | (?P<break>[.;:?,"“”`'’—#@])
+  | (?P<break>[.;:?,"`'—―#@])
   | (?P<other>.)
     """,
     re.VERBOSE | re.DOTALL,
 )
-_SIGNS = {
-    "×": "*", "·": "*", "∙": "*", "⋅": "*", "•": "*", "∗": "*", "÷": "/", "⁄": "/", "−": "-", "–": "-", "**": "^",
-}  # fmt: skip
-_RAISED = {"⁰": 0, "¹": 1, "²": 2, "³": 3, "⁴": 4}
+_DIGITS = {ord(raised): str(digit) for digit, raised in enumerate(RAISED)}
 _COMMAND_SIGNS = {
     "times": "*", "cdot": "*", "ast": "*", "div": "/", "lbrace": "{", "lbrack": "[", "rbrack": "]", "vert": "|",
     "lvert": "|", "rvert": "|", "mid": "|",
@@ -122,6 +135,7 @@ def read_tokens(text: str) -> list[Token]:
     drawing."""
     if len(text) > MAX_TEXT:
         return []
+    text = text.translate(_PLAIN)
     spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
     starts = [start for start, _ in spans]
     stops = [stop for _, stop in spans]
@@ -184,15 +198,19 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
             return [_number(text, start, end, spaced, inside)]
         case "word":
             return _words(text, start, spaced, inside)
+        case "short":
+            return [token(TokenKind.WORD, text[:-1])]
         case "sign":
-            if text in _RAISED:
-                raised = Token(TokenKind.NUMBER, text, start, end, False, inside, Fraction(_RAISED[text]))
-                return [token(TokenKind.SIGN, "^"), raised]
-            return (
-                [token(TokenKind.COMMAND, "sqrt")]
-                if text == "√"
-                else [token(TokenKind.SIGN, _SIGNS.get(text, text))]
-            )
+            if text == "√":
+                return [token(TokenKind.COMMAND, "sqrt")]
+            return [token(TokenKind.SIGN, {"**": "^", "•": "*"}.get(text, text))]
+        case "raised":
+            exponent = Fraction(int(text.translate(_DIGITS)[:MAX_DIGITS]))
+            raised = Token(TokenKind.NUMBER, text, start, end, False, inside, exponent)
+            return [token(TokenKind.SIGN, "^"), raised]
+        case "vulgar":
+            value = Fraction(unicodedata.numeric(text[-1])).limit_denominator(10) + int(text[:-1] or 0)
+            return [Token(TokenKind.NUMBER, text, start, end, spaced, inside, value)]
         case "relation":
             return [
                 token(TokenKind.RELATION, _RELATIONS[text]) if text in _RELATIONS else token(TokenKind.BREAK, text)
@@ -203,7 +221,7 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
             return _words_within(match, spaced, inside)
         case "command":
             return [_command(text[1:], token)]
-        case "dots":
+        case "dots" | "unread":
             return [token(TokenKind.OBSTACLE, text)]
         case "escaped":
             if text == "\\%":
@@ -213,7 +231,7 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
             return [token(TokenKind.BREAK, "\n")]
         case "delimiter":
             return [] if inside or text != "$" else [token(TokenKind.UNIT, "$")]
-        case "unit":
+        case "unit" | "money":
             return [token(TokenKind.UNIT, text)]
         case "subscript":
             return [token(TokenKind.SUBSCRIPT, "_")]
@@ -238,6 +256,8 @@ def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Toke
     value = Fraction(int((whole or "0") + decimals), 10 ** len(decimals))
     if period:
         value += Fraction(int(period[1]), 10 ** len(decimals) * (10 ** len(period[1]) - 1))
+    # A comma is kept, since it may stand for a decimal point.
+    whole = f"{int(whole):,}" if "," in text else whole
     written = f"{whole or '0'}.{decimals}" if decimals else whole
     return Token(TokenKind.NUMBER, written, start, end, spaced, inside, value, len(decimals), cut)
 

@@ -1,5 +1,7 @@
 """Words after numbers: units inside an expression, words that end an expression, and multiples such as a dozen."""
 
+from fractions import Fraction
+
 
 def words(text: str) -> frozenset[str]:
     """Return the words of a text as a set."""
@@ -30,14 +32,81 @@ _CONVERTIBLE = {
     "mass": "g kg mg gram grams kilogram kilograms pound pounds lb lbs ounce ounces oz ton tons tonne tonnes",
     "volume": "ml l liter liters litre litres milliliter milliliters gallon gallons quart quarts pint pints cup"
     " cups tablespoon tablespoons teaspoon teaspoons ounce ounces",
-    "money": "cent cents dollar dollars penny pennies nickel nickels dime dimes quarter quarters buck bucks",
+    "money": "cent cents dollar dollars penny pennies nickel nickels dime dimes quarter quarters buck bucks $ ¢",
     "number": "dozen dozens pair pairs percent degree degrees radians score couple half",
 }
 _DIMENSIONS = {word: dimension for dimension, words in _CONVERTIBLE.items() for word in words.split()}
 
 
+# What one of each unit is in the smallest of its system. Systems are not converted into each other.
+_SYSTEMS = (
+    "second seconds sec secs:1 minute minutes min mins:60 hour hours hr hrs h:3600 day days:86400"
+    " week weeks:604800",
+    "inch inches in:1 foot feet ft:12 yard yards yd:36 mile miles mi:63360",
+    "mm millimeter millimeters:1 cm centimeter centimeters:10 m meter meters metre metres:1000"
+    " km kilometer kilometers kilometre kilometres:1000000",
+    "mg milligram milligrams:1 g gram grams:1000 kg kilogram kilograms:1000000",
+    "ounce ounces oz:1 pound pounds lb lbs:16 ton tons:32000",
+    "ml milliliter milliliters:1 l liter liters litre litres:1000",
+    "teaspoon teaspoons tsp:1 tablespoon tablespoons tbsp:3 cup cups:48 pint pints:96 quart quarts:192"
+    " gallon gallons:768",
+    "¢ cent cents penny pennies p:1 nickel nickels:5 dime dimes:10 $ € £ dollar dollars buck bucks euro euros"
+    " pound pounds:100",
+    "percent %:1",
+)
+
+
+def _read_systems() -> dict[str, list[tuple[int, int]]]:
+    found: dict[str, list[tuple[int, int]]] = {}
+    for system, text in enumerate(_SYSTEMS):
+        names: list[str] = []
+        for word in text.split():
+            name, _, size = word.partition(":")
+            names.append(name)
+            if size:
+                for one in names:
+                    found.setdefault(one, []).append((system, int(size)))
+                names = []
+    return found
+
+
+_SIZES = _read_systems()
+_RATIOS = {
+    system: {
+        Fraction(x, y)
+        for a in _SIZES.values()
+        for b in _SIZES.values()
+        for s, x in a
+        for t, y in b
+        if s == t == system
+    }
+    - {1}
+    for system in range(len(_SYSTEMS))
+}
+
+
+def conversion(unit: str) -> list[tuple[int, int]]:
+    """Return the systems that a unit belongs to, each with the size of the unit in it."""
+    return _SIZES.get(unit, [])
+
+
+def are_convertible(unit: str, ratio: Fraction) -> bool:
+    """True if a unit is that many times another one of its system, or a part of it."""
+    return any(ratio in _RATIOS[system] for system, _ in conversion(unit))
+
+
+CONTAINERS = words(
+    """
+    score dozen dozens pair pairs box boxes pack packs package packages packet packets bag bags case cases carton
+    cartons crate crates bottle bottles set sets roll rolls tray trays basket baskets jar jars bunch bunches bundle
+    bundles group groups team teams row rows shelf shelves bus buses table tables sheet sheets stack stacks can cans
+    """
+)
+"""Units that hold others, so that a number of them is no number of what they hold."""
+
 _SHORT = words(
-    "mph kph mpg pts sqft hrs mins pcs in on to at by of an as so or if is it he we no up us do my me am go be"
+    "mph kph mpg pts sqft hrs mins pcs kb mb gb kbps mbps chf gbp"
+    " in on to at by of an as so or if is it he we no up us do my me am go be"
 )
 
 

@@ -1,0 +1,132 @@
+"""Equations whose signs may stand for something other than an operation: they state nothing that could be wrong."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from stepsight.core.equations.chains import Member
+from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate
+from stepsight.core.equations.numbers import Comparison
+from stepsight.core.equations.units import CONTAINERS, are_convertible, conversion
+from stepsight.core.equations.values import UndecidedError, difference
+
+# A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.
+_RANGE = re.compile(r"\d[\d.,]*(?:[-–‐‑−]\d[\d.,]*)+(?:/\d+)?(?:\s*[A-Za-z ]+)?")
+# Numbers of equations: (1) - (2), 2 × (1) + (3).
+_LABEL = r"(?:\d{1,2}\s*(?:[×*·⋅]|\\cdot|\\times)\s*)?[(\[]\d{1,2}[)\]]"
+_LABELS = re.compile(rf"\s*{_LABEL}(?:\s*[-+−–]\s*{_LABEL})+\s*")
+_MOST = 3
+
+
+def may_mean_another(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if an equation that fails may be no equation, or one of other numbers."""
+    return any(means(left, right, comparison, text) for means in _KINDS)
+
+
+def _is_range(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True for a dash without spaces in an equation that has spaces, outside formulas."""
+    if left.in_formula or not text[left.end : left.end + 1].isspace():
+        return False
+    return _RANGE.fullmatch(text, left.start, left.end) is not None
+
+
+def _names_equations(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    return _LABELS.fullmatch(text, left.start, left.end) is not None
+
+
+def _begins_with_an_item(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if the equation holds without its first number, which may count items or be a name's: 4 - 3 + 9 = 12."""
+    assert left.expression is not None
+    before = text[: left.start].rpartition("\n")[2].split()
+    rest = _without_first(left.expression.node)
+    if rest is None or rest.is_literal or left.in_formula or (before and before[-1][-1] in ":=,;("):
+        return False
+    try:
+        return not difference(evaluate(rest), comparison.right).above
+    except UndecidedError:
+        return False
+
+
+def _without_first(node: Node) -> Node | None:
+    """Return a sum without the number that it begins with and the minus sign behind it, or None."""
+    if node.kind not in (Kind.ADD, Kind.SUBTRACT):
+        return None
+    first, second = node.parts
+    if first.kind is Kind.NUMBER:
+        return second if node.kind is Kind.SUBTRACT else None
+    rest = _without_first(first)
+    return replace(node, parts=(rest, second)) if rest else None
+
+
+def _is_amount_of_part(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True for the amount of a part, as in 3/4 = 60 km: a fraction that is no integer, and a much larger number."""
+    assert left.expression is not None
+    part, amount = comparison.left.number, comparison.right.number
+    if not left.expression.node.is_fraction or not right.is_literal or part is None or amount is None:
+        return False
+    return (part.denominator != 1 or part <= 1) and amount.denominator == 1 and abs(amount) > _MOST * abs(part)
+
+
+def _counts_contents(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True for a sum of containers and what they hold: 2 boxes + 3 = 27 pencils."""
+    assert left.expression is not None
+    if left.expression.node.kind not in (Kind.ADD, Kind.SUBTRACT):
+        return False
+    units = {unit for _, unit in _numbers(left.expression)}
+    return len(units) > 1 and not units.isdisjoint(CONTAINERS)
+
+
+def _converts(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if the two sides differ by what one unit is in another: 24 × 60 = 1 day, 10 × 10 cents = $1."""
+    work, result = (right, left) if left.is_literal else (left, right)
+    assert work.expression is not None
+    assert result.expression is not None
+    x, y = comparison.left.number, comparison.right.number
+    if not result.is_literal or not x or not y:
+        return False
+    if work.expression.node.kind in (Kind.ADD, Kind.SUBTRACT) and not any(map(conversion, work.expression.units)):
+        return False
+    units = {*result.expression.units, *result.trailing[:1]} - work.expression.units
+    if units and not work.expression.units and result.expression.node.number == 1:
+        # 52 × 7 = 1 year
+        return True
+    return any(are_convertible(unit, abs(x / y)) for unit in units)
+
+
+def _has_decimal_commas(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if the equation holds with commas as decimal points and points between thousands: 1,500 · 2 = 3."""
+    assert left.expression is not None
+    assert right.expression is not None
+    swapped: dict[int, Fraction] = {}
+    for expression in (left.expression, right.expression):
+        for node, _ in _numbers(expression):
+            assert node.number is not None
+            if "," in node.name:
+                swapped[id(node)] = node.number / 1000
+            elif node.decimals == _MOST:
+                swapped[id(node)] = node.number * 1000
+            elif node.decimals:
+                return False
+    if not swapped:
+        return False
+    try:
+        x, y = (evaluate(one.node, replaced=swapped) for one in (left.expression, right.expression))
+        return not difference(x, y).above
+    except UndecidedError:
+        return True
+
+
+_KINDS: tuple[Callable[[Member, Member, Comparison, str], bool], ...] = (
+    _is_range,
+    _names_equations,
+    _begins_with_an_item,
+    _is_amount_of_part,
+    _counts_contents,
+    _converts,
+    _has_decimal_commas,
+)
+
+
+def _numbers(expression: Expression) -> Iterator[tuple[Node, str]]:
+    return ((node, node.unit) for node in expression.node.walk() if node.kind is Kind.NUMBER)

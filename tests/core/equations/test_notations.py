@@ -1,0 +1,77 @@
+"""Notations that strangers bring: what is true or states nothing is never flagged, and what is wrong still is."""
+
+from tests.cases import each
+from tests.core.equations.steps import checks, failing
+
+KINDS = {
+    "a decimal comma": (
+        "7,5 · 6 = 45", "0,25 + 0,75 = 1", "€ 8,40 − € 2,10 = € 6,30", "2.450,75 + 0,25 = 2.451",
+        "$4{,}5 · 2 = 9$",
+        "2,500 kg × 3 = 7,500 kg", "1,250 × 4 = 5", "3.000 - 750 = 2.250",
+    ),
+    "marks between thousands": ("7'000 · 3 = 21'000", "4’250 + 750 = 5’000", "12\u202f000 / 4 = 3\u202f000"),
+    "cents and dollars": (
+        "8 × 25 cents = $2", "75¢ + 75¢ = $1.50", "$0.40 × 5 = 200 cents", "$3 - 45¢ = $2.55",
+        "£2 - 80p = 120p",
+        "3 nickels + 2 pennies = 17 cents",
+    ),
+    "the amount of a part": (
+        "3/8 = 45 km, so 1/8 = 15 km", "1/3 pie = 5 slices", "If 2/7 = 12 then 1/7 = 6.", "5/5 = 90 litres",
+    ),
+    "a range or a score": (
+        "pages 14-22 = 9 pages", "The Reds won 5-2 = 3 goals", "1950–1958 = 8 years", "8-4 = 8 hours",
+        "4-1/2 cups = 4.5 cups",
+        "1-2-3 = 6",
+    ),
+    "a name with a number": (
+        "Day 3 - 8 + 4 = 12", "Case 4 – 6 × 2 = 12", "Month 3 + 4 = 50", "#2 - 6 + 7 = 13",
+        "Weeks 2 - 5 = 20 hours",
+        "2nd - 6 + 7 = 13", "4 - 44 + 76 = 120", "No. 6 - 2 × 9 = 18",
+    ),
+    "numbers of equations": ("(2) − (1) = 7", "3 × (1) + (2) = 19", "[2] - [1] = 5"),
+    "a time of day": ("7:30 + 2 h = 9:30", "10:15 + 50 min = 11:05", "13:00 - 11 = 2:00"),
+    "a length": ("6'2\" = 74\"", "5’ 4” = 64”", "2 ft 3 in = 27 in"),
+    "a ratio": ("18 : 6 + 1 = 4", "20 : (3 + 2) = 4", "A:B:C = 2:3:4, so A = 6", "4 : 6 = 2 : 3"),
+    "units that convert": (
+        "12 × 60 = 12 hours", "250 mg × 8 = 2 g", "24 × 60 = 1 day", "52 × 7 = 1 year", "9 m + 40 cm = 9.4 m",
+    ),
+    "containers": ("4 boxes + 2 = 26 pens", "2 score + 5 = 45"),
+    "a list": ("median of 4, 5, 6 + 9 = 8", "4,5,6 + 1 = 7", "(1,2) + (3,5) = (4,7)"),
+    "other rules": (
+        "6 ^ 3 = 5 in XOR", "1 + 2 × 5 = 15 if done left to right", "27^1/3 = 3", "20 — 6 + 1 = 15",
+    ),
+    "an abbreviation": ("7 lbs. + 3 × 4 = 19", "Rs. 300 + Rs. 40 × 2 = 380", "So it is. + 3 × 4 = 19"),
+}  # fmt: skip
+
+
+@each("kind", KINDS)
+def test_a_sign_that_may_be_something_else_states_nothing(kind: str) -> None:
+    assert {text: found for text in KINDS[kind] if (found := failing(text))} == {}
+
+
+HOLDING = (
+    "₹40 + ₹25 = ₹65", "7 USD + 5 USD = 12 USD", "6 ✕ 7 = 42", "6 х 7 = 42", "５ + ６ = １１", "٢ × ٤ = ٨",
+    "10 − 4 = 6",
+    "2½ + 1½ = 4", "10¹² / 10¹⁰ = 100", "12\xa0+\xa05 = 17", "5\u200b+\u200b6 = 11",
+    "15\u202f000 + 500 = 15\u202f500",
+    "5 lbs. + 6 lbs. = 11 lbs.",
+)  # fmt: skip
+FAILING = {
+    "₹40 + ₹25 = ₹75": "65", "7 CHF + 5 CHF = 13 CHF": "12", "6 ✕ 7 = 48": "42", "６ × ７ = ４８": "42",
+    "10 − 4 = 7": "6",
+    "4 元 + 5 元 = 8 元": "9", "$6+7=14$元": "13", "6 х 7 = 48": "42", "10¹² / 10¹⁰ = 10": "100",
+    "Day 3: 8 + 4 = 13": "12",
+    "In this case 8 + 4 = 13": "12", "10-3=6": "7", "$10-3 = 6$": "7", "• 8 + 4 = 13": "12",
+    "4 boxes + 2 boxes = 5": "6",
+    "12\xa0+\xa05 = 18": "17", "7 lbs. + 3 × 4 = 21": "19",
+}  # fmt: skip
+
+
+@each("text", HOLDING)
+def test_equivalent_signs_are_read(text: str) -> None:
+    assert [check.holds for check in checks(text)] == [True]
+
+
+@each("text, right", FAILING.items())
+def test_a_wrong_equation_fails_whatever_its_signs(text: str, right: str) -> None:
+    assert [found[2] for found in failing(text)] == [right]
