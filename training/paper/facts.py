@@ -1,7 +1,7 @@
-"""Facts: named numbers, from the paper or measured here, with which the items of the paper are compared.
+"""Facts: named numbers, from the paper or measured by StepSight, with which the items of the paper are compared.
 
-A fact is NaN if a measurement has no such figure. For example, a test set whose last thirds contain only errors has
-no AUC there.
+A fact is NaN if its figure is undefined. For example, the AUC of the last third is undefined if the last thirds
+contain only errors.
 
     TABLE/SECTION/ROW/COLUMN             a cell of a table, in the table's unit
     grid/…, tab:…/…                      the results of a grid's runs, in percent and percentage points
@@ -95,7 +95,7 @@ def paper_facts() -> Facts:
 
 
 def cells_of(table: PublishedTable) -> list[str]:
-    """Return the fact names of a table's cells, without the cells that only identify a row."""
+    """Return the fact names of a table's cells, except cells that only identify a row."""
     places = [place for place, column in enumerate(table.columns) if column.name not in _PLACES]
     return [_cell(table, row, place) for row in table.rows for place in places]
 
@@ -172,7 +172,8 @@ def _numbers(prefix: str, values: object) -> Facts:
 
 
 def grid_facts(results: GridResults) -> Facts:
-    """Return the offline results of a grid on its first test set, as in the paper's section 4.2 and appendix B."""
+    """Return the facts on the offline results of a grid on its first test set, as in section 4.2 and appendix B of
+    the paper."""
     key = results.keys[0]
     facts: Facts = {"grid/runs": len(results.runs)}
     for name, title in METRICS.items():
@@ -219,7 +220,7 @@ def _mean_facts(results: GridResults, key: Key) -> Facts:
 
 
 def _detailed_facts(results: GridResults, key: Key) -> Facts:
-    """Return facts that need figures of each run by class and by third, which only StepSight's own runs have."""
+    """Return the facts that need figures by class and by third, which only StepSight's own runs have."""
     figures = [run.figures[key] for run in results.runs]
     neutral = [one.classes[Label.NEU.text] for one in figures if one.classes]
     if not neutral:
@@ -253,7 +254,7 @@ def filter_facts(results: Sequence[Result]) -> Facts:
 
 
 def training_facts(folder: Path) -> Facts:
-    """Return the facts of a training run, read from the folder of the evaluator it produced.
+    """Return the facts of a training run, read from the folder of the evaluator that the run produced.
 
     Raises `UserError` if the folder does not come from a training run.
     """
@@ -276,7 +277,7 @@ def training_facts(folder: Path) -> Facts:
 
 
 def store_facts(store: Store) -> Facts:
-    """Return facts on the paper's benchmarks that are in the store, and on how evaluators do on them."""
+    """Return facts about the paper's benchmarks in the store, and about how well evaluators do on them."""
     facts: Facts = {}
     measured: dict[tuple[str, str, str], Mapping[str, float]] = {}
     names = json.loads(asset("reference", "names.json").read_text(encoding="utf-8"))["datasets"]
@@ -345,9 +346,9 @@ def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
 
 
 def neutral_facts(store: Store, dataset: Dataset) -> Facts:
-    """Return figures on how well LLaDA-PRM detects neutral steps offline in a PRM800K dataset.
+    """Return figures on how well LLaDA-PRM, in offline mode, detects the neutral steps of a PRM800K dataset.
 
-    The dictionary is empty if LLaDA-PRM has not judged the dataset.
+    The result is empty if LLaDA-PRM has not judged the dataset.
     """
     evaluator = next((one for one in evaluators_of(store, dataset.id) if _is_llada_prm(one)), None)
     if evaluator is None:

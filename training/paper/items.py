@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"([+−-]?)([\d,]+(?:\.(\d+))?(?:e-?\d+)?)")
 
 @dataclass(frozen=True)
 class FigureOrigin:
-    """Where figures come from: a name, the command that computes them, and what it needs besides a checkout."""
+    """The origin of figures: a name, the command that computes them, and what it needs besides a checkout."""
 
     name: str
     command: str
@@ -27,10 +27,10 @@ class FigureOrigin:
 class PaperItem:
     """An item of the paper: a table or figure with its LaTeX `label`, or a number with its `printed` form.
 
-    `of` names the facts (`training.paper.facts`) from which a number is computed. If there is one, the number is
-    that fact. If there are two, it is their difference or, if `how` is `percent`, the first as a percentage of the
-    second. If `how` is `largest drop`, `of` holds one or more pairs, and the number is the largest difference
-    within a pair.
+    `of` names the facts (`training.paper.facts`) from which a number is computed. If `of` names one fact, the
+    number is that fact. If it names two, the number is their difference or, if `how` is `percent`, the first as a
+    percentage of the second. If `how` is `largest drop`, `of` holds one or more pairs, and the number is the
+    largest difference within a pair.
     """
 
     what: str
@@ -51,7 +51,7 @@ class PaperItem:
         return float(digits.replace(",", "")) * (-1 if sign in ("−", "-") else 1)
 
     def shown(self, value: float) -> str:
-        """Format a value like the printed number. NaN becomes "undefined"."""
+        """Return a value formatted like the printed number. NaN becomes "undefined"."""
         if isnan(value):
             return "undefined"
         sign, digits, decimals = self._parts()
@@ -62,7 +62,7 @@ class PaperItem:
         return (minus or ("+" if sign == "+" else "")) + text
 
     def agrees(self, value: float) -> bool | None:
-        """True if a value rounds to the printed number, or lies below it if the paper states an upper bound.
+        """True if a value rounds to the printed number or, where the paper states an upper bound, lies below it.
 
         None if the paper states only an approximate number.
         """

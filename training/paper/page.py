@@ -1,6 +1,6 @@
 """A page that goes through the paper item by item.
 
-Each printed item is shown next to the value computed from the paper's own tables and the value measured by
+Each printed item is shown beside the value computed from the paper's own tables and the value measured by
 StepSight.
 """
 
@@ -48,10 +48,10 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class FigureSources:
-    """Where to find StepSight's own figures. Sources that are None are skipped.
+    """The sources of StepSight's own figures. Sources that are None are skipped.
 
-    `train` and `test` are the names of the stored datasets with the two parts of PRM800K. `grid` and `run` are the
-    folders of a grid and of a training run, and `filtering` lists folders of fine-tuning experiments.
+    `train` and `test` are the names of the stored datasets that hold the two parts of PRM800K. `grid` and `run` are
+    the folders of a grid and of a training run, and `filtering` lists folders of fine-tuning experiments.
     """
 
     store: Store | None = None
@@ -136,7 +136,7 @@ def _row(
 
 
 def _same(printed: float, ours: float) -> bool:
-    """True if a value rounds to the printed one."""
+    """True if a value, rounded to the same number of decimals, equals the printed one."""
     decimals = len(f"{printed:.2f}".rstrip("0").partition(".")[2])
     return round(ours, max(decimals, 1)) == round(printed, max(decimals, 1))
 

@@ -1,6 +1,6 @@
 """The part of a report that covers one dataset, section by section.
 
-If a figure cannot be measured, its section says why instead of being empty.
+If a figure cannot be measured, its section says why.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ def dataset_part(evaluation: Evaluation) -> Part:
 
 
 def patched_part(patched: Patched) -> Part:
-    """Return the part of a report on the patched gold labels, with a first section on what the patch changes."""
+    """Return the part of a report on the patched gold labels. Its first section says what the patch changes."""
     part = dataset_part(patched.after)
     changed = Section("What the patch changes", [*change_tables(patched).values(), entries(patched)])
     return Part(part.title, part.lead, [changed, *part.sections], part.warning)
@@ -103,28 +103,28 @@ def patched_by(patch: Patch) -> str:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """The part of a report that covers one mode and one kind of error, for a page of the app.
+    """The sections of a report that cover one mode and one kind of error, for a page of the app.
 
     `sections` holds the sections that cover all evaluators. `classes` maps an evaluator's name to the section on
-    its classes.
+    its figures by class.
     """
 
     sections: Sequence[Section]
     classes: Mapping[str, Section]
 
     def shown(self, evaluator: str = "") -> list[Section]:
-        """Return the common sections and, if `evaluator` is given, the section on its classes."""
+        """Return the sections on all evaluators and, if `evaluator` is given, its section by class."""
         return [*self.sections, *([self.classes[evaluator]] if evaluator in self.classes else [])]
 
     def find_table(self, name: str, evaluator: str = "") -> Table | None:
-        """Return the table called `name` in the sections that `shown` returns, or None if there is none."""
+        """Return the table called `name` in the sections that `shown` returns, or None if it is missing."""
         return next((table for table in _tables(self.shown(evaluator)) if table.name == name), None)
 
 
 def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     """Return the excerpt of a report for one mode and one kind of error.
 
-    Its section on changes by later steps covers both modes.
+    The section on how later steps change validity covers both modes.
     """
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
@@ -183,7 +183,7 @@ _LONGEST = 150
 
 
 def plots_of(parts: Sequence[Part]) -> dict[str, Plot]:
-    """Return all figures in the order of the page, each under a unique name."""
+    """Return all figures in the order of the page, keyed by a unique name."""
     plots: dict[str, Plot] = {}
     for part in parts:
         for section in part.sections:
@@ -316,7 +316,7 @@ def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values
 
 
 def _of(values: Thirds, mode: Mode, name: str) -> dict[str, dict[Third, Value]]:
-    """Return the values of the figure `name` in one mode, by evaluator and third."""
+    """Return the values of the figure `name` in one mode, keyed by evaluator and third."""
     return {
         evaluator: {third: figures[name] for third, figures in parts.items()}
         for (evaluator, of_mode), parts in values.items()

@@ -6,8 +6,8 @@
     stepsight.frame_of(store, events="MR-MATH again")
     stepsight.frame_of(store, results="mr-math-invalid", evaluators=["mini-bidir"])
 
-For evaluators' scores of each step see `storage.exports.frames.frame`. The column types follow the same rules:
-repeated texts are categories, integers and booleans are nullable, and times are in UTC.
+For evaluators' scores of each step, see `storage.exports.frames.frame`. As in that function, repeated texts are
+categories, integers and booleans are nullable, and times are in UTC.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Writing reports as HTML pages that need no network.
 
-A page contains Plotly's script, once, the styles and scripts of `assets`, and a policy that forbids all requests.
+A page contains a single copy of Plotly's script, the styles and scripts of `assets`, and a policy that forbids all
+requests.
 """
 
 import re
@@ -25,7 +26,7 @@ CellWrap = Callable[[int, int, Markup], Markup]
 
 
 def breakable(name: str) -> Markup:
-    """Return the HTML of a name that may wrap onto the next line after punctuation."""
+    """Return a name as HTML in which lines may be broken after punctuation."""
     return Markup(re.sub(r"([:_/-])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
@@ -44,7 +45,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page: a title, a lead paragraph, a warning if there is one, and sections."""
+    """A part of a page: a title, a lead paragraph, a warning (or "") and sections."""
 
     title: str
     lead: str
@@ -68,7 +69,7 @@ def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, fi
 
 
 def plots_html(plots: Sequence[Plot]) -> Markup:
-    """Return the HTML of figures shown side by side, including the data that the script draws them from."""
+    """Return the HTML of figures shown side by side, including the data from which the page's script draws them."""
     return Markup(_PARTS.plots(plots))
 
 

@@ -1,6 +1,6 @@
 """Measuring a dataset twice, with its own gold labels and with those of a label patch, and comparing the results.
 
-Both measurements use the same resamples of the same traces, so the intervals of the changes are paired.
+Both measurements use the same resamples of the traces, so the intervals of the changes are paired.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 @dataclass(frozen=True, eq=False)
 class PatchEffect:
-    """The same row of an evaluation twice: with the benchmark's labels and with the patch's labels."""
+    """A row of the evaluation measured twice: with the benchmark's labels and with the patch's labels."""
 
     before: Row
     after: Row
@@ -44,7 +44,7 @@ class Patched:
     patch: Patch
 
     def changes(self) -> Iterator[PatchEffect]:
-        """Yield the effect of the patch on each row that both evaluations have."""
+        """Yield the effect of the patch on each row that is in both evaluations."""
         after = {(row.evaluator, row.mode, row.errors): row for row in self.after.rows}
         for row in ordered(self.before.rows):
             other = after.get((row.evaluator, row.mode, row.errors))
@@ -54,8 +54,8 @@ class Patched:
     def as_json(self) -> dict[str, object]:
         """Return both evaluations and their differences as JSON values.
 
-        `without` and `with` hold the evaluations without and with the patch, as from `Evaluation.as_json`.
-        `changes` holds the paired differences.
+        `without` and `with` hold the results of `Evaluation.as_json` without and with the patch. `changes` holds
+        the paired differences.
         """
         return {
             "dataset": self.before.dataset.name,
@@ -69,7 +69,7 @@ class Patched:
 def _counts(changes: Sequence[PatchEffect]) -> str:
     """Return a sentence that compares how many solutions and steps count before and after the patch.
 
-    The numbers are those of the first row.
+    The sentence gives the numbers of the first row.
     """
     before, after = changes[0].before, changes[0].after
     return (
@@ -112,7 +112,7 @@ def _pairs(change: PatchEffect) -> Iterator[Cell]:
 
 
 def entries(patched: Patched) -> Table:
-    """Return a table that lists every label the patch changes."""
+    """Return a table that lists every label that the patch changes."""
     keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
     rows = tuple(

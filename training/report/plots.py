@@ -1,6 +1,6 @@
 """The Plotly figures of a report. The page sets the colours of text and grid lines.
 
-The notes of a figure mention everything that cannot be drawn. A figure with nothing to draw has only notes.
+The notes of a figure mention everything that cannot be drawn. If nothing can be drawn, there are only notes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,12 +52,13 @@ class Plot:
 
     @cached_property
     def data(self) -> str:
-        """The figure as JSON, or "" if there is none."""
+        """The figure as JSON, or "" if there is no figure."""
         return str(self.figure.to_json(engine="json")) if self.figure is not None else ""
 
 
 def styles(rows: Iterable[Row]) -> dict[str, Style]:
-    """Assign each evaluator a colour that is the same in every figure, plus a dash pattern if colours run out.
+    """Assign each evaluator a colour that is the same in every figure, and a dash pattern if there are too few
+    colours.
 
     Baselines are grey.
     """
@@ -74,7 +75,7 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
 
 
 def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
-    """Return an empty figure with the axis titles `x` and `y`.
+    """Return an empty figure whose axes have the titles `x` and `y`.
 
     With `square`, both axes go from 0 to 1 and the diagonal is drawn.
     """
@@ -113,7 +114,7 @@ def make_line(
 
 
 def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mode: Mode) -> Plot:
-    """Plot the ROC curves of the score that ranks items without an error: validity, or minus redundancy."""
+    """Plot the ROC curves of the score that ranks items without an error first: validity, or minus redundancy."""
     score = "validity" if errors == Errors.INVALID else "redundancy"
     figure = make_figure("False positive rate", "True positive rate", square=True)
     notes = []
@@ -136,7 +137,7 @@ def make_plot(caption: str, figure: go.Figure, notes: Iterable[str]) -> Plot:
 
 
 def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """Plot the share of valid steps against their mean validity score, in ten bins.
+    """Plot the share of valid steps against the mean validity score in each of ten bins.
 
     Larger points stand for more steps.
     """
@@ -170,7 +171,7 @@ def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 def position_plot(
     values: Mapping[str, Mapping[Third, Value]], look: Styles, caption: str, title: str, *, difference: bool = False
 ) -> Plot:
-    """Plot a figure in each third of the solutions, with intervals. `values` maps each evaluator to its thirds.
+    """Plot the `values` of a figure in each third of the solutions, keyed by evaluator and third, with intervals.
 
     With `difference`, the values are differences, shown in percentage points around zero.
     """
@@ -215,7 +216,7 @@ def make_bars(names: Sequence[str], values: Sequence[Value], name: str, style: S
 
 
 def change_plot(groups: Mapping[str, Mapping[str, Changed]], look: Styles, errors: Errors) -> Plot:
-    """Plot the share of steps with an error, separately for steps whose validity fell, stayed and rose."""
+    """Plot the share of steps with an error, separately for steps whose validity fell, stayed or rose."""
     figure = make_figure("Validity once later steps are seen", "Share of steps with an error")
     order = ("fell", "stayed", "rose")
     notes = []
@@ -278,7 +279,8 @@ def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 
 
 def confusion_plot(row: Row) -> Plot:
-    """Plot the number of steps by gold and predicted label. The shade is the share of the gold label's steps."""
+    """Plot the number of steps by gold and predicted label. The shade shows the share of steps with the same gold
+    label."""
     steps = ternary.classify(row.subject.table)
     counts = ternary.confusion(steps)
     with np.errstate(invalid="ignore"):
@@ -324,7 +326,7 @@ def class_roc_plot(row: Row) -> Plot:
 
 
 def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
-    """Plot the precision, recall and F1 of a class against the threshold, with the F1 by argmax for comparison."""
+    """Plot the precision, recall and F1 of a class against the threshold. For comparison, show the F1 by argmax."""
     curves = sweep(row.subject.table, label)
     figure = make_figure(f"Threshold of the probability of {label.text}", "")
     caption = f"Deciding for {label.text} at a threshold, {row.evaluator}, {row.mode}"
@@ -350,7 +352,7 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
 
 
 def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
-    """Write each figure as NAME.pdf and NAME.png to `folder`, on white, with a legend if it has several curves.
+    """Write each figure as NAME.pdf and NAME.png to `folder`, on a white background. Several curves get a legend.
 
     Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written.
     """

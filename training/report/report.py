@@ -1,4 +1,4 @@
-"""A report on evaluators and stored datasets, written as one page and as files of its tables and figures."""
+"""A report on evaluators and stored datasets, written as an HTML page and as files of its tables and figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,11 +53,11 @@ def make_report(
     """Measure evaluators on each dataset and return the report.
 
     `names` are the evaluators to measure (default: all that have judged a dataset). With `group`, only the traces
-    of that group are measured. For each of the `patches`, the dataset is measured a second time on the patched gold
-    labels. Nothing is scored, and two reports on the same store differ only in the `day`.
+    of that group are measured. If `patches` contains a patch for a dataset, the dataset is measured a second time
+    on the patched gold labels. Nothing is scored, and two reports on the same store differ only in the `day`.
 
-    Raises `UserError` if a named evaluator has judged none of the datasets, if the table names of two datasets
-    would clash, or if a patch does not fit.
+    Raises `UserError` if a named evaluator has not judged any of the datasets, if the tables of two datasets would
+    have the same name, or if a patch does not fit.
     """
     changed = _patches(datasets, patches)
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
@@ -78,7 +78,7 @@ def make_report(
 def write_up(
     evaluations: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
 ) -> Report:
-    """Return a report on evaluations that have already been made."""
+    """Return a report on existing evaluations."""
     parts = [_part(one) for one in evaluations]
     plain = [one for one in evaluations if isinstance(one, Evaluation)]
     parts.append(evaluators_part(evaluators, len(plain[0].weights)))
@@ -96,9 +96,9 @@ def _patched_name(patched: Patched) -> str:
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
-    """Return the patches by the names of their datasets.
+    """Return the patches, keyed by the name of their dataset.
 
-    Raises `UserError` if a patch's dataset is not in the report, or if a dataset has two patches.
+    Raises `UserError` if the dataset of a patch is not in the report, or if a dataset has two patches.
     """
     by_dataset: dict[str, Patch] = {}
     for patch in patches:
@@ -124,7 +124,7 @@ def _check_slugs(names: Sequence[str]) -> None:
 def _chosen(
     evaluators: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
-    """Return the evaluators called `names`, or all if there are no names, by id and with distinct names.
+    """Return the evaluators called `names` (default: all), keyed by id and with distinct names.
 
     Raises `UserError` if a name is not among `evaluators`.
     """
@@ -141,7 +141,7 @@ def _chosen(
 
 
 def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
-    """Return the evaluators in order of name. If several share a name, their fingerprints are added to it."""
+    """Return the evaluators sorted by name. If several share a name, their fingerprints are added to it."""
     chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
     often = Counter(one.name for one in chosen)
     return [
@@ -150,7 +150,7 @@ def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEva
 
 
 def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
-    """Write a report to a folder and return the path of its page.
+    """Write a report to a folder and return the path of its HTML page.
 
     The folder gets `report.html`, `tables/` and, with `figures`, `figures/`. Raises `UserError` if the folder
     cannot be written or the figures cannot be rendered.

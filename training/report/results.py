@@ -1,4 +1,4 @@
-"""The results of an evaluation, as tables."""
+"""The results of an evaluation as tables."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 
 
 def measured_on(evaluation: Evaluation) -> str:
-    """Return the dataset's name, followed by the group if any and by `patched` if the labels are patched."""
+    """Return the dataset's name, followed by the group, if any, and by `patched` if the labels are patched."""
     parts = (evaluation.dataset.name, evaluation.group, "patched" if evaluation.patch else "")
     return ", ".join(part for part in parts if part)
 
@@ -66,7 +66,7 @@ def make_table(
     rows: Iterable[tuple[Row, tuple[Cell, ...]]],
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return a table. Each of its rows belongs to a row of the evaluation, and a line separates the baselines."""
+    """Return a table in which each row belongs to a row of the evaluation. A line separates the baselines."""
     kept = list(rows)
     baselines = [i for i, (row, _) in enumerate(kept) if row.is_baseline]
     return Table(
@@ -82,7 +82,7 @@ def make_table(
 def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     """Return a table of the protocol's four figures, and of the difference to the best baseline.
 
-    Rows that the paper has but this evaluation lacks follow at the end, marked as published.
+    Rows of the paper that this evaluation lacks follow at the end, marked as published.
     """
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
@@ -144,9 +144,9 @@ def _printed(one: Published) -> tuple[Value, ...]:
 
 
 def published(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return a table of the paper's figures and of how far the measured ones differ, for rows that have both.
+    """Return a table of the paper's figures and of the differences of the measured ones, for rows that have both.
 
-    A difference is the measured figure minus the published one. Returns None if there are no such rows.
+    A difference is the measured figure minus the published one. Returns None if no row has both.
     """
     rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
@@ -208,7 +208,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def first_error_figures(evaluation: Evaluation) -> Table | None:
-    """Return a table of how well first errors are found in each mode, or None if there are no such figures."""
+    """Return a table of how well first errors are found in each mode, or None if no row has these figures."""
 
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
@@ -225,9 +225,9 @@ def measures(
     kind: CellKind,
     traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
-    """Return a table of the figures in `titles`, in every mode, or None if no row has any of them.
+    """Return a table of the figures in `titles`, in every mode, or None if no row has any of these figures.
 
-    Figures that no row has are left out, and the notes say why. `traces` returns the trace count of a row.
+    A figure that all rows lack is left out, and the notes say why. `traces` returns the trace count of a row.
     """
     rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
@@ -255,7 +255,8 @@ def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
 
 
 def prm_titles(evaluation: Evaluation) -> dict[str, str]:
-    """Return the titles of PRMScore and of its parts. The dictionary is empty unless the benchmark is PRMBench."""
+    """Return the titles of PRMScore and of its parts, keyed by figure. The result is empty unless the benchmark is
+    PRMBench."""
     keys = dict.fromkeys(key for row in evaluation.rows for key in row.measured if key.startswith(PRMSCORE))
     return {key: key.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore" for key in keys}
 
@@ -288,7 +289,7 @@ _CLASS = (("auc", "AUC"), ("f1", "F1"))
 
 
 def three_way_rows(evaluation: Evaluation) -> list[Row]:
-    """Return one row for each evaluator and mode with three-way probabilities to compare with the gold labels."""
+    """Return the rows of evaluators with three-way probabilities, one for each evaluator and mode."""
     return [row for row in ordered(subjects(evaluation)) if is_three_way(row.subject)]
 
 
@@ -344,7 +345,8 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
 def differences(evaluation: Evaluation) -> Table | None:
-    """Return a table of online minus offline figures, paired by trace, or None if no evaluator has both modes."""
+    """Return a table of online minus offline figures, paired by trace, or None if no evaluator was measured in both
+    modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
     columns += [TRACES]
@@ -365,9 +367,9 @@ def has_pairs(evaluation: Evaluation) -> bool:
 
 
 def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
-    """Return the figures in each third of the solutions, by evaluator and mode.
+    """Return the figures in each third of the solutions, keyed by evaluator and mode.
 
-    Offline figures are accompanied by offline minus online, under the name of the figure followed by `_gain`.
+    Besides each offline figure, the difference offline minus online is given under its name followed by `_gain`.
     """
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
@@ -393,7 +395,7 @@ def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
 
 
 def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
-    """Return a table of offline minus online by third, or None if no evaluator has both modes."""
+    """Return a table of offline minus online by third, or None if no evaluator was measured in both modes."""
     if not has_pairs(evaluation):
         return None
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
@@ -433,7 +435,7 @@ def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: 
 
 
 def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
-    """Return the reasons why thirds have no value, each with the thirds it applies to unless it applies to all."""
+    """Return the reasons why thirds have no value. A reason names its thirds unless it applies to all of them."""
     by_reason: dict[str, list[str]] = {}
     for third, value in values.items():
         if value.reason:
@@ -447,8 +449,8 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 def outcomes(evaluation: Evaluation) -> Table | None:
     """Return a table that counts the traces by outcome, or None if no evaluator judges steps.
 
-    The outcome says whether the first step that is judged wrong is the gold's first error or another step, and
-    whether only one of the two exists.
+    The outcome says whether the first step judged wrong is the first gold error or a different step, and whether
+    only one of the two exists.
     """
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
@@ -472,7 +474,8 @@ def _says_validity(row: Row) -> bool:
 
 
 def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return a table of errors by how later steps changed validity, or None if no evaluator has both modes."""
+    """Return a table of errors by how later steps changed validity, or None if no evaluator was measured in both
+    modes."""
     if not has_pairs(evaluation):
         return None
     columns = [

@@ -1,6 +1,6 @@
 """Writing tables as LaTeX and Markdown, in percent with intervals, and as CSV, in fractions with all digits.
 
-Tables for a terminal are in the module `tables`, which does not import pandas and so saves 60 MB of memory.
+Tables for a terminal are written by the module `tables`, which does not import pandas and so saves 60 MB of memory.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ def to_csv(table: Table) -> str:
     """Return a table as CSV, with the keys of the columns in the first line.
 
     Values are fractions with all their digits, or empty if undefined. If any value in a column has an interval, the
-    columns `KEY_low` and `KEY_high` follow. A name that a spreadsheet would take for a formula is preceded by an
-    apostrophe.
+    columns `KEY_low` and `KEY_high` follow. A name that a spreadsheet would interpret as a formula is preceded by
+    an apostrophe.
     """
     columns: dict[str, pd.Series] = {}
     for place, column in enumerate(table.columns):

@@ -12,7 +12,7 @@ MISSING = "–"
 
 
 class CellKind(Enum):
-    """How the cells of a column are displayed.
+    """The ways in which the cells of a column are displayed.
 
     `TEXT` is shown as it is, and `COUNT` as an integer. `PERCENT` is a fraction shown in percent. `POINTS` and
     `FINE_POINTS` are differences of fractions, shown in percentage points with one or two decimal places. `NUMBER`
@@ -44,9 +44,9 @@ class Column:
 class Table:
     """A table with its caption and notes.
 
-    `name` is used for its files. `rules` and `faint` hold row indices: a line is drawn above each row in `rules`,
-    and rows in `faint` are shown as not measured. `notes` tell the reader how to understand the figures. Raises
-    `ValueError` unless every row has a cell for each column.
+    `name` is used in the names of its files. `rules` and `faint` hold row indices: a line is drawn above each row
+    in `rules`, and rows in `faint` are shown as not measured. `notes` tell the reader how to understand the
+    figures. Raises `ValueError` unless every row has a cell for each column.
     """
 
     name: str

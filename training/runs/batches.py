@@ -15,14 +15,15 @@ _SORTED = 50
 class Batches(Sampler[list[int]]):
     """A sampler that yields the batches of one process, each as a list of indices into the data set.
 
-    Each epoch is shuffled by `seed` and its number, and cut into stretches of many batches. Each stretch is sorted
-    by length, and the batches are shuffled again, so that their length does not depend on the progress of the
-    epoch. The batch with the longest trace comes first, so that a lack of memory shows at once.
+    Each epoch is shuffled, using `seed` and the number of the epoch, and cut into stretches of many batches. Each
+    stretch is sorted by length, and the batches are shuffled again, so that their length does not depend on the
+    progress of the epoch. The batch with the longest trace comes first, so that a lack of memory shows at once.
 
-    An optimiser step processes `batch_size` traces on any hardware, in `accumulation` parts that are each split
-    over `processes`. If the last step has too few traces, an empty part holds the index after the last trace, where
-    the data set must have an example without a label. With `order` `sorted`, the whole epoch is sorted by length
-    and its batches are not shuffled. With `shuffled`, the shuffled epoch is cut into batches without sorting.
+    An optimiser step processes `batch_size` traces on any hardware, in `accumulation` micro-batches that are each
+    split over `processes`. If the last step has too few traces, the remaining micro-batches hold the index after
+    the last trace, where the data set must have an example without a label. With the `order` "sorted", the whole
+    epoch is sorted by length and its batches are not shuffled. With "shuffled", the shuffled epoch is cut into
+    batches without sorting.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Batches(Sampler[list[int]]):
                 yield own or [len(self.lengths)]
 
     def steps(self) -> list[list[int]]:
-        """Return the traces of each optimiser step of the epoch, as indices, over all processes."""
+        """Return the traces of each optimiser step of the epoch, over all processes, as lists of indices."""
         # With seed + epoch, the second epoch of a seed would be the first of the next. The generator takes 32 bits.
         drawn = int(np.random.SeedSequence([self.seed, self.epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(drawn if self.epoch else self.seed)

@@ -1,4 +1,4 @@
-"""The checkpoints and the final output of a run, which appear in their folder only once they are complete."""
+"""The checkpoints and the final output of a run, which are moved into their folder only once they are complete."""
 
 import json
 import shutil
@@ -17,8 +17,8 @@ class Checkpoints:
     """The checkpoints of a run, stored as `folder/checkpoint-STEP`. Only the newest two are kept.
 
     A checkpoint is written to `partial` and moved into place once it is complete, so a run that is killed or fills
-    the disk leaves the earlier checkpoints intact. A checkpoint that a crash of the machine truncated is recognised
-    by the sizes of its files and skipped.
+    the disk leaves earlier checkpoints intact. A checkpoint that was truncated by a crash of the machine is
+    recognised by its file sizes and skipped.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class Checkpoints:
         return next((path for path in reversed(self._by_step()) if is_whole(path)), None)
 
     def last_step(self) -> int:
-        """Return the step from which a run would resume, or 0 if there is no checkpoint."""
+        """Return the step from which a run would resume, or 0 if there is no complete checkpoint."""
         last = self.last()
         return _step(last) if last else 0
 

@@ -1,6 +1,6 @@
 """Rendering pictures with Kaleido in a process that can be killed: `python -m stepsight.training.runs.drawing`.
 
-Standard input holds a JSON list in Kaleido's format: the figure, path and options of each picture.
+Standard input is a JSON list in Kaleido's format, with the figure, path and options of each picture.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from kaleido import Kaleido
 
 
 async def draw(orders: list[dict[str, Any]]) -> None:
-    """Render each figure to its path. Errors of Kaleido, its browser and the file system are not caught."""
+    """Render each figure to its path. Errors raised by Kaleido, its browser or the file system are passed on."""
     _listen_early()
     # Otherwise its page fetches MathJax. The browser's own requests end at a proxy that does not exist.
     async with Kaleido(mathjax=False, proxy_server="127.0.0.1:9") as browser:
@@ -23,8 +23,8 @@ async def draw(orders: list[dict[str, Any]]) -> None:
 def _listen_early() -> None:
     """Make every browser tab of this process report page loads from the start.
 
-    Kaleido first navigates a tab to its page and only then subscribes to the tab's events. On a busy machine the
-    page may load in between, and Kaleido would wait for ever.
+    Kaleido navigates a tab to its page before it subscribes to the tab's events. On a busy machine the page may
+    load in between, and Kaleido would then wait for ever.
     """
     create_session = Tab.create_session
 

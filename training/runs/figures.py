@@ -1,7 +1,7 @@
-"""The training curves of a run, and writing Plotly figures as HTML pages and pictures.
+"""Drawing the training curves of a run, and writing Plotly figures as HTML pages and pictures.
 
-A separate process renders the pictures in a browser, with a time limit. Kaleido may wait for its browser for ever
-in threads that cannot be stopped, whereas a process can be killed together with its browser.
+A separate process with a time limit renders the pictures in a browser. Kaleido may wait for its browser for ever in
+threads that cannot be stopped, whereas a process can be killed together with its browser.
 """
 
 import json
@@ -33,7 +33,8 @@ _HINT = "Install Chrome or Chromium, or name one that starts in BROWSER_PATH."
 def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
     """Plot loss, gradient norm (on a logarithmic axis) and learning rate against the optimiser step.
 
-    Each row gives the mean loss since the previous row, and the gradient norm and learning rate at its own step.
+    In each row, the loss is the mean since the previous row, while the gradient norm and learning rate are those of
+    the row's own step.
     """
     figure = make_subplots(rows=1, cols=3, subplot_titles=[name for _, name in _CURVES], horizontal_spacing=0.07)
     steps = [row["step"] for row in rows]
@@ -50,10 +51,10 @@ def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
 
 
 def write_figure(figure: go.Figure, path: Path) -> None:
-    """Write a figure as a page and as a picture: `path` with the extensions .html and .png.
+    """Write a figure to `path` twice: as a page with the extension .html and as a picture with the extension .png.
 
-    The picture has the figure's own width and height. If it cannot be rendered, only the page is written, and a
-    line on standard error explains how to get the picture: a run must not fail because of a picture.
+    The picture has the figure's own width and height. If the picture cannot be rendered, only the page is written
+    and a line on standard error explains how to get the picture, because a run must not fail for lack of a picture.
     """
     page, picture = path.with_suffix(".html"), path.with_suffix(".png")
     figure.write_html(page, include_plotlyjs=True, full_html=True, config={"displaylogo": False})
@@ -75,7 +76,7 @@ def check_pictures() -> None:
 
 
 def _starts(browser: str) -> bool:
-    """True if the browser prints its version. Kaleido may wait for ever for a browser that exits at once."""
+    """True if the browser prints its version. Kaleido may wait for ever for a browser that exits immediately."""
     try:
         done = subprocess.run([browser, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_START)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""The folder of a run, which records the settings that determine its results and admits one process at a time.
+"""Folders of runs. A folder records the settings that determine the run's results and admits one process at a time.
 
 FOLDER/run.json        the record, which identifies the run; some runs name it differently
 FOLDER/running.lock    present while a process works in the folder
@@ -23,9 +23,9 @@ _NAMED = 4
 
 
 class RunFolder:
-    """The folder of a run. The JSON file `record` in it holds the settings that determine the results.
+    """The folder of a run. Its JSON file `record` holds the settings that determine the results.
 
-    Settings whose keys are in `free` do not affect the results and may change when a run is resumed.
+    Settings whose keys are in `free` do not affect the results and may change when the run is resumed.
     """
 
     def __init__(self, path: Path, record: str = RECORD, free: Collection[str] = ()) -> None:
@@ -42,9 +42,9 @@ class RunFolder:
         return read_json(self._record)
 
     def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UserError` if the folder holds unrelated files, or a run whose settings differ from `values`.
+        """Raise `UserError` if the folder contains unrelated files, or a run whose settings differ from `values`.
 
-        The error names the keys of the settings that differ. Keys in `free` may differ too.
+        The error names the keys of the settings that differ. Keys in `free` are ignored.
         """
         if not self.has_run():
             if self.path.exists() and not self._is_free():
@@ -71,7 +71,7 @@ class RunFolder:
     def lock(self) -> Iterator[None]:
         """Lock the folder. If several processes were launched together, the first takes the lock for all of them.
 
-        Raises `UserError` if another run holds the lock or if the folder cannot be written.
+        Raises `UserError` if a different run holds the lock or if the folder cannot be written.
         """
         if not is_main_process():
             yield
@@ -91,9 +91,10 @@ class RunFolder:
                     self.path.rmdir()
 
     def _is_free(self) -> bool:
-        """True if the folder holds at most a lock and a record.
+        """True if the folder contains nothing but a lock and a record.
 
-        A process launched together with this one may be writing these files, or a killed one may have left them.
+        A process launched together with this one may be writing these files, or a killed process may have left them
+        behind.
         """
         own = {_LOCK, self._record.name, f"{self._record.name}.partial"}
         return self.path.is_dir() and all(path.name in own for path in self.path.iterdir())
@@ -101,9 +102,9 @@ class RunFolder:
 
 @contextmanager
 def locked(lock: Path, place: Path) -> Iterator[None]:
-    """Hold the lock file `lock` within a `with` block, and delete it at the end.
+    """Hold the lock file `lock` within the `with` block, and delete it at the end.
 
-    Raises a `UserError` naming the folder `place` if another process holds the lock or if the file cannot be
+    Raises `UserError`, naming the folder `place`, if a different process holds the lock or if the file cannot be
     written.
     """
     held = FileLock(lock, timeout=0)

@@ -1,6 +1,6 @@
-"""Doing the runs of an experiment one after another or several at a time, each with its share of the machine.
+"""Doing the runs of an experiment one after another or several at a time, each on its share of the machine.
 
-No child process outlives its parent.
+Child processes never outlive their parent.
 """
 
 import os
@@ -24,7 +24,7 @@ _NAMED = 3
 
 
 def is_main_process() -> bool:
-    """True if this process was launched alone, or is the first of several launched together by torchrun."""
+    """True if this process was launched on its own, or is the first of several launched together by torchrun."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -42,9 +42,9 @@ def gpus_here() -> int:
 
 
 def launcher(processes: int) -> list[str]:
-    """Return the Python arguments, to be followed by `-m MODULE`, that launch a module in `processes` processes.
+    """Return the Python arguments that launch a module in `processes` processes. `-m MODULE` must follow them.
 
-    The list is empty for a single process.
+    The result is empty for a single process.
     """
     if processes == 1:
         return []
@@ -55,15 +55,15 @@ def launcher(processes: int) -> list[str]:
 class MachineShare:
     """The share of the machine that a run needs.
 
-    `processes` is the number of processes of a run. Each gets a GPU if the machine has any, and otherwise `threads`
-    processor cores.
+    `processes` is the number of processes of a run. Each process gets a GPU if the machine has any, and otherwise
+    `threads` processor cores.
     """
 
     processes: int
     threads: int
 
     def room(self) -> int:
-        """Return how many runs fit on the machine at once, at least 1."""
+        """Return the number of runs that fit on the machine at once, at least 1."""
         gpus = gpus_here()
         if gpus:
             return max(1, gpus // self.processes)
@@ -82,7 +82,8 @@ class MachineShare:
 
 
 class ProcessGroup:
-    """A context manager that starts processes, and terminates those still running at its end or on SIGTERM.
+    """A context manager that starts processes and, at its end or on SIGTERM, terminates those that are still
+    running.
 
     It must be used in the main thread.
     """
@@ -106,10 +107,10 @@ class ProcessGroup:
         signal.signal(signal.SIGTERM, self._handler)
 
     def start(self, arguments: Sequence[str], slot: int = 0, log: Path | None = None) -> Process:
-        """Start Python with `arguments` in the slot `slot`, which decides which GPUs it may use.
+        """Start Python with `arguments`. The `slot` decides which GPUs the process may use.
 
-        Its output is appended to `log`. Without a log, standard output is discarded and errors go to this process's
-        standard error.
+        The output of the process is appended to `log`. Without a log, standard output is discarded and errors go to
+        this process's standard error.
         """
         command, environment = [sys.executable, *arguments], self._share.environment(slot)
         if log is None:
@@ -140,7 +141,7 @@ Announce = Callable[[PlannedRun, int, int], None]
 
 
 class RunFailures:
-    """The runs, out of `total`, that failed, each with the reason."""
+    """The runs that failed, each with the reason. `total` is the number of all runs."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -150,7 +151,7 @@ class RunFailures:
         self._reasons.append(f"{run.name}: {reason}")
 
     def check(self) -> None:
-        """Raise a `UserError` that gives the first few reasons, if any run failed."""
+        """If any run failed, raise `UserError` with the first few reasons."""
         if self._reasons:
             raise UserError(
                 f"{len(self._reasons)} of {self._total} runs failed: {'; '.join(self._reasons[:_NAMED])}",
@@ -159,7 +160,7 @@ class RunFailures:
 
 
 def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], announce: Announce) -> RunFailures:
-    """Do the runs one after another in this process, and return the failures. A failure stops no other run."""
+    """Do the runs one after another in this process and return the failures. A failure does not stop the rest."""
     failures = RunFailures(len(runs))
     for number, run in enumerate(runs, 1):
         try:
@@ -171,7 +172,8 @@ def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], ann
 
 
 def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
-    """Do each run in its own process, `jobs` at a time, and return the failures. A failure stops no other run."""
+    """Do each run in a process of its own, `jobs` at a time, and return the failures. A failed run does not stop
+    the others."""
     failures = RunFailures(len(runs))
     waiting, running, done = list(runs), dict[int, tuple[PlannedRun, Process, int]](), 0
     with ProcessGroup(share) as processes:
@@ -194,7 +196,7 @@ def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int,
 
 
 def _last_line(log: Path, start: int) -> str:
-    """Return the last line of a log after byte `start`."""
+    """Return the last line that a log contains after its first `start` bytes."""
     lines = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it ended without a word"
 

@@ -19,12 +19,12 @@ Watch = Callable[[str, int, int | None], None]
 
 
 def unwatched(counted: str, done: int, total: int | None) -> None:
-    """Ignore the reported progress. This is the `Watch` to pass for a run that shows none."""
+    """Ignore the reported progress. Pass this as the `Watch` of a run that should not show any."""
 
 
 @contextmanager
 def progress_bars() -> Iterator[Watch]:
-    """Provide a `Watch` that shows a progress bar, and begins a new one when something else is counted."""
+    """Provide a `Watch` that shows a progress bar, and a new bar whenever the kind of item counted changes."""
     bar: RunProgress | None = None
 
     def watch(counted: str, done: int, total: int | None) -> None:
@@ -43,7 +43,8 @@ def progress_bars() -> Iterator[Watch]:
 
 
 class RunProgress:
-    """The progress of a run through `total` items named `counted`, of which `start` were done in an earlier run.
+    """The progress of a run through `total` items called `counted`, of which `start` were done before it was
+    resumed.
 
     Nothing is shown for the first `delay` seconds. Outside a terminal, nothing is printed if `total` is None.
     """
@@ -62,7 +63,7 @@ class RunProgress:
             self._bar.update(done - self._bar.n)
 
     def log(self, done: int, **figures: float) -> None:
-        """Move the bar or, outside a terminal, print an occasional line, with `figures` such as the loss."""
+        """Move the bar and show `figures` such as the loss. Outside a terminal, print occasional lines instead."""
         if self._bar is not None:
             self._bar.set_postfix({name: f"{value:.4f}" for name, value in figures.items()}, refresh=False)
             self.move(done)
@@ -79,7 +80,7 @@ class RunProgress:
 
 
 class TrainingProgress(TrainerCallback):
-    """A trainer callback that shows the optimiser steps and their loss, in the first process only."""
+    """A trainer callback that shows the optimiser steps and their loss. Only the first process shows them."""
 
     def __init__(self) -> None:
         self._bar: RunProgress | None = None

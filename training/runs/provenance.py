@@ -1,4 +1,4 @@
-"""The provenance of a result: the code and package versions that produced it, and the time."""
+"""The provenance of a result: the time, and the code and package versions that produced the result."""
 
 import importlib.metadata
 import platform
@@ -15,7 +15,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def code_revision() -> dict[str, Any]:
     """Return the git `commit` of this code, and `modified`, which is True if there are uncommitted changes.
 
-    The dictionary is empty if the code is not in a git checkout or git fails.
+    The result is empty if the code is not in a git checkout or git fails.
     """
     if not (_ROOT / ".git").exists():
         return {}

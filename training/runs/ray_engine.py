@@ -1,7 +1,7 @@
 """Processing the parts of a task with Ray workers, on this machine or on the cluster at RAY_ADDRESS.
 
-Results arrive in the order of the parts. If a worker dies, its part goes to another worker, and a replacement is
-started if there is room.
+Results arrive in the order of the parts. If a worker dies, its part goes to a different worker, and a replacement
+is started if there is room.
 """
 
 import logging
@@ -34,7 +34,7 @@ _OBJECT_STORE = 200_000_000
 
 
 def import_ray() -> Any:
-    """Import Ray and return it. If Ray is missing, raises a `UserError` that names the extra to install."""
+    """Import Ray and return it. Raises `UserError`, naming the extra to install, if Ray is missing."""
     # Print only fatal errors.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
@@ -98,10 +98,10 @@ class _Worker:
 
 
 class _Team(Generic[Part, Result]):
-    """The workers, the parts they are processing, and the results that arrived before their turn.
+    """The workers, the parts that they are processing, and results that arrived before their turn.
 
-    Dead workers are replaced here, because Ray would wait for room indefinitely before restarting a worker, and the
-    worker's part would wait as well.
+    This class replaces dead workers itself. Ray would wait indefinitely for room before restarting a worker, and
+    the worker's part would have to wait too.
     """
 
     def __init__(self, ray: Any, make: Make[Part, Result], workers: int, gpus: int) -> None:
@@ -197,10 +197,10 @@ class _Team(Generic[Part, Result]):
 
 @contextmanager
 def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
-    """Keep Ray running within a `with` block, with room for the workers.
+    """Keep Ray running, with room for the workers, within the `with` block.
 
-    Unless Ray is already running, it is started, on the cluster at RAY_ADDRESS if that is set and on this machine
-    otherwise, and shut down at the end. Raises `UserError` if there is no room or Ray does not start.
+    If Ray is not running yet, it is started and shut down at the end. It is started on the cluster at RAY_ADDRESS
+    or, if that is not set, on this machine. Raises `UserError` if there is no room or Ray does not start.
     """
     if ray.is_initialized():
         check_room(ray.cluster_resources(), workers, gpus)

@@ -33,7 +33,7 @@ Window = list[tuple[Trace, Encoded]]
 
 
 def check_for_workers(spec: str, place: Placement) -> None:
-    """Raise `UserError` if workers cannot load the evaluator: it is behind a server or spread over devices."""
+    """Raise `UserError` if workers cannot load the evaluator, as it is behind a server or spread over devices."""
     if is_address(spec):
         raise UserError(
             f"{spec} is behind a server, which answers many requests at once for one process.",
@@ -106,7 +106,7 @@ class RayScorer:
     """
 
     def __init__(self, spec: str, place: Placement, workers: int) -> None:
-        """Load the evaluator, but do not start any worker yet.
+        """Load the evaluator without starting any workers.
 
         Raises `UserError` in the same cases as `load_for_workers`.
         """
@@ -145,7 +145,7 @@ def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], li
 
 
 def open_scorer(spec: str, place: Placement, workers: int | None) -> Scorer | RayScorer:
-    """Return a scorer that runs on `workers` Ray workers or, if this is None, in this process at `place`.
+    """Return a scorer that runs on `workers` Ray workers or, if `workers` is None, in this process at `place`.
 
     Raises `UserError` in the same cases as `load_evaluator` and `load_for_workers`.
     """

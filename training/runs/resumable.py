@@ -67,7 +67,7 @@ def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
 
 
 def check_processes(config: Optimisation, processes: int, command: str) -> None:
-    """Raise `UserError` if `fsdp` is set but there is only one process. The hint shows how to launch `command`."""
+    """Raise `UserError` if `fsdp` is set but there is only one process. Its hint shows how to launch `command`."""
     if config.fsdp and processes == 1:
         raise UserError(
             "fsdp is true, but there is one process only.",
@@ -82,7 +82,7 @@ def final_loss(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def logging_steps(steps: int) -> int:
-    """Return how many optimiser steps each row of a run's history covers, for a run of `steps` steps."""
+    """Return the number of optimiser steps that each row of the history covers in a run of `steps` steps."""
     return max(1, min(_STEPS_A_ROW, steps // _ROWS))
 
 
@@ -108,7 +108,7 @@ class Resumable(Trainer):
         self.remove_callback(PrinterCallback)
 
     def create_accelerator_and_postprocess(self) -> None:
-        """Create the accelerator, with FSDP on CPUs as well, where it works but Accelerate silently disables it."""
+        """Create the accelerator, enabling FSDP on CPUs, where it works but Accelerate silently disables it."""
         super().create_accelerator_and_postprocess()
         if self.args.fsdp and not self.is_fsdp_enabled:
             plugin = FullyShardedDataParallelPlugin(**self.args.fsdp_plugin_args)
@@ -122,7 +122,8 @@ class Resumable(Trainer):
 
     @contextmanager
     def whole_run(self, learnt: str, batch_size: int) -> Iterator[None]:
-        """A context manager for the whole run, which prints how it starts and, if interrupted, how to resume it.
+        """A context manager for the whole run. It prints how the run starts and, if interrupted, how to resume the
+        run.
 
         `learnt` says what the run learns from, such as `24 traces, 900 tokens`. At the end, processes that were
         launched together wait for one another.
@@ -192,7 +193,7 @@ class Resumable(Trainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Log a row with the seconds spent on the run so far, including the time before it was resumed.
 
-        The trainer's final summary is dropped, since it covers only the time since then.
+        The trainer's final summary is dropped, because it covers only the time since the run was resumed.
         """
         if "train_runtime" not in logs:
             super().log(logs | {"seconds": round(time.monotonic() - self._begun, 2)}, start_time)

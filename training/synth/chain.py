@@ -34,7 +34,7 @@ class PlantedError:
     """An error planted in the calculation with index `index`.
 
     A slip replaces the result by `value`, and a misread replaces the quantity `key` by `value`. A wrong answer, in
-    the last step, gives the result of the calculation `key` as the answer. Every other kind of error replaces the
+    the last step, presents the result of the calculation `key` as the answer. Any other kind of error replaces the
     formula of the calculation by the formula of `mistake`.
     """
 
@@ -47,7 +47,7 @@ class PlantedError:
 
 @dataclass(frozen=True)
 class Link:
-    """One calculation as carried out: its formula, the values put into it, and the result that is stated.
+    """One calculation as it is carried out: its formula, the values put into the formula, and the stated result.
 
     `turned` holds the keys of the values that are multiples of π.
     """
@@ -60,7 +60,7 @@ class Link:
 
     @property
     def shown(self) -> Formula:
-        """The formula as written, in which values and results that are multiples of π appear with π."""
+        """The formula as it is written, where π appears in values and results that are multiples of π."""
         shown, turned = self.formula, self.formula.names & self.turned
         for name in turned:
             shown = shown.put(name, Formula.of(f"{name} * {PI}"))
@@ -125,11 +125,11 @@ class DrawnProblem:
 
 
 def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
-    """Draw the numbers, the names and the error of a problem.
+    """Choose the numbers, the names and the error of a problem at random.
 
-    Both chains, with and without the error, must be presentable, whichever is used. Otherwise the numbers of a
-    problem could reveal whether it has an error. Raises a `RuntimeError` naming the story if its conditions leave
-    almost nothing to draw.
+    Both chains, with and without the error, must be presentable, even though only one of them is used. Otherwise
+    the numbers of a problem could reveal whether it has an error. Raises `RuntimeError`, naming the story, if
+    almost no numbers meet its conditions.
     """
     index, kind = _draw_place(story, rng)
     conditions = [Condition.of(condition) for condition in story.conditions]
@@ -173,10 +173,10 @@ def _writable(value: Number, story: Story) -> bool:
 
 
 def _draw_place(story: Story, rng: random.Random) -> tuple[int, ErrorKind]:
-    """Draw the calculation that holds the error, all being equally likely, and then the kind of error.
+    """Choose the calculation that holds the error, each with the same probability, and then the kind of error.
 
-    If the kind were drawn first, calculations that invite many kinds of errors would be wrong more often, and their
-    wording would give errors away.
+    If the kind were chosen first, calculations that invite many kinds of errors would be wrong more often, and
+    their wording would give errors away.
     """
     last = len(story.calculations) - 1
     if last > 1 and rng.random() < _ANSWER_RATE:
@@ -224,7 +224,7 @@ class LinkGroup:
         return self.last(chain).result
 
     def what(self, chain: StoryChain, names: Mapping[str, str], style: Style) -> str:
-        """Return what the result is called, such as "the share of each"."""
+        """Return the name of the result, such as "the share of each"."""
         return style.fill(self.last(chain).calculation.what, names, chain.values)
 
     def formula(self, chain: StoryChain) -> Formula:
@@ -240,7 +240,7 @@ class LinkGroup:
         return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
 
     def again(self, chain: StoryChain) -> tuple[Link, ...]:
-        """Return the links with any slip inside the group undone, or an empty tuple if a result is undefined."""
+        """Return the links with any slip inside the group corrected, or an empty tuple if a result is undefined."""
         links: list[Link] = []
         for link in self.links(chain):
             values = {**link.values, **{before.calculation.key: before.result for before in links}}
@@ -261,7 +261,7 @@ def equations(links: tuple[Link, ...], style: Style) -> list[str]:
 
 
 def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:
-    """Divide the links into groups of one. With probability `rate`, two consecutive links form a group instead."""
+    """Divide the links into groups of one. With probability `rate`, two consecutive links share a group."""
     pairs = story.joinable
     joined = rng.choice(pairs) if pairs and rng.random() < rate else -1
     groups, i = [], 0

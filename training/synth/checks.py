@@ -1,4 +1,4 @@
-"""Checks that a solution can perform on its own steps. Each check is truthful about the values stated."""
+"""The checks that a solution can perform on its own steps. A check never misstates the values that it refers to."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ class Inspection:
         return len(self.groups) - 1 + self.offset
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Yield every check. A check that passes despite the error settles nothing."""
+        """Yield every check. If a check passes despite the error, its `settles` is False."""
         wrong = self.stated is not self.right
         for check in self._all():
             yield replace(check, settles=False) if check.settles and check.passes == wrong else check
@@ -139,7 +139,7 @@ class Inspection:
     def _bounds(self) -> Iterator[SelfCheck]:
         """Yield checks of statements that are true of any correct solution.
 
-        If the error violates such a statement, a result is implausible.
+        A result that violates such a statement is implausible because of the error.
         """
         keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
         values = {**self.stated.values, **self.problem.quantities}
@@ -243,8 +243,8 @@ def _constant(text: str) -> Callable[[], str]:
 def _reversals(link: Link, true: Number, style: Style) -> Iterator[tuple[str, list[str], Number, Number]]:
     """Yield the ways to check the arithmetic of `link`.
 
-    Each is a tuple of the kind of check, the formulas to write, their result, and the number that it must equal.
-    `true` is the correct result.
+    Each is a tuple of the kind of check, the formulas to write, the result of the last one, and the number that
+    this result must equal. `true` is the correct result of the link.
     """
     operands = link.formula.operands(link.values)
     whole = operands and all(v.denominator == 1 for v in (*operands[1:], link.result))

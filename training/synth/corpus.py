@@ -19,11 +19,12 @@ def generate(
     larger: bool = False,
     consequences: bool = False,
 ) -> Iterator[Trace]:
-    """Yield `size` traces. Trace k depends only on `seed`, k, `families` and the two options, never on `size`.
+    """Yield `size` traces. Trace k depends only on `seed`, k, `families`, `larger` and `consequences`, never on
+    `size`.
 
     `families` names some of `FAMILIES`; None means all except `HELD_OUT`. With `larger`, numbers go beyond the
     usual range. With `consequences`, the steps after the first error are labelled too, and a step that only carries
-    the error on counts as right. Otherwise these steps are unlabelled, except for steps that point out the error.
+    the error on counts as right. Otherwise, steps after the error are unlabelled unless they point it out.
 
     Each trace's meta holds:
 

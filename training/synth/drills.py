@@ -32,7 +32,7 @@ Equation = tuple[str, str, str]
 
 
 def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
-    """Yield `size` drills of 1 to 6 equations each. On average, the share `wrong` of the equations is wrong.
+    """Yield `size` drills of 1 to 6 equations each. On average, the fraction `wrong` of the equations is wrong.
 
     Drill k depends only on `seed`, `wrong` and k.
     """
@@ -131,7 +131,7 @@ def _mixed(latex: bool, rng: random.Random) -> Equation:
 
 
 def _chain(latex: bool, rng: random.Random) -> Equation:
-    """Draw a product plus a number, carried out in two steps. The wrong version has a slip in either step."""
+    """Generate a product plus a number, calculated in two steps. The wrong version has a slip in either step."""
     a, b, c = rng.randint(2, 20), rng.randint(2, 12), rng.randint(1, 60)
     times = rng.choice(_TIMES[latex])
     product = a * b
@@ -204,7 +204,7 @@ def _poly(coefficients: dict[str, int]) -> str:
 
 
 def _expand(latex: bool, rng: random.Random) -> Equation:
-    """Draw a product to multiply out, either of two brackets or of a number and a bracket."""
+    """Generate a product to multiply out, either of two brackets or of a number and a bracket."""
     x = rng.choice("xxxyntab")
     a, b = rng.choice([-1, 1]) * rng.randint(1, 12), rng.choice([-1, 1]) * rng.randint(1, 12)
     if rng.random() < 0.5:
@@ -235,7 +235,7 @@ def _collect(latex: bool, rng: random.Random) -> Equation:
 
 
 def _solved(latex: bool, rng: random.Random) -> Equation:
-    """Draw a linear equation and its solution.
+    """Generate a linear equation and its solution.
 
     The left side of the result is all the text before the solution, such as `3x + 2 = 8, so x`.
     """

@@ -58,7 +58,7 @@ class Formula:
         return _write(self.tree, values, style, first=True)[0]
 
     def put(self, name: str, inner: "Formula") -> "Formula":
-        """Return the formula with `name` replaced by the formula `inner`."""
+        """Return a copy of the formula in which `name` is replaced by the formula `inner`."""
         return Formula(_put(self.tree, name, inner.tree))
 
     def operands(self, values: Values) -> tuple[str, Number, Number] | None:
@@ -254,7 +254,7 @@ def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:
 def _write(node: ast.expr, values: Values, style: Style, first: bool = False) -> tuple[str, int]:
     """Return the text of a part of a formula, and the precedence of its outermost operation.
 
-    `first` says that nothing precedes the part, so that a leading minus needs no brackets.
+    `first` is True if nothing precedes the part, so that a leading minus needs no brackets.
     """
     match node:
         case ast.Name(id="π"):

@@ -1,4 +1,4 @@
-"""The kinds of planted errors, and drawing the wrong number or formula that replaces the right one."""
+"""The kinds of planted errors, and choosing the wrong number or formula that replaces the right one."""
 
 import ast
 import random
@@ -48,7 +48,7 @@ _UNITS = {60: (100, 24), 100: (10, 1000), 1000: (100, 10), 24: (12, 60), 12: (10
 
 
 def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str]]:
-    """Yield the wrong formulas that a formula invites by its form, each with its kind of error."""
+    """Yield (kind, formula) for each wrong formula that a formula invites by its form."""
     tree = formula.tree
     if isinstance(tree, ast.BinOp) and formula.names:
         simple = all(isinstance(side, ast.Name | ast.Constant) for side in (tree.left, tree.right))
@@ -102,10 +102,10 @@ def _replaced(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
 
 
 def slip(right: Number, factors: Sequence[Number], rng: random.Random) -> Number:
-    """Draw a wrong result near `right`.
+    """Choose a wrong result near `right` at random.
 
-    `factors` are the factors of a product, if any, so that the wrong result may still be a multiple of one of them.
-    Most slips keep the last digit or the divisibility, so that no rule of thumb detects them.
+    If `right` is a product, `factors` holds its factors, so that the wrong result may still be a multiple of one of
+    them. Most slips keep the last digit or the divisibility, so that no rule of thumb detects them.
     """
     size: Number = right if right >= 0 else -right
     if right.denominator != 1:
@@ -128,9 +128,9 @@ def _fraction_slip(right: Number, rng: random.Random) -> Number:
 
 
 def misread(value: Number, others: Sequence[Number], rng: random.Random) -> Number:
-    """Draw a number for which `value` could be mistaken.
+    """Choose a number that could be mistaken for `value`.
 
-    This is `value` with its digits reversed, another quantity of the problem, or a number near `value`.
+    The result is `value` with its digits reversed, a different quantity of the problem, or a number near `value`.
     """
     swapped = int(str(abs(int(value)))[::-1])
     near = [value + 10, value + 1, value - 1, value + 2]

@@ -1,4 +1,4 @@
-"""Planning a solution of a story's problem: its steps, and the checks and redundant steps it may contain."""
+"""Planning a solution of a story's problem: its steps, and the checks and redundant steps that it may contain."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class _StoryWriter:
     """Writes the steps of one planned solution.
 
     `reading` is the key of the quantity that a step first reads off the problem, or None. `outlined` is True if the
-    first step announces the plan. `rng` draws the wording.
+    first step announces the plan. `rng` chooses the wording.
     """
 
     story: Story
@@ -110,7 +110,8 @@ class _StoryWriter:
     def _reason_rate(self) -> float:
         """The probability of wording a mistake with its own reason.
 
-        It is lower if the reason is never true in any problem, and so would always give the error away.
+        The probability is lower if the reason is false in every problem, because it then always gives the error
+        away.
         """
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
@@ -273,7 +274,7 @@ def _stated(chain: StoryChain, key: str) -> StatedValues:
 
 
 def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = False) -> SolutionPlan:
-    """Draw a plan for a solution of one of a story's problems. It contains an error if `wrong` is true.
+    """Plan a random solution of one of a story's problems. The solution contains an error if `wrong` is True.
 
     With `larger`, its numbers go beyond the range used in training.
     """
@@ -302,7 +303,7 @@ def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = Fal
 
 
 def _draw_reading(story: Story, problem: DrawnProblem, rng: random.Random) -> str | None:
-    """Draw the key of a quantity for a step to read off the problem, or None if there is to be no such step."""
+    """Choose the key of a quantity for a step that reads it off the problem, or return None for no such step."""
     named = [key for key, quantity in story.quantities.items() if quantity.noun]
     wants, key = rng.random() < READING_RATE, rng.choice(named) if named else None
     if not story.readings or not wants:

@@ -92,7 +92,7 @@ def _solve(p: int, q: int) -> _Solution:
 
 
 def _draw_faulty(right: _Solution, kind: ErrorKind, step: int, rng: random.Random) -> _Solution:
-    """Draw a copy of `right` with one error at `step` that carries on through all later steps."""
+    """Return a copy of `right` with a random error at `step` that carries on through all later steps."""
     p, q = right.pair
     if kind == ErrorKind.MISREAD:
         return _solve(*rng.choice([(-p, -q), (p, -q), (-p, q), (p + 1, q), (p, q + 1), (p - 1, q)]))
@@ -192,7 +192,7 @@ class _QuadraticWriter:
         return "So " + ", and ".join(shown[-2:]) + "."
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Yield every check. A check that passes despite the error settles nothing."""
+        """Yield every check. If a check passes despite the error, its `settles` is False."""
         wrong = self.stated != self.right
         for kind, target, text, passes, settles in (*self._root_checks(), *self._other_checks()):
             yield SelfCheck(kind, target, partial(str, text), passes, settles and passes != wrong)
@@ -252,9 +252,10 @@ class _QuadraticWriter:
 def plan_quadratic(
     wording: QuadraticWording, wrong: bool, rng: random.Random, larger: bool = False
 ) -> SolutionPlan:
-    """Draw a plan for a solution of a quadratic equation with two different nonzero roots.
+    """Plan a random solution of a quadratic equation with two different nonzero roots.
 
-    It contains an error if `wrong` is true. With `larger`, its numbers go beyond the range used in training.
+    The solution contains an error if `wrong` is True. With `larger`, its numbers go beyond the range used in
+    training.
     """
     right, faulty, kind, focus = _draw(rng, larger)
     style = Style.draw(rng)

@@ -1,7 +1,7 @@
 """Plans of solutions, which hold everything that a trace may contain, and assembling traces from plans.
 
-Texts are functions, since a trace shows only part of its plan. Their random choices are made when the plan is
-drawn.
+Texts are functions, because a trace shows only a part of its plan. Their random choices are made when the solution
+is planned.
 """
 
 import random
@@ -29,7 +29,7 @@ Wording = Callable[[bool], str]
 class SolutionStep:
     """A step of a solution, with the values that it states.
 
-    `values` include the consequences of the error, if there is one, and `corrected_values` do not.
+    If the solution has an error, `values` include the error's consequences, whereas `corrected_values` do not.
     """
 
     text: Wording
@@ -53,7 +53,7 @@ class SelfCheck:
 
 @dataclass(frozen=True)
 class RedundantStep:
-    """A valid but redundant step. It may stand anywhere after the solution step `after`, or anywhere if that is -1.
+    """A valid but redundant step. It may come anywhere after the solution step `after`, where -1 is the start.
 
     `kind` is restating (a quantity, the question or a result), detour (calculating there and back), or aside
     (computing something that is not needed).
@@ -68,8 +68,8 @@ class RedundantStep:
 class SolutionPlan:
     """The plan of one solution of a problem.
 
-    `focus` is the step that holds the error or, in a correct solution, could have held it; checks, positions and
-    wording are drawn in the same way for both. `redo(j)` restates the steps from the focus to step j correctly.
+    `focus` is the step that holds the error or, in a correct solution, could have held it. Checks, positions and
+    wording are chosen in the same way for both. `redo(j)` restates the steps from the focus to step j correctly.
     `quantities` are those given in the problem, and `relations` are the formulas of all later values, in order of
     use. Together with the values that the steps state, they show which step is wrong.
     """
@@ -152,8 +152,8 @@ def assemble_trace(
 ) -> Trace:
     """Assemble a trace from a random part of a plan. No random choice depends on whether the plan is wrong.
 
-    With `consequences`, the steps after the error are labelled too, each by itself. Since a plan has only one
-    error, a step that merely carries the error on is right.
+    With `consequences`, the steps after the error are labelled too, each on its own merits. Since a plan has only
+    one error, a step that merely carries the error on is right.
     """
     checks = _place_checks(plan, rng)
     redundant = _place_redundant(plan, rng)
@@ -183,7 +183,7 @@ def assemble_trace(
 
 
 def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:
-    """Draw the checks that the trace contains, keyed by the solution step that they follow."""
+    """Choose the checks that the trace contains at random, keyed by the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
     wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
@@ -203,7 +203,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Self
 
 
 def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
-    """Draw the redundant steps that the trace contains, keyed by the solution step that they follow."""
+    """Choose the redundant steps that the trace contains at random, keyed by the solution step that they follow."""
     placed: dict[int, list[RedundantStep]] = {}
     if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed

@@ -139,8 +139,8 @@ class Quantity(Model):
     """A quantity in a problem: the values that it can have, and the `noun` for what it counts.
 
     `words` maps values to other ways of expressing them, such as 7 to "a week". A `fixed` quantity keeps its range
-    even if larger numbers are requested. A quantity with a `formula` is computed from hidden quantities and drawn
-    ones instead of being drawn.
+    even if larger numbers are requested. A quantity with a `formula` is computed from other quantities instead of
+    being chosen at random.
     """
 
     values: _Values = ()
@@ -172,8 +172,8 @@ class Quantity(Model):
 class Counterpart(Model):
     """Problems with the same quantities in which a mistake is the right calculation.
 
-    `what` renames, by key, the results that mean something else in these problems. `conditions` are added to those
-    of the story.
+    `what` gives new names, by key, to results that mean something else in these problems. `conditions` are added to
+    those of the story.
     """
 
     problems: Templates
@@ -185,8 +185,8 @@ class Mistake(Model):
     """A mistake that a calculation invites: computing `formula` instead of the right formula.
 
     `wording` fits the right calculation too and is used for both. `reason` fits only the mistake and is false for
-    the right calculation. To keep these words from giving the mistake away, `right` holds problems in which they
-    are true.
+    the right calculation. To keep the reason from giving the mistake away, `right` holds problems in which the
+    reason is true.
     """
 
     kind: Annotated[ErrorKind, Strict(False)]
@@ -222,7 +222,7 @@ class Calculation(Model):
 
     @cached_property
     def told(self) -> tuple[str, ...]:
-        """The templates that state this calculation, right or wrong. Empty if it uses the common wording."""
+        """The templates that state this calculation, right or wrong, or () if it uses the common wording."""
         shared = [text for mistake in self.mistakes for text in mistake.wording]
         return tuple(dict.fromkeys((*(self.wording or (SAYS if shared else ())), *shared)))
 
@@ -243,7 +243,7 @@ class Calculation(Model):
         return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
 
     def turned(self, mistake: Mistake, what: str) -> Self:
-        """Return this calculation with right and wrong exchanged.
+        """Return a copy of this calculation with right and wrong exchanged.
 
         The formula of `mistake` becomes the right one, and this calculation's own formula becomes the mistake.
         """
@@ -258,7 +258,7 @@ class Calculation(Model):
         )
 
     def among(self, known: Collection[str]) -> Self:
-        """Return this calculation without the mistakes whose formula uses a key that is not `known`."""
+        """Return a copy of this calculation without the mistakes whose formula uses a key not in `known`."""
         kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
         # A copy would keep cached properties of the other mistakes.
         fields = {name: getattr(self, name) for name in type(self).model_fields}
@@ -375,8 +375,7 @@ class Story(Model):
     def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
         """Return the variant of this story in which `mistake` is the right calculation.
 
-        Steps that are not needed are left out, and so are statements about the answer that may be false in the
-        variant.
+        The variant leaves out steps that are not needed and statements about the answer that may be false.
         """
         steps: dict[str, Calculation] = {}
         needed = {list(self.steps)[-1]}
@@ -422,7 +421,7 @@ class Story(Model):
     def joinable(self) -> tuple[int, ...]:
         """The indices of the calculations that can share a step with the next one.
 
-        Only the next calculation may use their result.
+        This requires that only the next calculation uses their result.
         """
         count = len(self.calculations)
         return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
@@ -438,7 +437,7 @@ class Story(Model):
         return next((i for i, item in enumerate(self.calculations) if key in item.parsed.names), None)
 
     def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Number], dict[str, str]]:
-        """Draw values for the quantities, and names. The results are not checked for suitability yet."""
+        """Choose random values for the quantities, and random names. The story's conditions are not checked."""
         drawn = {**self.hidden, **self.quantities}
         values: dict[str, Number] = {key: item.draw(rng, larger) for key, item in drawn.items() if not item.formula}
         for key, quantity in self.quantities.items():

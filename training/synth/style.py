@@ -82,10 +82,10 @@ class Style:
     def fill(self, template: str, texts: Mapping[str, str], values: Values) -> str:
         """Fill the template of a step.
 
-        `{key}` is a text or a value, `{(key)}` is a value in brackets if negative, and `{+key}` is a value with the
-        sign that it has after another term. `[...]` is a formula. `<a,b,c>` is the polynomial ax² + bx + c, whose
-        coefficients are values or whole numbers, and `<t;a,b>` is a polynomial in t. Other braces are kept, since
-        LaTeX needs them.
+        `{key}` is a text or a value, `{(key)}` is a value that is put in brackets if it is negative, and `{+key}`
+        is a value with a plus or minus sign, as in a sum. `[...]` is a formula. `<a,b,c>` is the polynomial ax² +
+        bx + c, whose coefficients are values or whole numbers, and `<t;a,b>` is a polynomial in t. Other braces are
+        kept, since LaTeX needs them.
         """
 
         def value(match: re.Match[str]) -> str:
@@ -162,7 +162,7 @@ def _size(value: Number) -> Number:
 
 
 def signed(value: int) -> str:
-    """Return a number as written after an operator: in brackets if it is negative."""
+    """Return a number as it is written after an operator: in brackets if it is negative."""
     return f"({value})" if value < 0 else str(value)
 
 

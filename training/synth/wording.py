@@ -219,35 +219,35 @@ def terse(template: str) -> str:
 
 
 def verdict(result: object, stated: object, rng: random.Random, shown: str = "") -> str:
-    """Return the part of a check that compares its own result with the value stated before.
+    """Return the part of a check that compares its own result with the value stated earlier.
 
-    `shown` is the stated value as written.
+    `shown` is the stated value as it is written.
     """
     return rng.choice(_PAIRS)[result != stated].replace("{c}", shown or str(stated))
 
 
 def returns(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """Return the words that say whether an inverse operation gives back the number it started from."""
+    """Return words that say whether an inverse operation gives back the number that it started from."""
     return rng.choice(_RETURNS)[result != needed].replace("{c}", shown or str(needed))
 
 
 def leads_back(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """Return the words that say whether calculating backwards from the answer gives the number in the problem."""
+    """Return words that say whether calculating backwards from the answer gives the number in the problem."""
     return rng.choice(_BACK)[result != needed].replace("{c}", shown or str(needed))
 
 
 def meets(result: str, needed: str, rng: random.Random) -> str:
-    """Return the words that compare two results that must agree, such as the two sides of an equation."""
+    """Return words that compare two results that must agree, such as the two sides of an equation."""
     return rng.choice(_SIDES)[result != needed].replace("{a}", result).replace("{c}", needed)
 
 
 def breaks(rng: random.Random) -> str:
-    """Return the words that say that a division, when calculating backwards, leaves a remainder."""
+    """Return words that say that a division leaves a remainder when calculating backwards."""
     return rng.choice(_BROKEN)
 
 
 def bounded(holds: bool, rng: random.Random) -> str:
-    """Return the words that say whether a result keeps within a bound."""
+    """Return words that say whether a result keeps within a bound."""
     return rng.choice(_BOUNDS)[not holds]
 
 

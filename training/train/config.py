@@ -66,10 +66,10 @@ class Expected(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Head(Record):
-    """Which hidden states a new head reads.
+    """The hidden states that a new head reads.
 
     `layers` is `last` for the states after the last layer of the backbone, `mixture` for a learnt mixture of all
-    layers, or the number of one layer. Layers above that one are neither loaded nor computed.
+    layers, or the number of a layer. In the last case, higher layers are neither loaded nor computed.
     """
 
     layers: Literal["last", "mixture"] | PositiveInt = "last"
@@ -116,15 +116,15 @@ class TrainConfig(Optimisation):
     A trace of more than `max_length` tokens (by default the backbone's context) is left out and counted. With
     `too_long: truncate` the trace is cut there instead, and step ends after the cut are lost.
 
-    `truncation: random` cuts half of the traces after a step drawn uniformly, so that the end of a trace reveals
-    nothing about its last step. `truncation: continued` first appends the steps that were generated but not
+    `truncation: random` cuts half of the traces after a step chosen uniformly at random, so that the end of a trace
+    reveals nothing about its last step. `truncation: continued` first appends the steps that were generated but not
     labelled, if the data has them (`training.data.transforms`). `truncation: as-labelled` leaves traces uncut.
 
     `tokenizer` is the folder of a tokenizer for training from scratch, and `vocabulary` is the number of rows of
     the embedding. Without `tokenizer`, one with `vocabulary` tokens is trained on the data. `initialisation:
     mitchell` is LLaDA's initialisation (`training.train.init`). `order: sorted` takes the traces of an epoch from
-    longest to shortest; `order: mixed` is described in `training.runs.batches`. `plan` does not affect what is
-    learnt.
+    longest to shortest; `order: mixed` is described in `training.runs.batches`. `plan` only serves to estimate the
+    run.
 
     `reading` says how often the evaluator reads the steps. By default it is the reading of `init`, or once. A trace
     that is read in both orders gives two examples.
@@ -206,7 +206,7 @@ class TrainConfig(Optimisation):
 def read_config(path: str | Path) -> TrainConfig:
     """Read the configuration in a YAML file.
 
-    Raises a `UserError` naming the file and the key if a key is unknown (it suggests the nearest valid one), if a
+    Raises `UserError`, naming the file and the key, if a key is unknown (suggesting the nearest valid key), if a
     value has the wrong type, or if keys contradict each other.
     """
     return validate_yaml(TrainConfig, path)

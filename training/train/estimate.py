@@ -114,7 +114,7 @@ def network_of(config: TrainConfig, root: Path) -> Network:
 
     `root` is the folder of the configuration. The dimensions of the model named by `init` come from its config.json
     if it is on this machine, and otherwise from the recipe's `plan`. Nothing is downloaded. Raises `UserError` if
-    neither gives the dimensions.
+    neither source gives the dimensions.
     """
     head = config.head or Head()
     values = _config(config, root)
@@ -215,10 +215,10 @@ class Estimate:
 
     @cached_property
     def memory(self) -> Mapping[str, float]:
-        """The bytes needed on each device when it processes the longest traces, by purpose.
+        """The bytes needed on each device when it processes the longest traces, keyed by purpose.
 
-        The purposes are weights, gradients, optimiser state and activations. With FSDP, all but the activations are
-        divided among the devices.
+        The purposes are weights, gradients, optimiser state and activations. With FSDP, the devices share all but
+        the activations.
         """
         share = self.devices if self.config.fsdp else 1
         states = {name: size * self.network.trained / share for name, size in _STATE.items()}
@@ -274,7 +274,7 @@ class Estimate:
             self.refuse(self.needed)
 
     def refuse(self, needed: float) -> NoReturn:
-        """Raise a `UserError` saying that the run needs `needed` bytes on each device and does not fit."""
+        """Raise `UserError`, saying that the run needs `needed` bytes on each device and does not fit."""
         raise UserError(
             f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu.usable / GIB:.1f} of its "
             f"{self.gpu.memory:g} GiB.",
@@ -308,11 +308,11 @@ def _duration(hours: float) -> str:
 def estimate_run(
     config: TrainConfig, root: Path, gpu: str | None = None, devices: int | None = None, work: Work | None = None
 ) -> Estimate:
-    """Estimate the run of a configuration whose folder is `root`.
+    """Estimate the needs of a run of a configuration in the folder `root`.
 
     `gpu` is a text for `Gpu.read`, and `devices` is the number of devices; both default to the recipe's. `work` is
     the amount of data, which defaults to `work_of`. Raises `UserError` if `gpu` is invalid, or if neither the
-    recipe nor the data files give the amount of data.
+    recipe nor the data files tell the amount of data.
     """
     expected = config.plan or Expected()
     device, count = choose_gpu(gpu, config.plan), devices or expected.devices
@@ -320,7 +320,8 @@ def estimate_run(
 
 
 def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
-    """Return the device that `gpu` describes. If it is None, return the device of the plan, or else `DEFAULT`.
+    """Return the device that `gpu` describes. If it is None, return the device of the plan or, without one,
+    `DEFAULT`.
 
     Raises `UserError` in the same cases as `Gpu.read`.
     """
@@ -347,10 +348,10 @@ def check_devices(config: TrainConfig, root: Path) -> None:
 
 
 def work_of(config: TrainConfig, root: Path) -> Work:
-    """Return the amount of data that the recipe states or, if it states none, count it in the data files.
+    """Return the amount of data that the recipe states or, if it states none, the amount counted in the data files.
 
-    Counting assumes a fixed number of characters per token (`CHARACTERS`). Raises `UserError` if there is no trace
-    to learn from.
+    Counting assumes a fixed number of characters per token (`CHARACTERS`). Raises `UserError` if there are no
+    traces to learn from.
     """
     expected = config.plan or Expected()
     if expected.traces and expected.tokens:

@@ -1,4 +1,4 @@
-"""The initial model of a run with its tokenizer and encoder, either new or read from a folder."""
+"""The initial model of a run, either new or read from a folder, with its tokenizer and encoder."""
 
 import json
 import math
@@ -73,7 +73,7 @@ class InitialModel(NamedTuple):
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
-    """Return the initial model in float32, with an encoder that reads the steps as `config.reading` says.
+    """Return the initial model in float32, with an encoder for the reading that `config.reading` specifies.
 
     Raises `UserError` in the same cases as `_model_of`, and if the steps are read more than once with a
     bidirectional mask.
@@ -100,7 +100,7 @@ def _model_of(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel
     train the embedding, a line break closes a step instead. Frozen weights are in bfloat16 if `bf16` is set.
 
     Raises `UserError` if the folder cannot be read, if the architecture does not support the mask of
-    `config.attention`, if the head has two classes or reads other layers than `config.head` says, or if
+    `config.attention`, if the head has two classes or does not read the layers that `config.head` specifies, or if
     `config.lora` does not fit.
     """
     if config.init is None:
@@ -212,13 +212,13 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
 
 
 def initialise(backbone: PreTrainedModel) -> None:
-    """Redraw the weights of a Llama by Mitchell's truncated-normal initialisation, which LLaDA inherits from OLMo.
+    """Reinitialise a Llama in place by Mitchell's truncated-normal initialisation, which LLaDA inherits from OLMo.
 
-    It follows `reset_parameters` in LLaDA's modelling code with `init_fn: mitchell`. Every matrix is drawn from a
-    normal distribution with standard deviation `1 / sqrt(d)`, truncated at three standard deviations, where `d` is
-    the width of its input. For the two matrices that write to the residual stream in layer `l`, counted from 1, the
-    standard deviation is `1 / sqrt(2 l d)`. For the embedding, `d` is the width of the model. Norms are ones, and
-    there are no biases. The draws come from torch's global generator.
+    This follows `reset_parameters` in LLaDA's modelling code with `init_fn: mitchell`. Every matrix is sampled from
+    a normal distribution with standard deviation `1 / sqrt(d)`, truncated at three standard deviations, where `d`
+    is the width of its input. For the two matrices that write to the residual stream in layer `l`, counted from 1,
+    the standard deviation is `1 / sqrt(2 l d)`. For the embedding, `d` is the width of the model. Norms are ones,
+    and there are no biases. The random numbers come from torch's global generator.
     """
     llama: Any = backbone
     _draw(llama.embed_tokens.weight, backbone.config.hidden_size)
@@ -318,7 +318,7 @@ def mask_token(tokenizer: Tokenizer) -> int | None:
 
 
 def _with_mask(encoder: Encoder, model: StepModel) -> Encoder:
-    """Return the encoder with a mask token in its tokenizer, and extend the embedding for the token if needed."""
+    """Return the encoder with a mask token added to its tokenizer, and extend the embedding if needed."""
     if mask_token(encoder.tokenizer) is not None:
         return encoder
     encoder.tokenizer.add_special_tokens([_MASKS[-1]])
@@ -372,7 +372,7 @@ def _pieces(pattern: str) -> pre_tokenizers.PreTokenizer:
 
 
 def shape_numbers(embedding: torch.Tensor, tokenizer: Tokenizer) -> None:
-    """Add randomly projected Fourier features of its value to the embedding of each number from 0 to 999.
+    """Add Fourier features of each number from 0 to 999, randomly projected, to its embedding in place.
 
     This follows FoNE (Zhou et al. 2025, arXiv 2502.09741), where the embedding consists of the cosine and sine of
     `2 pi n / T` with `T` 10, 100 and 1,000: sums become rotations, and numbers with the same last digits are close

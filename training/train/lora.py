@@ -80,7 +80,7 @@ def _is_meant(name: str, target: str) -> bool:
 
 
 def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
-    """Return the model with new adapters drawn from `seed`. Only the adapters and the head can be trained.
+    """Return the model with new adapters initialised with `seed`. Only the adapters and the head can be trained.
 
     The adapters and the head are in float32, whatever the type of the frozen weights.
     """
@@ -108,8 +108,8 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 class AdapterBase:
     """The model that an adapter was trained on.
 
-    `folder` is its location. `name` is how the adapter's config refers to it, and `revision` is its revision if it
-    comes from a hub. `sha256` is the hash of its weights.
+    `folder` is the model's location. `name` is how the adapter's config refers to the model, and `revision` is the
+    model's revision if it comes from a hub. `sha256` is the hash of the model's weights.
     """
 
     folder: Path
@@ -143,8 +143,8 @@ def save_adapter(
 ) -> None:
     """Write an adapter to `folder` in PEFT's layout.
 
-    `config` is PEFT's configuration of the adapter. `weights` are the trained weights by their names in PEFT's
-    model.
+    `config` is PEFT's configuration of the adapter. `weights` are the trained weights, keyed by their names in
+    PEFT's model.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
@@ -163,7 +163,7 @@ def save_adapter(
 def _stored_name(name: str, model: StepModel) -> str:
     """Return the name under which PEFT stores a weight.
 
-    It leaves out the adapter's name `default` and includes the prefix of the backbone's class.
+    The stored name lacks the adapter's name `default` and includes the prefix of the backbone's class.
     """
     name = name.removeprefix(_PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
     if name.startswith("model."):

@@ -1,9 +1,9 @@
 """Pretraining by masked-token diffusion, in which a backbone learns to predict hidden tokens.
 
-The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1). For each example a rate `t` is drawn
-uniformly, and each token is hidden with probability `t`. The loss is the sum of the cross-entropies of the hidden
-tokens, each divided by `t`, over the number of all tokens. A backbone with a causal mask learns from the same
-examples with the same tokens hidden, but predicts a hidden token only from the tokens before it.
+The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1). For each example, a rate `t` is chosen
+uniformly at random, and each token is hidden with probability `t`. The loss is the sum of the cross-entropies of
+the hidden tokens, each divided by `t`, over the number of all tokens. A backbone with a causal mask learns from the
+same examples with the same tokens hidden, but predicts a hidden token only from the tokens before it.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class MaskedExample:
-    """An example with hidden tokens. Every array has shape (tokens,).
+    """An example with hidden tokens, as arrays of shape (tokens,).
 
     `ids` holds the tokens that the backbone sees, and `labels` the true tokens. `weights` holds the weight of each
     token in the loss, which is 0 unless the token is hidden.
@@ -42,8 +42,8 @@ class MaskedExample:
 class MaskedExamples(Dataset[MaskedExample]):
     """A data set of `examples` in which different tokens are hidden in each epoch.
 
-    Which tokens are hidden depends only on `seed`, the epoch and the index. The data set ends with an example
-    without a label, which fills up the last optimiser step if it has too few traces.
+    The choice of hidden tokens depends only on `seed`, the epoch and the index of the example. The data set ends
+    with an example without a label, which pads the last optimiser step if it has too few traces.
     """
 
     def __init__(self, examples: Sequence[Example], mask: int, seed: int) -> None:
@@ -105,7 +105,7 @@ class MaskedTokenModel(StepModel):
         weights: Tensor,
         num_items_in_batch: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """Return the weighted cross-entropy, averaged over all tokens whose entry in `labels` is not `IGNORED`.
+        """Return the weighted cross-entropy, averaged over all tokens whose label is not `IGNORED`.
 
         All tensors have shape (batch, tokens). `num_items_in_batch` is the number of these tokens in the whole
         optimiser step, as in `StepModel.forward`.

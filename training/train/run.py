@@ -1,7 +1,7 @@
-"""A training run: from a configuration to the folder of an evaluator.
+"""A training run, which turns a configuration into the folder of an evaluator.
 
-stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
-torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
+stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir torchrun --nproc-per-node 4 -m stepsight
+train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
 """
 
 import hashlib
@@ -51,9 +51,9 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
     `training.html` and `training.png`. Checkpoints go to `output/checkpoints`. A killed run resumes from the last
     complete checkpoint, and a finished run is not repeated.
 
-    Raises `UserError` if `output` cannot be written, holds a run with other settings or traces, or is in use by
-    another process. Also raises `UserError` if a data file has a bad line, if memory or disk space runs out, or if
-    the loss is not a number.
+    Raises `UserError` if `output` cannot be written, belongs to a run with different settings or traces, or is in
+    use by a different process. Also raises `UserError` if a data file has a bad line, if memory or disk space runs
+    out, or if the loss is not finite.
     """
     if config.lora is not None:
         check_peft()
@@ -98,7 +98,7 @@ def settings(config: TrainConfig) -> dict[str, Any]:
 
 
 def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
-    """Claim the folder for this run. Raises `UserError` if its run was started with other examples."""
+    """Claim the folder for this run. Raises `UserError` if the folder's run was started with different examples."""
     digest = _digest(examples)
     if folder.has_run() and folder.record().get(_EXAMPLES, digest) != digest:
         raise UserError(
@@ -154,7 +154,8 @@ def _sources(
     examples: Sequence[Example],
     left_out: int,
 ) -> dict[str, Any]:
-    """Return what the evaluator was trained from, for its provenance. It reveals nothing about the machine."""
+    """Return a description of what the evaluator was trained on, for its provenance. It reveals nothing about the
+    machine."""
     used = settings(config)
     del used["notes"], used["plan"]
     return {
@@ -184,7 +185,7 @@ def _save(
 ) -> None:
     """Write the evaluator, the log and the training curves.
 
-    Every process must call this, because all of them take part in gathering the weights.
+    Every process must call this function, because all processes take part in gathering the weights.
     """
     weights = trainer.adapter_weights() if config.lora else {}
     model = trainer.step_model if config.lora else trainer.whole_model()

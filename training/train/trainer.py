@@ -1,4 +1,4 @@
-"""The trainer of evaluators, with its batches and its loss. It stops with an error if the loss is not a number."""
+"""The trainer of evaluators, with its batches and its loss. It stops with an error if the loss is not finite."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -35,10 +35,10 @@ _EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORE
 
 
 def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
-    """Translate a configuration into `TrainingArguments`. Checkpoints go to `folder`.
+    """Translate a configuration into `TrainingArguments` with checkpoints in `folder`.
 
-    This also connects processes that were launched together. Raises `UserError` if `fsdp` is set but there is only
-    one process.
+    As a side effect, this connects processes that were launched together. Raises `UserError` if `fsdp` is set but
+    there is only one process.
     """
     arguments = TrainingArguments(**arguments_for(config, folder), per_device_train_batch_size=config.batch_size)
     # Each process uses one device.
@@ -48,7 +48,7 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
 
 
 def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
-    """Build a model from weights, with a bias in its head if they include one.
+    """Build a model from its weights. The head gets a bias if the weights include one.
 
     If `weights` is empty, the model's tensors are left without data (on the meta device).
     """
@@ -62,9 +62,9 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
 
 
 def _of_examples(labels: Tensor) -> Tensor:
-    """Return one label per example, shape (batch,), given the labels of step ends, shape (batch, steps).
+    """Return one label per example, of shape (batch,), given the labels of step ends, of shape (batch, steps).
 
-    The label is 0 for an example with a labelled end, and `IGNORED` otherwise.
+    The label is 0 for an example with a labelled step end, and `IGNORED` otherwise.
     """
     return torch.where((labels != IGNORED).any(1), 0, IGNORED)
 
@@ -73,8 +73,8 @@ class StepTrainer(Resumable):
     """A trainer that trains `model` on `examples`.
 
     The loss of an optimiser step is the mean cross-entropy over its labelled step ends or, if the loss is per
-    example, the mean of the examples' means. It does not depend on how many parts and processes compute it. Raises
-    `UserError` if memory or disk space runs out, or if the loss is not a number.
+    example, the mean of the examples' means. It does not depend on how many micro-batches and processes compute it.
+    Raises `UserError` if memory or disk space runs out, or if the loss is not finite.
     """
 
     def __init__(
@@ -147,9 +147,9 @@ class StepTrainer(Resumable):
         return assembled(model.config, weights if self.args.should_save else {})
 
     def adapter_weights(self) -> dict[str, Tensor]:
-        """Return the trained weights, gathered in the main process, by their names in PEFT's model.
+        """Return the trained weights, gathered in the main process and keyed by their names in PEFT's model.
 
-        Every process must call this.
+        Every process must call this method.
         """
         model: Any = self.model
         if not self.is_fsdp_enabled:
@@ -169,7 +169,7 @@ class StepTrainer(Resumable):
         load(state, storage_reader=FileSystemReader(f"{resume_from_checkpoint}/{FSDP_MODEL_NAME}_0"))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """Like the base method, but also sum the loss of the parts of a step for the error message."""
+        """Like the base method, but also add up the loss of a step's micro-batches, for the error message."""
         if self.args.use_cpu:
             width = int(inputs["input_ids"].shape[1])
             self._attend("eager" if width <= _NARROW else "sdpa")

@@ -205,7 +205,7 @@ class _Pool:
         self.has_texts = True
 
     def add(self, row: Row, line: int, where: str) -> None:
-        """Add a row. Raises a `UserError` that starts with `where` if the row is invalid."""
+        """Add a row. Raises `UserError`, with a message that starts with `where`, if the row is invalid."""
         if not self.candidates:
             self.has_texts = not _is_of_scores(row)
         trace = parse_candidate(row, where) if self.has_texts else None
@@ -238,7 +238,7 @@ def _candidate(row: Row, line: int, trace: Trace | None) -> Candidate:
 def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
     """Parse a row as a trace with the id `where`.
 
-    Raises a `UserError` that starts with `where` if the row is invalid.
+    Raises `UserError`, with a message that starts with `where`, if the row is invalid.
     """
     try:
         if "problem" not in row:
@@ -265,14 +265,14 @@ def _steps(row: Mapping[str, Any]) -> list[str | list[str]]:
 
 
 def _answer(row: Mapping[str, Any], trace: Trace) -> str | None:
-    """Return the answer that a row states, or else the final answer of its solution."""
+    """Return the answer that a row states or, failing that, the final answer of its solution."""
     if row.get("answer") is not None:
         return _short(row["answer"], "the answer")
     return answer_of(str(row.get("solution", "\n".join(trace.substeps))))
 
 
 def _short(value: object, what: str) -> str:
-    """Return a text or number as text. Raises `UserError` if the value is empty or of another type."""
+    """Return a text or number as text. Raises `UserError` if the value is empty or of a different type."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return json.dumps(value)
     return check_text(value, what).strip()
@@ -286,7 +286,7 @@ def _correct(row: Mapping[str, Any]) -> bool | None:
 
 
 def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], line: int) -> ProblemGroup:
-    """Return the problem that a row belongs to, and create it if it is new.
+    """Return the problem that a row belongs to, adding it to `problems` if it is new.
 
     Raises `UserError` if the row contradicts an earlier row of the problem.
     """

@@ -1,4 +1,4 @@
-"""Ranking the candidates of each problem, and writing the choice together with the scores of all candidates."""
+"""Ranking the candidates of each problem, and writing the chosen candidate with the scores of all candidates."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,11 +22,11 @@ _NO_SCORES = dict.fromkeys(Aggregation, -math.inf)
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """The n candidates of a problem in file order, with their scores. Every array has shape (n,).
+    """The n candidates of a problem in file order, with their scores, in arrays of shape (n,).
 
-    `logs` holds the log scores by each rule, with -inf for a candidate without scores. Candidates with equal
-    answers have equal `groups`. `sizes` holds the numbers of characters in their steps. `correct` is True for right
-    candidates, or None as a whole if this is unknown for any candidate.
+    `logs` holds the log scores by each rule, with -inf for a candidate without scores. `groups` is the same for
+    candidates with equal answers. `sizes` holds the number of characters in each candidate's steps. `correct` is
+    True for right candidates. It is None if this is unknown for any candidate.
     """
 
     numbers: tuple[int, ...]
@@ -41,7 +41,8 @@ class Ranked:
 
 
 def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
-    """Return the candidates of every problem with their scores and answer groups, in the order of the pool."""
+    """Return the candidates of every problem with their scores and answer groups. Problems are in the order of the
+    pool."""
     ranked = []
     for problem in pool.problems:
         scores = [scored[number] for number in problem.candidates]
@@ -71,8 +72,8 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerC
 class RuleChoice:
     """The candidate that a rule chooses.
 
-    `place` is the candidate's index, and `score` its score by the rule, or None for a majority vote. `official` is
-    True if the evaluator's authors use the rule.
+    `place` is the index of the candidate, and `score` is its score by the rule, or None for a majority vote.
+    `official` is True if the evaluator's authors use the rule.
     """
 
     rule: str
@@ -82,9 +83,9 @@ class RuleChoice:
 
 
 def choices_of(ranked: Ranked, name: str) -> tuple[RuleChoice, ...]:
-    """Return the choice of each rule, by the scores of the evaluator called `name`, and of the majority vote.
+    """Return the choices of all rules, by the scores of the evaluator called `name`, and of the majority vote.
 
-    If `name` is "", there is no evaluator and only the majority vote is possible.
+    If `name` is "", there is no evaluator, and only the majority vote can choose.
     """
     official = official_rule(name)
     theirs = Aggregation.MIN if official is None else official.by
@@ -113,9 +114,9 @@ def choices(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each problem, with the chosen candidate and all candidates.
 
-    The choice includes its `score` and its text. Every candidate has its answer, its score by each rule, and the
-    validity and redundancy of its steps; redundancy is left out if the evaluator's `outputs` do not include it. If
-    the method is a vote, the row also lists the answers with their votes.
+    The chosen candidate comes with its `score` and text. Every candidate has its answer, its score by each rule,
+    and the validity and redundancy of its steps, without redundancy if the evaluator's `outputs` do not include it.
+    If the method is a vote, the row also lists the answers with their votes.
     """
     for one in ranked:
         place = choose(method, one.logs[by], one.groups)
@@ -153,7 +154,7 @@ def _candidate(
 
 
 def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregation) -> list[dict[str, Any]]:
-    """Return the answers to a problem with their votes, in descending order."""
+    """Return the answers to a problem with their votes, the answer with the most votes first."""
     votes = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):
         places = np.flatnonzero(one.groups == group)
@@ -164,5 +165,6 @@ def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregati
 
 
 def _short(number: float) -> float:
-    """Round to six significant digits, since a product over many steps is too small for decimal places."""
+    """Round to six significant digits, since a product over many steps can be too small for a fixed number of
+    decimals."""
     return float(f"{number:.{_DIGITS}g}")

@@ -32,7 +32,7 @@ HEAD = ("evaluator", "fingerprint", "mode", "candidates")
 class EvaluatorScores:
     """An evaluator's scores of every candidate in a pool, in the order of the pool.
 
-    `unused` counts the rows of the score file whose candidates are not in the pool.
+    `unused` counts the rows of the score file that belong to no candidate in the pool.
     """
 
     evaluator: str
@@ -45,9 +45,9 @@ class EvaluatorScores:
 def read_score_file(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScores:
     """Read an evaluator's scores of a pool, from a score file or from a file kept by an earlier run.
 
-    Hindsight judgments serve both modes, and scores without a mode are taken to have the mode `mode`. Raises
-    `UserError` if a row is invalid, if an id occurs twice, or if a candidate has no scores. Also raises `UserError`
-    if the scores have another mode, were made with a step left out, or are not numbers for steps.
+    Hindsight judgments serve both modes, and scores that state no mode are taken to be in `mode`. Raises
+    `UserError` if a row is invalid, if an id occurs twice, if a candidate has no scores, or if the scores are in a
+    different mode, were made with a step left out, or are not numbers for steps.
     """
     if is_kept(path):
         return _read_kept(path, pool, mode)
@@ -72,7 +72,7 @@ def stored_scores(
     """Return the traces of a stored dataset as candidates, with evaluators' scores from the standing judgments.
 
     `evaluators` lists names; None means all evaluators that have scored steps of the dataset. Raises `UserError` if
-    there is no such evaluator, if a named evaluator does not score steps, or if a candidate lacks scores.
+    no evaluator has scored steps, if a named evaluator does not score steps, or if a candidate lacks scores.
     """
     dataset = find_dataset(store, name)
     named = named_evaluators(store, dataset, evaluators)
@@ -99,14 +99,16 @@ def stored_scores(
 
 
 def is_kept(path: Path) -> bool:
-    """True if a file was kept by an earlier run, so that its first line identifies the candidates by their hash."""
+    """True if a file was kept by an earlier run. The first line of such a file identifies the candidates by their
+    hash."""
     with open_input(path) as file:
         first = next(read_rows(file, str(path)), (0, {}))[1]
     return set(HEAD) <= first.keys()
 
 
 def parse_kept(row: Mapping[str, Any], line: int, path: Path) -> CandidateScores:
-    """Parse a row of a file kept by an earlier run. Raises `UserError` if it does not belong to line `line`."""
+    """Parse a row of a file kept by an earlier run. Raises `UserError` if it is not the row of the candidate in
+    line `line`."""
     try:
         if row["line"] != line:
             raise ValueError(f"line {row['line']!r:.20} where {line} belongs")
@@ -137,7 +139,7 @@ def _read_kept(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScores:
 
 
 def _match(rows: list[Located], pool: CandidateSet, path: Path) -> list[Located]:
-    """Return the row of each candidate, matched by id or, in a file without ids, by order."""
+    """Return the row of each candidate. Rows are matched by id or, in a file without ids, by order."""
     if rows[0][1].id is None or all(candidate.id is None for candidate in pool.candidates):
         if len(rows) != len(pool):
             raise UserError(
@@ -163,7 +165,7 @@ def _match(rows: list[Located], pool: CandidateSet, path: Path) -> list[Located]
 
 
 def _check_all_scored(source: str, lacking: Sequence[int], pool: CandidateSet) -> None:
-    """Raise a `UserError` that names the first of the candidates `lacking` scores, if there are any."""
+    """Raise `UserError`, naming the first of the candidates `lacking` scores, unless `lacking` is empty."""
     if not lacking:
         return
     missing = set(lacking)

@@ -1,4 +1,4 @@
-"""The candidates of one problem in a stored dataset, and which of them each rule chooses."""
+"""The candidates of one problem in a stored dataset, and the candidate that each rule chooses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class ShownCandidate:
     """A candidate solution of a problem.
 
     `number` counts the candidates from 1. `correct` is None if no right answer is known, and `judgment` is None if
-    the evaluator has not judged it. `rules` are the rules that choose it.
+    the evaluator has not judged the candidate. `rules` are the rules that choose this candidate.
     """
 
     number: int
@@ -46,11 +46,11 @@ class ProblemCandidates:
 
 
 def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | None, name: str) -> ProblemCandidates:
-    """Return the candidates of a trace's problem, with their judgments by one evaluator.
+    """Return the candidates of the problem that `trace` solves, with their judgments by one evaluator.
 
-    `evaluator_id` and `name` identify the evaluator; an id of None means no judgments. The judgments are offline,
-    or online if there are none offline. Answers are compared as texts and numbers. Raises `UserError` if the meta
-    of two candidates contradict each other.
+    `evaluator_id` and `name` identify the evaluator; an id of None means no judgments. The judgments are offline
+    or, if there are none, online. Answers are compared as texts and numbers. Raises `UserError` if two candidates
+    contradict each other in their meta.
     """
     traces = [one for one in read_siblings(store, trace) if one.meta.get(_ID) == trace.meta.get(_ID)]
     pool = candidates_of(traces)

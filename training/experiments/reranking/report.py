@@ -1,4 +1,4 @@
-"""The report on reranking: tables, curves and conclusions, as one page and as files."""
+"""The report on reranking: tables, curves and conclusions, as a single HTML page and as files."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -45,7 +45,7 @@ Measured = Sequence[tuple[RankedPool, Accuracy]]
 
 
 def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, day: date | None = None) -> Report:
-    """Return a report on a pool called `source`, which compares evaluators by the rule `by`.
+    """Return a report that compares evaluators by the rule `by`. `source` is the name of the pool.
 
     `lead` names the evaluators and says how answers were compared. Raises `ValueError` if no right answer is known.
     """
@@ -111,14 +111,15 @@ def about(accuracy: Accuracy, ties: Ties = Ties.RANDOM) -> str:
 def overview_of(measured: Measured, by: str) -> list[Table]:
     """Return the tables that compare evaluators.
 
-    They give the accuracy by each rule, the rules of the evaluators' authors, and the differences between
-    evaluators by the rule `by`. Raises `UserError` if `by` asks for authors' rules and some authors state none.
+    The tables give the accuracy by each rule, the rules of the evaluators' authors, and the differences between
+    evaluators by the rule `by`. Raises `UserError` if `by` stands for the authors' rules and some authors state
+    none.
     """
     return [evaluators_table(measured), rules_table(measured), _between(measured, by)]
 
 
 def evaluators_table(measured: Measured) -> Table:
-    """Return a table of each evaluator's accuracy by each rule, with all candidates, next to other ways."""
+    """Return a table of each evaluator's accuracy with all candidates, by rule and by ways that need no scores."""
     plain = [way for way in (FIRST, MAJORITY, PASS) if way not in measured[0][1].lacking]
     ways = [*map(best_by, Aggregation), *plain]
     columns = [Column("evaluator", "Evaluator", CellKind.TEXT)]
@@ -176,9 +177,9 @@ def _between(measured: Measured, by: str) -> Table:
 
 
 def tables_of(reached: Accuracy, suffix: str = "") -> tuple[Table, ...]:
-    """Return tables of accuracy by way and number of candidates, of gains, and of differences between rules.
+    """Return tables of the accuracy by way and number of candidates, of gains, and of differences between rules.
 
-    The gains are those of each way over the baselines with all candidates. `suffix` is added to the file names.
+    A gain is the difference between a way and a baseline with all candidates. `suffix` is added to the file names.
     """
     sizes = reached.shown_sizes
     places = [reached.sizes.index(size) for size in sizes]

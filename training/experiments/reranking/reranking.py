@@ -53,7 +53,7 @@ class RankedPool:
     def rule(self, by: str) -> Aggregation:
         """Return the rule called `by`, which may stand for the rule of the evaluator's authors.
 
-        Raises `UserError` if the authors' rule is wanted but they state none.
+        Raises `UserError` if `by` stands for the authors' rule and they state none.
         """
         if by != OFFICIAL:
             return Aggregation(by)
@@ -71,7 +71,7 @@ class RankedPool:
 class Reranking:
     """A pool ranked by one or more evaluators.
 
-    `compared` says how answers were compared, and `ties` how equally good candidates count in the accuracies.
+    `compared` says how answers were compared, and `ties` says how the accuracies treat equally good candidates.
     """
 
     pool: CandidateSet
@@ -81,11 +81,11 @@ class Reranking:
 
     @property
     def has_answers(self) -> bool:
-        """True if the right answer of any problem is known."""
+        """True if the right answer of at least one problem is known."""
         return any(one.accuracy is not None for one in self.evaluators)
 
     def choices(self, method: RankingMethod, by: str) -> Iterator[dict[str, Any]]:
-        """Yield a row for each problem and evaluator, like the function `choices` in the module `choices`.
+        """Yield the rows of `choices.choices` for each evaluator and problem.
 
         Raises `UserError` in the same cases as `RankedPool.rule`, before the first row.
         """

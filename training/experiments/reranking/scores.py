@@ -1,7 +1,7 @@
 """Scoring candidates and keeping the scores in a file.
 
-From this file an interrupted run can resume, and other ways of choosing can be tried without the evaluator. The
-first line identifies the evaluator and the candidates. A line for each candidate follows, in order:
+With this file, an interrupted run can be resumed, and other ways of choosing can be tried without the evaluator.
+The first line identifies the evaluator and the candidates. A line for each candidate follows, in order:
 
     {"evaluator": "mini-bidir", "fingerprint": "5b1…", "mode": "offline", "candidates": "e3b0…"}
     {"line": 1, "steps": [[0.91, 0.04, 0.05], [0.2, 0.1, 0.7]]}
@@ -39,9 +39,9 @@ def score_candidates(
     """Return the scores of every candidate, one row per step, and keep them in the file `path`.
 
     Scores already in the file are not computed again, and a resumed run gives the same scores as an uninterrupted
-    one. With `path` None, no file is used. Raises `UserError` if a candidate is longer than the evaluator's
-    context; with `skip`, such a candidate is reported and left without scores instead. Also raises `UserError` if
-    the file holds other scores, cannot be written, or is being written by another process.
+    one. If `path` is None, no file is used. A candidate that is longer than the evaluator's context raises
+    `UserError` or, with `skip`, is reported and left without scores. Also raises `UserError` if the file belongs to
+    other candidates or a different evaluator, cannot be written, or is being written by a different process.
     """
     if path is None:
         return list(shown(_score(scorer, pool, mode, 0, None, skip), len(pool)))
@@ -105,7 +105,7 @@ def _by_step(judgment: Judgment) -> StepScores:
 def _read(file: RowFile, head: dict[str, Any], pool: CandidateSet, window: int) -> list[CandidateScores]:
     """Return the scores in the file, up to the last complete window of the scorer.
 
-    Candidates scored in one window affect each other's last digit, so a partial window is scored again.
+    Candidates scored in the same window affect each other's last digit, so a partial window is scored again.
     """
     rows = iter(file)
     first = next(rows, None)
