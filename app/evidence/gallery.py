@@ -72,8 +72,8 @@ class NotJudgedError(UserError):
     """There is no evidence, because no trace was judged in hindsight mode. `dataset` names the dataset concerned,
     or is "" if no dataset has hindsight judgments."""
 
-    def __init__(self, message: str, dataset: str = "") -> None:
-        super().__init__(message, "Have an evaluator judge it, in hindsight mode.")
+    def __init__(self, message: str, dataset: str = "", mode: str = "in hindsight mode") -> None:
+        super().__init__(message, f"Have an evaluator judge it, {mode}.")
         self.dataset = dataset
 
 

@@ -109,10 +109,14 @@ def _listed(
 ) -> Markup:
     """Render the gallery, or a list of steps if the address names one or if the dataset has no gallery."""
     steps = open_steps(store, evaluators, address)
+    asks_for_steps = address.kind not in ("", *KINDS)
+    if asks_for_steps and steps is None:
+        name = f"No trace of {address.dataset}" if address.dataset else "No dataset"
+        raise NotJudgedError(f"{name} has been scored without its steps.", address.dataset, "without each step")
     try:
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
     except UserError as error:
-        if steps is None or not (address.kind or isinstance(error, NotJudgedError)):
+        if steps is None or not (asks_for_steps or isinstance(error, NotJudgedError)):
             raise
         gallery = None
     if steps is not None and (gallery is None or address.kind == steps.here.kind):

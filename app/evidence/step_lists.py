@@ -14,6 +14,7 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import change_html, step_name
+from stepsight.core.left_out import Gap
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.step_falls import (
     MOST_COUNTED,
@@ -33,14 +34,15 @@ _LEADS = {
     Need.CARRIES: "Without one, a later step loses 0.10 or more of its validity. The largest loss comes first.",
     Need.UNUSED: "Without one, no later step loses 0.10 of its validity. The smallest loss comes first.",
 }
-_GAPS = {"deleted": "left out", "placeholder": "replaced"}
+_GAPS = {Gap.DELETED: "left out", Gap.PLACEHOLDER: "replaced"}
 
 
 @dataclass(frozen=True, eq=False)
 class StepList:
     """A page of one of the two lists of steps, and its address `here`.
 
-    `datasets` and `offers` are the datasets and evaluators to choose from. `rows` pairs each step with its trace.
+    `datasets` and `offers` are the datasets and evaluators to choose from. `rows` pairs each step with its trace,
+    and `more` is True if another page follows. `notices` say what was asked for and is not there.
     """
 
     here: EvidenceAddress
@@ -49,6 +51,8 @@ class StepList:
     offers: Sequence[EvaluatorChoice]
     offer: EvaluatorChoice
     rows: Sequence[tuple[StepFall, StoredTrace]]
+    more: bool
+    notices: Sequence[str]
 
     @property
     def trace_ids(self) -> list[int]:
@@ -58,7 +62,8 @@ class StepList:
 def open_steps(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> StepList | None:
     """Open the list of steps that an address names. Returns None if the dataset has no scores without each step.
 
-    If the address names no dataset, the first one that has such scores is used; the same holds for the evaluator.
+    If the address names no dataset, the first one that has such scores is used. The first evaluator is used if the
+    one that the address names has no such scores, and likewise the gap.
     Raises `NotFoundError` if there is no such dataset.
     """
     ids = left_out_evaluators(store)
@@ -80,11 +85,19 @@ def open_steps(store: Store, evaluators: Evaluators, address: EvidenceAddress) -
     here = EvidenceAddress(
         dataset=dataset.name, evaluator=offer.key, kind=need.value, gap=gap.value, page=address.page
     )
-    falls = list_falls(store, dataset.id, offer.id, gap, need, _PER_PAGE, (here.page - 1) * _PER_PAGE)
+    found = list_falls(store, dataset.id, offer.id, gap, need, _PER_PAGE + 1, (here.page - 1) * _PER_PAGE)
+    falls = found[:_PER_PAGE]
     batches = trace_batches(store, list(dict.fromkeys(fall.trace_id for fall in falls)))
     traces = {trace.trace_id: trace for batch in batches for trace in batch}
     rows = [(fall, traces[fall.trace_id]) for fall in falls if fall.trace_id in traces]
-    return StepList(here, dataset, scored, offers, offer, rows)
+    notices = []
+    if address.evaluator not in ("", offer.key):
+        notices.append(
+            f"{address.evaluator:.60} has no scores of {dataset.name} without its steps. These are of {offer.key}."
+        )
+    elif address.left_out not in (gap, Gap.DELETED):
+        notices.append(f"{offer.key} has no scores of {dataset.name} with its steps {_GAPS[address.left_out]}.")
+    return StepList(here, dataset, scored, offers, offer, rows, len(found) > _PER_PAGE, notices)
 
 
 def list_links(store: Store, found: StepList) -> list[dict[str, object]]:
@@ -111,12 +124,13 @@ def steps_html(store: Store, found: StepList, problems: Sequence[str], gallery: 
     none.
     """
     here, first = found.here, (found.here.page - 1) * _PER_PAGE
+    last = first + len(found.rows)
     kinds = list_links(store, found)
     (total,) = (kind["count"] for kind in kinds if kind["current"])
     assert found.offer.id is not None
     return render(
         "evidence/steps.html",
-        problems=problems,
+        problems=[*problems, *found.notices],
         here=here,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in found.datasets],
         evaluators=[(offer.key, offer.key) for offer in found.offers],
@@ -125,8 +139,8 @@ def steps_html(store: Store, found: StepList, problems: Sequence[str], gallery: 
         gallery=gallery,
         lead=_LEADS[Need(here.kind)],
         rows=[_row(fall, trace, here) for fall, trace in found.rows],
-        place=f"{first + 1:,}–{first + len(found.rows):,} of {total}",
-        more=len(found.rows) == _PER_PAGE,
+        place=f"{first + 1:,}–{last:,} of {total}" if found.rows else f"0 of {total}",
+        more=found.more,
     )
 
 

@@ -124,10 +124,14 @@ def _kind_of_edit(row: Row) -> str:
 
 def _edit(row: Row) -> Row:
     """Return the solution that an edit is about, as a row that includes the deleted step."""
-    deletion = {_kind_of_edit(row): [_deleted(row)]}
     if _ORIGINAL in row:
-        return _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index")) | deletion
-    return rest(row, "pair_id", STEP) | deletion
+        solution = _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index"))
+    else:
+        solution = rest(row, "pair_id", STEP, *_KINDS)
+    step, steps = _deleted(row), len(listed(solution, "steps"))
+    if step > steps:
+        raise UserError(f"the field {STEP!r} is {step - 1}, expected a step from 0 to {steps - 1}.")
+    return solution | {_kind_of_edit(row): [step]}
 
 
 def _with_deletions(solution: Row, other: Row) -> Row:

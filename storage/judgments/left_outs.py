@@ -210,8 +210,10 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
     """
     owners = trace.owners.tolist()
     edits = {name: trace.meta.get(name) for name in (NECESSARY, INERT)}
+    # The metadata of another kind of file may hold anything under these names.
     if any(isinstance(steps, list) for steps in edits.values()):
-        of_step = {step - 1: name == NECESSARY for name, steps in edits.items() for step in steps or ()}
+        listed = [(step, name) for name, steps in edits.items() if isinstance(steps, list) for step in steps]
+        of_step = {step - 1: name == NECESSARY for step, name in listed if isinstance(step, int)}
     else:
         golds = enumerate(step.gold for step in trace.steps)
         of_step = {place: gold == "pos" for place, gold in golds if gold in ("neu", "pos")}

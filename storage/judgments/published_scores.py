@@ -153,7 +153,7 @@ def _without_a_step(row: Row) -> PublishedScores:
     sub-steps, and `left_out` is the 1-based index of the sub-step.
     """
     gap = row.get("gap", Gap.DELETED.value)
-    if gap not in {one.value for one in Gap}:
+    if gap not in [one.value for one in Gap]:
         raise UserError(f"the field 'gap' is {describe(gap)}, expected {' or '.join(Gap)}.")
     all_steps, others = (parse_scores({"id": field_of(row, "id"), "scores": field_of(row, key)}) for key in _BOTH)
     if all_steps.rows is None or others.rows is None or all_steps.outputs != others.outputs:
@@ -174,7 +174,10 @@ def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
         raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
     (gap, before), (other, after) = *first.left_out.items(), *second.left_out.items()
     if before.keys() & after.keys() or gap != other:
-        raise UserError(f"the same step of {second.id!r} is left out earlier in the file, or in another way.")
+        raise UserError(
+            f"the same step of {second.id!r} is left out earlier in the file, or in another way.",
+            "Give each step once, and each 'gap' a file of its own.",
+        )
     if not np.array_equal(first.rows, second.rows):  # type: ignore[arg-type]
         raise UserError(f"the scores of {second.id!r} with nothing left out are not those of an earlier row.")
     return replace(first, left_out={gap: {**before, **after}})

@@ -77,6 +77,28 @@ def test_a_step_that_nothing_needs_opens_at_that_step(show: Show) -> None:
 
 
 def test_a_dataset_without_such_scores_has_no_list(show: Show) -> None:
-    for query in ("dataset=bare&kind=carries", "dataset=bare"):
-        assert "No trace of bare has been judged in hindsight mode." in show(query).text
+    assert "No trace of bare has been scored without its steps." in show("dataset=bare&kind=carries").text
+    assert "No trace of bare has been judged in hindsight mode." in show("dataset=bare").text
     assert "There is no dataset" in show("dataset=nowhere&kind=carries").text
+
+
+@pytest.mark.parametrize(
+    ("query", "notice"),
+    [
+        ("evaluator=nobody&kind=carries", "nobody has no scores of rests without its steps. These are of one."),
+        ("evaluator=other&kind=carries&gap=placeholder", "other has no scores of rests with its steps replaced."),
+        ("kind=carries&page=9", "The list ends before page 9."),
+    ],
+)
+def test_a_list_says_what_was_asked_for_and_is_not_there(show: Show, query: str, notice: str) -> None:
+    assert notice in show(query).text
+
+
+def test_a_last_page_that_is_full_leads_to_no_empty_one(
+    sqlite_store: Store, evaluators: Evaluators, tmp_path: Path
+) -> None:
+    add(sqlite_store, [Trace.of(f"P{n}", ["first", "last"], id=f"t{n}") for n in range(20)], "full")
+    scores = [{"id": f"t{n}", "left_out": 1, "whole": [0.9, 0.9], "scores": [0.1]} for n in range(20)]
+    import_scores(sqlite_store, "full", write_lines(tmp_path / "full.jsonl", scores), "one")
+    page = read(str(evidence_page(sqlite_store, evaluators, {"kind": "carries"}).html))
+    assert ("1–20 of 20" in page.text, "Next" in links(page)) == (True, False)

@@ -211,12 +211,18 @@ def test_strict_prmbench_pools_are_read_with_the_steps_that_are_deleted_from_the
         EDIT | {"original_trace": None},
         EDIT | {"original_trace": SOLUTION, "deleted_step_index_0based": -1},
         EDIT | {"original_trace": SOLUTION, "candidate_index": "1"},
+        EDIT | {"original_trace": SOLUTION, "deleted_step_index_0based": 2},
     ],
-    ids=["problem", "step", "id", "no solution", "deleted step", "candidate"],
+    ids=["problem", "step", "id", "no solution", "deleted step", "candidate", "past the end"],
 )
 def test_a_strict_prmbench_row_with_a_wrong_field_is_refused(row: dict[str, Any]) -> None:
     with refused():
         read_published(row)
+
+
+def test_a_strict_prmbench_edit_names_one_deleted_step_whatever_other_fields_it_has() -> None:
+    edit = EDIT | {"problem": "q", "steps": ["a", "b"], "inert": 5}
+    assert [trace.meta.get("inert") for trace in read_published(edit)] == [None]
 
 
 def test_prmbench_solutions_of_one_problem_have_ids_of_their_own() -> None:

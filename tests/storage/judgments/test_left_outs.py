@@ -107,6 +107,7 @@ def test_earlier_scores_that_change_say_that_it_reads_on(
         [OURS[0] | {"scores": 0.2}],
         [OURS[0] | {"scores": [[0.1, 0.1, 0.8], [0.1, 0.1, 0.8]]}],
         [OURS[0] | {"gap": "blank"}],
+        [OURS[0] | {"gap": ["deleted"]}],
         [OURS[0], OURS[0]],
         [OURS[0], OURS[1] | {"gap": "placeholder"}],
         [OURS[0], OURS[1] | {"whole": [0.9, 0.8, 0.6]}],
@@ -124,6 +125,7 @@ def test_earlier_scores_that_change_say_that_it_reads_on(
         "of a solution",
         "of two kinds",
         "unknown gap",
+        "a list of gaps",
         "twice",
         "two gaps",
         "another whole",
@@ -206,3 +208,14 @@ def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(
     assert {(found.needed, found.others, found.problems) for found in measured.values()} == {(200, 200, 164)}
     figures = {name: (found.auc.number, found.auc.low, found.auc.high) for name, found in measured.items()}
     assert {name: tuple(round(number, 3) for number in figure) for name, figure in figures.items()} == PUBLIC
+
+
+def test_only_whole_numbers_in_lists_name_needed_steps(sqlite_store: Store, tmp_path: Path) -> None:
+    rows = [{"id": "a", "problem": "p", "steps": ["x", "y", "z"], "necessary": ["x", 1], "inert": [2], "other": 1},
+            {"id": "b", "problem": "p", "steps": ["x", "y", "z"], "necessary": 3, "inert": [1]}]  # fmt: skip
+    import_file(sqlite_store, "jsonl", write_lines(tmp_path / "traces.jsonl", rows), "d")
+    scores = [{"id": row["id"], "left_out": step, "whole": [0.9, 0.9, 0.9], "scores": [0.9, 0.9]}
+              for row in rows for step in (1, 2, 3)]  # fmt: skip
+    import_scores(sqlite_store, "d", write_lines(tmp_path / "scores.jsonl", scores), "e")
+    (found,) = measure_needed(sqlite_store, find_dataset(sqlite_store, "d").id).values()
+    assert (found.needed, found.others) == (1, 2)
