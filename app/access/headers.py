@@ -1,4 +1,4 @@
-"""Response headers that stop a page from running or loading anything from another site."""
+"""Response headers that keep a page from running or loading anything from other sites."""
 
 import re
 import secrets
@@ -37,8 +37,8 @@ class PrivateHeaders:
 
 
 class _Response:
-    """A wrapper around `send` that holds an HTML page back until it is complete, so that nonces can be written into
-    it. All other responses are streamed."""
+    """A wrapper around `send` that holds an HTML page back until it is complete and then writes nonces into it. All
+    other responses are streamed."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

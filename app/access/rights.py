@@ -34,8 +34,8 @@ def cookie_name(request: HTTPConnection) -> str:
 
 
 def find_user_of(request: Asked) -> User | None:
-    """Return the user who made the request, or None if the visitor is not logged in. Not every server admits such
-    visitors."""
+    """Return the user who made the request, or None for a visitor who is not logged in. Only some servers admit
+    such visitors."""
     user: User | None = state_of(request)["user"]
     return user
 
@@ -103,13 +103,13 @@ def may(user: User, right: Right, store: Store) -> bool:
 
 
 def has_right(request: Asked, right: Right) -> bool:
-    """True if the sender of the request has this right, be it a user or a visitor who is not logged in."""
+    """True if the sender of the request, who may be a visitor without a login, has this right."""
     return right in state_of(request)["rights"]
 
 
 def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
-    """Return the error for a user who has none of these rights. Its message names the roles that have at least one
-    of them."""
+    """Return the error for a user who has none of these rights. The message names the roles that have at least one
+    of the rights."""
     if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
         return ForbiddenError(
             "Annotators see no scores and no gold labels while a blind campaign is open.",
@@ -127,7 +127,7 @@ def require(request: Asked, *rights: Right) -> User | None:
     """Return the user who made the request if they have at least one of these rights.
 
     Returns None for a visitor who is not logged in, provided that the server grants visitors one of the rights.
-    Raises `ForbiddenError` if the user or visitor has none of them.
+    Raises `ForbiddenError` if the user or visitor has none of the rights.
     """
     user = find_user_of(request)
     if not any(has_right(request, right) for right in rights):
@@ -140,10 +140,10 @@ def require(request: Asked, *rights: Right) -> User | None:
 class RequiresRight:
     """A route's declaration of who may use it.
 
-    Anyone with at least one of the rights may use the route; if no rights are given, everybody may. Used as a
+    Anyone with at least one of the rights may use the route. If no rights are given, everybody may. Used as a
     FastAPI dependency, the declaration passes the user who made the request to the route. `app.web.access` reads
-    the declaration and refuses everybody else before the route runs. A route without a declaration is not reachable
-    at all.
+    the declaration and refuses everybody else before the route runs. A route without a declaration cannot be
+    reached.
     """
 
     def __init__(self, *rights: Right) -> None:

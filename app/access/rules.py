@@ -1,8 +1,8 @@
 """Access rules: the list of pages, rules built from the rights that routes declare, and rules for Gradio's and
 FastAPI's own routes.
 
-A path that no rule covers is treated as missing. This matters above all for Gradio's own routes, which would store
-a visitor's files, fetch files on their behalf, or reveal what the server is doing.
+A path that no rule covers is treated as missing. This matters above all for Gradio's own routes, some of which
+would store a visitor's files, fetch files on the visitor's behalf, or reveal what the server is doing.
 """
 
 import re
@@ -46,8 +46,8 @@ class Rule:
     """A rule that allows requests to a path.
 
     A request must use one of the `methods`, and its sender must have at least one of the `rights`. If `rights` is
-    empty, everybody may send it. If `rights` is None, the response is also the same for everybody and contains
-    nothing from the store, so the person is not looked up.
+    empty, everybody may send the request. If `rights` is None, the response is also the same for everybody and
+    contains nothing from the store, so the sender is not looked up.
     """
 
     methods: frozenset[str]

@@ -1,4 +1,5 @@
-"""The Annotate pages, where people label traces, see how far they agree, and settle the steps on which they differ.
+"""The Annotate pages, where people label traces, see how well they agree, and settle the steps on which they
+disagree.
 
 Start with `label_html`, which renders the labelling page, and `campaign_html`, which renders the page of a
 campaign.

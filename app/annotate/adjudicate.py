@@ -38,8 +38,8 @@ from stepsight.storage.traces.queries import get_trace
 
 
 class AdjudicationAddress(PageQuery):
-    """The query of the page: the id of a campaign, and the id of one of its items. An `item` of 0 stands for the
-    next undecided item."""
+    """The query of the page: the id of a campaign, and the id of one of its items. If `item` is 0, the page shows
+    the next undecided item."""
 
     PATH: ClassVar[str] = "/annotate/adjudicate"
 
@@ -73,8 +73,8 @@ def _letter(number: int) -> str:
 
 
 def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> Markup:
-    """Render the page on which `user` adjudicates a campaign. Raises `NotFoundError` if there is no such
-    campaign."""
+    """Render the page on which `user` adjudicates a campaign. Raises `NotFoundError` if the campaign does not
+    exist."""
     campaign = get_campaign(store, address.campaign)
     adjudication = read_adjudication(store, campaign.id)
     asked = adjudication.find(address.item) if address.item else None
@@ -129,7 +129,7 @@ def _disagreement(
 
 
 def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
-    """Return the template's variables for moving between traces: links to a trace's neighbours, and its
+    """Return the template's variables for moving between traces: links to the neighbours of a trace, and its
     position."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)
@@ -147,8 +147,8 @@ def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreem
 
 
 def router(store: Store) -> APIRouter:
-    """Build the routes of the page and of its decisions. The application turns the `UserError`s they raise into
-    responses."""
+    """Build the routes of the page and of its decisions. The application turns any `UserError` that they raise into
+    a response."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AdjudicationAddress.PATH)

@@ -1,4 +1,4 @@
-"""`/annotate/agreement`: how far a campaign's annotators agree, shown to people who may see others' labels."""
+"""`/annotate/agreement`: how well a campaign's annotators agree, for people who may see other people's labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ _SECTIONS = (
 
 
 class Order(StrEnum):
-    """How the heatmap sorts traces: by disagreement, largest first, or in the order of the campaign's queue."""
+    """The order of traces in the heatmap: by disagreement, the largest first, or as in the campaign's queue."""
 
     DISAGREEMENT = "disagreement"
     QUEUE = "queue"
@@ -66,10 +66,11 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Heatmap:
-    """The data of a heatmap: rated traces, the order in which to show them, and how far annotators agree on each
+    """The data of a heatmap: rated traces, the order in which to show them, and how well annotators agree on each
     step.
 
-    `shares` has the share of annotator pairs that agree on each step, NaN if the step has fewer than two labels.
+    `shares` holds the share of annotator pairs that agree on each step, or NaN if the step has fewer than two
+    labels.
     """
 
     rated: RatedTraces
@@ -90,8 +91,8 @@ class Heatmap:
         return max(1, -(-len(self.places) // ROWS))
 
     def on_page(self, page: int) -> NDArray[np.int64]:
-        """Return the indices of the traces on page `page`, which counts from 1. Numbers past the last page return
-        that page."""
+        """Return the indices of the traces on page `page`, which counts from 1. Larger numbers than the last page
+        stand for the last page."""
         start = (min(page, self.pages) - 1) * ROWS
         return self.places[start : start + ROWS]
 
@@ -162,7 +163,7 @@ def _differs(rated: RatedTraces, step: int) -> bool:
 
 def _text(counts: Sequence[int]) -> str:
     """Return a cell's text: the mark of a unanimous label, or else the share of the most common label, such as
-    `2/3`. `counts` has the number of annotators who gave each label."""
+    `2/3`. `counts` holds the number of annotators who gave each label."""
     votes = [int(count) for count in counts[: len(LABEL_NAMES)]]
     if not any(votes):
         return MARKS["unsure"] if counts[len(LABEL_NAMES)] else ""
@@ -192,7 +193,7 @@ class AgreementAddress(PageQuery):
 @dataclass(frozen=True)
 class Figure:
     """A coefficient of agreement, with words on its meaning and its size. `pairs` is a sentence on the share of
-    annotator pairs that agree, or "" if there are no pairs."""
+    annotator pairs that agree, or "" if there are no such pairs."""
 
     name: str
     meaning: str
@@ -214,7 +215,7 @@ def figures(table: Table) -> list[Figure]:
 
 
 def verdict(alpha: Value) -> str:
-    """Describe which conclusions an alpha allows by Krippendorff's rule, or why there is no alpha."""
+    """Describe which conclusions an alpha allows by Krippendorff's rule, or why alpha is undefined."""
     if not alpha.exists:
         return f"No alpha: {alpha.reason}."
     if alpha.number < TENTATIVE:
@@ -227,11 +228,11 @@ def verdict(alpha: Value) -> str:
 
 
 def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
-    """Turn the rows of `agreement_tables.pair_table` into a matrix of Cohen's kappa, one row of cells for each
+    """Turn the rows of `agreement_tables.pair_table` into a matrix of Cohen's kappa, with a row of cells for each
     person.
 
-    A cell holds the kappa of two people, or None if it does not exist, and the number of steps that both labelled.
-    The result is empty if there are fewer than three people or more than `_MOST_PEOPLE`.
+    A cell holds the kappa of two people, or None if it is undefined, and the number of steps that both people
+    labelled. The result is empty if there are fewer than three people or more than `_MOST_PEOPLE`.
     """
     places = {column.key: place for place, column in enumerate(table.columns)}
     pairs = {frozenset(row[:2]): (row[places["kappa"]], row[places["steps"]]) for row in table.rows}
@@ -242,8 +243,8 @@ def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
 
 
 def router(store: Store) -> APIRouter:
-    """Build the routes of the page and its downloads. The application turns the `UserError`s they raise into
-    responses."""
+    """Build the routes of the page and its downloads. The application turns any `UserError` that they raise into a
+    response."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AgreementAddress.PATH, dependencies=[Depends(RequiresRight(Right.READ, Right.ADJUDICATE))])
@@ -270,8 +271,8 @@ def router(store: Store) -> APIRouter:
 
 
 def _check_closed(store: Store, address: AgreementAddress) -> None:
-    """Raise `ForbiddenError` if the query names a campaign that is still open. Otherwise, an annotator could log
-    out and look at an open campaign unnoticed."""
+    """Raise `ForbiddenError` if the query names a campaign that is still open. Without this check, an annotator
+    could log out and look at an open campaign unnoticed."""
     for number in (address.campaign, address.against):
         if number and get_campaign(store, number).closed is None:
             raise ForbiddenError(
@@ -308,8 +309,8 @@ def _page(
     pairs = measured.table("pairs")
 
     def link(trace: RatedTrace, disagreed: bool) -> str:
-        """Return the URL that a trace's cells link to: its adjudication if annotators disagree and the user may
-        adjudicate, or else its page in Browse."""
+        """Return the URL that a trace's cells link to: the trace's adjudication if annotators disagree and the user
+        may adjudicate, or else its page in Browse."""
         if disagreed and adjudicates:
             return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
         return f"/browse?trace={trace.trace_id}"
@@ -350,7 +351,7 @@ def _summary(ratings: CampaignRatings) -> str:
 
 
 def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """Return the names of those tables that exist, each with a function that renders the table and its download
+    """Return the tables in `names` that exist, each as its name and a function that renders it with a download
     link."""
     tables = [table for table in map(measured.table, names) if table is not None]
     return [(table.name, partial(_table_html, table)) for table in tables]

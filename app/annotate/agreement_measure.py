@@ -1,4 +1,4 @@
-"""Measuring how far a campaign's annotators agree, and tabulating the results."""
+"""Measuring how well a campaign's annotators agree, and tabulating the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,20 +32,22 @@ from stepsight.training.report.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class CampaignAgreement:
-    """The ratings of a campaign, those of the campaign it is compared with, and the tables of agreement. `against`
-    is None if there is no comparison. Tables without rows are left out."""
+    """The ratings of a campaign, the ratings of a second campaign to compare with, and the tables of agreement.
+
+    `against` is None without a comparison. Tables without rows are left out.
+    """
 
     ratings: CampaignRatings
     against: CampaignRatings | None
     tables: tuple[Table, ...]
 
     def table(self, name: str) -> Table | None:
-        """Return the table with this name, or None if there is none."""
+        """Return the table with this name, or None if it does not exist."""
         return next((table for table in self.tables if table.name == name), None)
 
     def find_table(self, name: str) -> Table:
-        """Return the table with this name. Raises `NotFoundError` if there is none. The name `steps` stands for the
-        table of all steps, which is built on demand and not listed in `tables`."""
+        """Return the table with this name. Raises `NotFoundError` if it does not exist. The name `steps` stands for
+        the table of all steps, which is built on demand and not listed in `tables`."""
         table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
         if table is None:
             raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")
@@ -63,7 +65,7 @@ def measure_agreement(
 ) -> CampaignAgreement:
     """Measure the agreement of a campaign's annotators, optionally compared with the campaign `against`.
 
-    The result is cached until a new event arrives in one of the campaigns. `exposed` and `named` mean the same as
+    The result is cached until an event is logged in one of the campaigns. `exposed` and `named` mean the same as
     for `read_ratings`, and `draws` is the number of bootstrap draws.
     """
     ids = [one.id for one in (campaign, against) if one is not None]
@@ -120,7 +122,8 @@ def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple
     """Choose which ratings of two campaigns to compare.
 
     The labels that a stepwise campaign collected first, while later steps were hidden, are compared with the labels
-    of a campaign that shows whole traces. If both campaigns are of the same kind, the final labels are compared.
+    of a campaign that shows whole traces. If both campaigns are stepwise, or neither is, the final labels are
+    compared.
     """
     if len(own) == len(others):
         return own[-1], others[-1]

@@ -1,7 +1,7 @@
 """Tables of agreement: over all steps, by step number, by view, by pair of annotators, and with the gold labels.
 
-A view is how much of a trace annotators saw when labelling a step. In a stepwise campaign, they first see only the
-steps so far, and may change the label later; their final labels count as a second view.
+A view is the part of a trace that annotators saw when they labelled a step. In a stepwise campaign, they first see
+only the steps up to this one, and may change the label later. Their final labels count as a second view.
 """
 
 from collections import defaultdict
@@ -120,7 +120,7 @@ def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], 
 
 
 def step_table(rated: RatedTraces) -> Table:
-    """Tabulate the ratings of every step, for download."""
+    """Tabulate the ratings of every step. This table is only for download."""
     ratings = rated.last
     rows: list[tuple[Cell, ...]] = []
     shares = agreeing_shares(ratings)
@@ -272,8 +272,8 @@ def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) ->
 def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trace: Ints, weights: Weights) -> Table:
     """Cross-tabulate two labels of each step, and give the share of steps on which they differ.
 
-    Steps that lack one of the labels are left out. If `then` is not "", it precedes the column names, and unsure
-    counts as a label.
+    Steps with only one of the two labels are left out. If `then` is not "", it precedes the column names, and
+    "unsure" counts as a label.
     """
     both = (before != UNLABELLED) & (after != UNLABELLED)
     before, after, trace = before[both], after[both], trace[both]
@@ -299,8 +299,8 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
 
 
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how many later steps were visible when labels changed for the last time. The shares in a row are
-    taken over the labels of steps that are followed by at least that many steps."""
+    """Tabulate how many later steps were visible when labels were last changed. The shares in a row are taken over
+    the labels of steps that are followed by at least that many steps."""
     first, last = rated.first.codes, rated.last.codes
     lengths = np.bincount(rated.last.trace, minlength=rated.last.traces)
     after = np.broadcast_to(lengths[rated.last.trace] - 1 - rated.last.position, first.shape)
@@ -319,8 +319,8 @@ def _later(
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
     """Yield the rows of `later_table` as triples of a name and two masks over labels.
 
-    The first mask selects the labels that changed when that many later steps were visible. The second selects all
-    labels that could have changed then.
+    The first mask selects the labels that changed when the row's number of later steps was visible. The second mask
+    selects all labels that could have changed then.
     """
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
@@ -359,8 +359,8 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far each person agrees with all others, and what alpha would be without that person. An alpha
-    that rises without a person shows that they lower the agreement."""
+    """Tabulate how well each person agrees with all others, and the alpha without that person. If alpha rises
+    without a person, that person lowers the agreement."""
     ratings = rated.last
     everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
     draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
@@ -391,11 +391,10 @@ def _without(
     everybody: Value,
     draws: Floats64 | None,
 ) -> tuple[Value, Value]:
-    """Return the alpha of all annotators except `person`, and its difference from `everybody`, the alpha of all of
-    them.
+    """Return the alpha of all annotators except `person`, and its difference from `everybody`, the alpha of all
+    annotators.
 
-    Draw by draw, both alphas are computed on the same resampled traces, from which the interval of the difference
-    follows.
+    For the interval of the difference, each draw computes both alphas on the same resampled traces.
     """
     others = np.delete(labels, person, axis=0)
     value = alpha(others, Scale.ORDINAL).alpha
@@ -407,7 +406,7 @@ def _without(
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
-    """Tabulate how far each person and the majority agree with the gold labels, on labels and on validity."""
+    """Tabulate how well each person and the majority agree with the gold labels, on labels and on validity."""
     ratings, rows, values = rated.last, list[tuple[Cell, ...]](), []
     for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
         of_labels = RaterPair.of(labels, rated.gold, ratings.trace)
@@ -424,6 +423,6 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
 
 
 def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:
-    """Return Cohen's kappa between labels and gold labels. There is no value if the gold labels are all of one
-    class, since kappa would then be 0 whatever the labels."""
+    """Return Cohen's kappa between labels and gold labels. It is undefined if all gold labels are equal, since
+    kappa would then be 0 whatever the labels."""
     return Value.none(ONE_CLASS) if len(np.unique(pair.second)) == 1 else kappa(pair, weights)

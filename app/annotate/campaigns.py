@@ -1,4 +1,4 @@
-"""The list of campaigns, the manager's page of a campaign, and the texts and progress bars that describe
+"""The list of campaigns, the page of a campaign for its manager, and the texts and progress bars that describe
 campaigns."""
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _LINKS = (
 
 @dataclass(frozen=True)
 class CampaignBar:
-    """A named progress bar that shows how many annotations are submitted, out of a total."""
+    """A named progress bar that shows the number of submitted annotations, out of a total."""
 
     name: str
     done: int
@@ -86,10 +86,10 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
 
 
 def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """Render `/annotate/campaign`, a campaign as its manager sees it.
+    """Render `/annotate/campaign`, the page of a campaign for its manager.
 
-    It shows everybody's progress and the guideline, and has a form to close the campaign. Raises `NotFoundError` if
-    there is no such campaign.
+    The page shows everybody's progress and the guideline, and has a form to close the campaign. Raises
+    `NotFoundError` if the campaign does not exist.
     """
     campaign = get_campaign(store, campaign_id)
     versions = range(1, campaign.guideline + 1)
@@ -109,7 +109,7 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
     """Return all users who may label, each with a flag that is True if the user is assigned to the campaign. The
-    list is empty on a server that nobody can log in to."""
+    result is empty on a server on which nobody can log in."""
     assigned = {user.id for user in list_annotators(store, campaign.id)}
     able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
     return [(user, user.id in assigned) for user in able if user.name != LOCAL]
@@ -144,7 +144,7 @@ def terms(campaign: Campaign) -> str:
 
 
 def queue_terms(campaign: Campaign) -> str:
-    """Describe how a campaign's queue was built, for its manager."""
+    """Describe for the campaign's manager how its queue was built."""
     parts = [_ORDERS[campaign.ordering]]
     if campaign.sample is not None:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
@@ -171,8 +171,8 @@ def start_word(store: Store, campaign: Campaign, user: User) -> str:
 def sees_everybody(user: User) -> bool:
     """True if the user may see everybody's progress.
 
-    Annotators may not: their own total includes hidden gold items and the campaign's total does not, so the
-    difference would reveal that there are such items.
+    Annotators may not. Their own total includes hidden gold items and the campaign's total does not, so the
+    difference would reveal that hidden gold items exist.
     """
     return user.role is not Role.ANNOTATOR
 
@@ -180,7 +180,8 @@ def sees_everybody(user: User) -> bool:
 def progress_bars(
     campaign: Campaign, progress: CampaignProgress, *, own: bool = True, everybody: bool = True
 ) -> list[CampaignBar]:
-    """Build progress bars for the user's own share, if `own`, and for the whole campaign, if `everybody`."""
+    """Build a progress bar for the user's own annotations if `own` is True, and one for the whole campaign if
+    `everybody` is True."""
     bars = []
     if own:
         # Hidden gold items come on top of the queue, and must not be noticed.

@@ -1,9 +1,9 @@
 """Disputes of a benchmark's labels: the list, a single dispute with its discussion, and the form to file a dispute.
 
 `/annotate/disputes` lists disputes, filtered by its query, and `/annotate/disputes/NUMBER` shows a dispute.
-`/annotate/dispute?trace=12&step=3` is the form for a step, counted from 1; `dataset=NAME&id=ID` may identify the
-trace instead of its number in the store. People who may not see gold labels at the moment see only disputes of
-traces that they have labelled.
+`/annotate/dispute?trace=12&step=3` is the form for a step, counted from 1. The trace can also be given as
+`dataset=NAME&id=ID` instead of its number in the store. People who may not see gold labels at the moment see only
+disputes about traces that they have labelled.
 """
 
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ class DisputeAddress(PageQuery):
     step: PageNumber = 1
 
     def find(self, store: Store) -> StoredTrace:
-        """Return the trace that the query names. Raises `NotFoundError` if there is none."""
+        """Return the trace that the query names. Raises `NotFoundError` if the trace does not exist."""
         return find_trace(store, self.dataset, self.id) if not self.trace else get_trace(store, self.trace)
 
 
@@ -106,7 +106,7 @@ class _NewEntry(Model):
 
 
 def gold_value(value: str | None) -> str:
-    """Return a current or proposed gold label with its mark, or `unlabelled` if it is None."""
+    """Return a current or proposed gold label preceded by its mark, or `unlabelled` if it is None."""
     return f"{MARKS[value]} {value}" if value else "unlabelled"
 
 
@@ -115,8 +115,8 @@ def list_html(
 ) -> Markup:
     """Render a page of the list of disputes.
 
-    If `disputes` holds one more than fits on a page, the page links to the next. `unblinded_for` means the same as
-    in `DisputeFilter`.
+    If `disputes` holds one more dispute than fits on a page, the page links to the next one. `unblinded_for` means
+    the same as in `DisputeFilter`.
     """
     counts = count_disputes(store, address.filter(unblinded_for))
     accepted = address.dataset and count_disputes(store, DisputeFilter(address.dataset))[DisputeState.ACCEPTED]
@@ -168,8 +168,8 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
 
 
 def router(store: Store) -> APIRouter:
-    """Build the routes of the dispute pages and forms. The application turns the `UserError`s they raise into
-    responses."""
+    """Build the routes of the dispute pages and forms. The application turns any `UserError` that they raise into a
+    response."""
     routes = APIRouter(include_in_schema=False)
     _add_pages(routes, store)
     _add_posts(routes, store)
@@ -229,8 +229,8 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
-    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals. For users with the
-    right to read, the exposure is recorded."""
+    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals. If the user has the
+    right to read, record the exposure."""
     if has_right(request, Right.READ):
         _note_gold(store, request, trace_id)
     elif not is_unblinded(store, user_of_request(request).id, trace_id):

@@ -21,8 +21,8 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet"}
 
 
 class LabelsAddress(PageQuery):
-    """The query of the download: the id of a campaign and the format of the file. `each` writes a row for each
-    person. `exposed` includes labels given after seeing what the campaign hides."""
+    """The query of the download: the id of a campaign and the format of the file. With `each`, the file has a row
+    for each person. With `exposed`, it includes labels given after seeing what the campaign hides."""
 
     PATH: ClassVar[str] = "/annotate/export"
 
@@ -33,7 +33,7 @@ class LabelsAddress(PageQuery):
 
 
 def router(store: Store) -> APIRouter:
-    """Build the route of the download. The application turns the `UserError`s it raises into responses."""
+    """Build the route of the download. The application turns any `UserError` that it raises into a response."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(LabelsAddress.PATH)

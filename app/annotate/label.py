@@ -48,8 +48,8 @@ _TITLES = _ERROR_TITLES | {kind: title for kind, _, title in _PRMBENCH}
 
 @dataclass(frozen=True)
 class ScoreBar:
-    """An evaluator's scores of a step, drawn as a bar of parts that sum to 1. If the evaluator gives its verdicts
-    in words, `label` is the label that its verdict stands for."""
+    """An evaluator's scores of a step, drawn as a bar whose parts sum to 1. If the evaluator gives verdicts in
+    words, `label` is the label that the verdict stands for."""
 
     name: str
     validity: float
@@ -91,8 +91,8 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
 
 
 def next_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """Render the labelling page for the user's next trace in a campaign, or a notice if no trace is left for them.
-    Raises the errors of `assign_next`."""
+    """Render the labelling page for the user's next trace in a campaign, or a notice if no trace is left for the
+    user. Raises the same errors as `assign_next`."""
     assignment = assign_next(store, campaign_id, user)
     if assignment is None:
         return render("annotate/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
@@ -152,7 +152,7 @@ def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
 
 
 def _label(validity: float, redundancy: float | None) -> str:
-    """Return the label that a verdict in words stands for, given its scores, which are 0 or 1."""
+    """Return the label that a verdict in words stands for. Each of the verdict's scores is 0 or 1."""
     if not validity:
         return "neg"
     return "neu" if redundancy else "pos"

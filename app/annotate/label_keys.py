@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LabelKey:
-    """A label, the key that gives it, and a few words on when to give it. A label of "" clears the label."""
+    """A label, its keyboard shortcut, and a few words on when to give it. The label "" removes a label."""
 
     label: str
     key: str
@@ -27,5 +27,5 @@ DECISION_KEYS = (_NEG, _NEU, _POS, _UNLABELLED)
 
 
 def script_keys(keys: Iterable[LabelKey]) -> str:
-    """Return the pairs of key and label as JSON, for the scripts of the pages."""
+    """Return (key, label) pairs as JSON, for the scripts of the pages."""
     return json.dumps([(one.key, one.label) for one in keys])

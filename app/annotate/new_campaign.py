@@ -113,8 +113,8 @@ class NewCampaign(BaseModel):
 
 
 def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
-    """Render the form for a new campaign, with the traces that the query of a Browse URL selects. Raises
-    `UserError` if the store has no dataset."""
+    """Render the form for a new campaign of the traces that the query of a Browse URL selects. Raises `UserError`
+    if the store has no datasets."""
     datasets = list_datasets(store)
     if not datasets:
         raise UserError("The store is empty.", "Add data on the Data page.")

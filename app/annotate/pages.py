@@ -61,7 +61,8 @@ class _Annotators(Model):
 
 
 def pages(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes of the Annotate pages. The application turns the `UserError`s they raise into responses."""
+    """Build the routes of the Annotate pages. The application turns any `UserError` that they raise into a
+    response."""
     routes = APIRouter(include_in_schema=False)
     _add_labelling(routes, store)
     _add_management(routes, store, evaluators)
@@ -140,12 +141,12 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
 
 
 def _asked(store: Store, request: Request, user: User) -> Assignment:
-    """Open the assignment that the request's `slot` parameter names. Raises the errors of `open_slot`."""
+    """Open the assignment that the request's `slot` parameter names. Raises the same errors as `open_slot`."""
     return open_slot(store, find_slot(store, request.query_params.get("slot", "")), user)
 
 
 def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:
-    """Render an assignment: the labelling page while it is open, and afterwards the submitted or skipped trace."""
+    """Render an assignment: the labelling page while it is open, and the submitted or skipped trace afterwards."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     if assignment.expires is not None:
         return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
@@ -156,7 +157,7 @@ def _slot_page(store: Store, request: Request, assignment: Assignment, user: Use
 
 
 def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
-    """Return a labelling page, or only its content if the script that moves from trace to trace requests it."""
+    """Return a labelling page, or only its content if the page's script requests the next trace."""
     shown = content if PART in request.headers else plain_page(title, content, "Annotate")
     return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
 
@@ -166,7 +167,7 @@ def _page(title: str, content: Markup) -> HTMLResponse:
 
 
 class _JsonErrors(APIRoute):
-    """A route that reports errors as JSON, whatever media types the client accepts."""
+    """A route that reports errors as JSON, whichever media types the client accepts."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -236,8 +237,8 @@ def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
 
 
 def _next(store: Store, slot_id: int, user: User) -> str | None:
-    """Render the page of the trace that follows a submission, or return None if the browser must request it
-    separately."""
+    """Render the page of the trace that follows a submission. Returns None if the browser has to request the next
+    page separately."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
     if slot.after_submission != AfterSubmission.NOTHING or slot.state != SUBMITTED:

@@ -44,8 +44,8 @@ def skipped_html(assignment: Assignment) -> Markup:
 
 
 def agrees(label: str | None, gold: Step) -> bool | None:
-    """True if a label agrees with the gold label; None if either is missing or the annotator was unsure. Only
-    validity is compared if the gold label says no more than whether the step is valid."""
+    """True if a label agrees with the gold label. None if either is missing or the annotator was unsure. If the
+    gold label only says whether the step is valid, only validity is compared."""
     if label in (None, UNSURE) or gold.valid is None:
         return None
     if gold.label is not None:
@@ -77,8 +77,8 @@ def _row(
 
 
 def _dispute_url(review: Review | None, number: int) -> str:
-    """Return the URL of the form for disputing a step's gold label, or "" if the trace's gold labels are missing or
-    hidden."""
+    """Return the URL of the form for disputing a step's gold label, or "" if the trace has no gold labels or they
+    are hidden."""
     if review is None or not review.trace.has_gold:
         return ""
     return DisputeAddress(trace=review.trace.trace_id, step=number + 1).url()

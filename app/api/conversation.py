@@ -1,8 +1,8 @@
 """Extracting a problem and the steps of its solution from the requests that clients send to reward models.
 
-A request holds a chat, or the text that a chat template made of one. Steps are separated by the step token of
-Qwen2.5-Math-PRM (`<extra_0>`) or of Math-Shepherd (`ки`). A solution without any such token is split in the same
-way as a solution pasted into the Score page.
+A request contains a chat, or the text into which a chat template turned a chat. Steps are separated by the step
+token of Qwen2.5-Math-PRM (`<extra_0>`) or of Math-Shepherd (`ки`). A solution without step tokens is split in the
+same way as a solution pasted into the Score page.
 """
 
 import re
@@ -32,8 +32,8 @@ _HINT = (
 
 
 def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
-    """Return a trace of the last solution in a chat and the problem before it. Raises `UserError` if there
-    is none."""
+    """Return a trace of the last solution in a chat and the problem before it. Raises `UserError` if the chat
+    contains no solution."""
     turns = [(str(message.get("role")), _content(message.get("content"))) for message in messages]
     return _trace_of_turns(turns)
 
@@ -41,8 +41,8 @@ def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
 def trace_of_text(text: str, prompt: str | None = None) -> Trace:
     """Return a trace of the problem and the solution found in a text.
 
-    The text is the output of a chat template, has the form `Question: ... Answer: ...`, or begins with `prompt`.
-    Raises `UserError` if it has none of these forms.
+    The text must be the output of a chat template, have the form `Question: ... Answer: ...`, or begin with
+    `prompt`. Otherwise `UserError` is raised.
     """
     for turns in _TURNS:
         found = turns.findall(text)
@@ -74,7 +74,7 @@ def _trace(problem: str, solution: str) -> Trace:
 
 
 def _content(content: Any) -> str:
-    """Return the content of a chat message as text. If the content is a list of parts, they are joined."""
+    """Return the content of a chat message as text. If the content is a list of parts, the parts are joined."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]

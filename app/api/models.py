@@ -23,7 +23,7 @@ GapName = Literal["deleted", "placeholder"]
 
 @dataclass(frozen=True)
 class Context:
-    """The objects shared by all routes. Computing the answer to a request may take at most `seconds`."""
+    """The objects shared by all routes. `seconds` is the time limit for computing the answer to a request."""
 
     store: Store
     evaluators: Evaluators

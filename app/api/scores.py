@@ -123,7 +123,8 @@ def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
 
 
 async def streamed(context: Context, request: Request, parts: Sequence[AnswerPart]) -> StreamingResponse:
-    """Return a streamed response with one line for each entry of a request, which is scored in `parts`."""
+    """Return a streamed response in which each solution or candidate of a request gets one line. `parts` are scored
+    separately."""
     user = find_user_of(request)
     stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
     await stream.begin()

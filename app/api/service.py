@@ -102,7 +102,8 @@ async def _left(request: Request, error: Exception) -> Response:
 
 
 def description_html(document: Document) -> Markup:
-    """Render the page that describes every route with its input and output, given the API's OpenAPI document."""
+    """Render the page that describes every route with its input and output. `document` is the API's OpenAPI
+    document."""
     return render("api/description.html", document=document, json=json.dumps, example=partial(_example, document))
 
 

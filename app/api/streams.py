@@ -34,8 +34,8 @@ _PASSING = (BusyError, ShortError, LoadingError)
 class AnswerPart:
     """A part of a request that is scored on its own.
 
-    It answers the entries of the request at the indices `places`. `submit` starts the scoring, and `lines` formats
-    the result. `texts` are the texts whose scores the client is shown.
+    It answers the solutions or candidates at the indices `places` of the request. `submit` starts the scoring, and
+    `lines` formats the result. `texts` are the texts whose scores the client is shown.
     """
 
     places: tuple[int, ...]
@@ -83,8 +83,8 @@ class Stream:
                 waiting.cancel()
 
     async def _next(self) -> dict[asyncio.Future[Any], AnswerPart]:
-        """Wait until some parts are ready, and return them with their futures. Gives up on all parts once the time
-        is up."""
+        """Wait until some parts are ready, and return them with their futures. If the time is up, give up on all
+        parts."""
         left = self._until - time.monotonic()
         if left <= 0:
             self._give_up()
@@ -99,8 +99,8 @@ class Stream:
         return {one: self._waiting.pop(one) for one in done}
 
     async def _ask(self) -> BusyError | ShortError | LoadingError | None:
-        """Submit parts until the limit on waiting parts is reached. If the scorer temporarily accepts no more,
-        returns the error that says why."""
+        """Submit parts until the limit on waiting parts is reached. If the scorer cannot accept more at the moment,
+        return the error that says why."""
         count = min(len(self._parts), _WAITING - len(self._waiting))
         if count <= 0:
             return None

@@ -77,7 +77,7 @@ def routes(context: Context) -> APIRouter:
 
 
 def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
-    """Select the traces that the Browse page shows for the same query. Raises the errors of `Selection.exact`."""
+    """Select the traces that the Browse page shows for this query. Raises the errors of `Selection.exact`."""
     address = Address(**query.model_dump(exclude={"limit", "offset"}))
     return Selection.exact(context.store, context.evaluators, dataset.id, address)
 

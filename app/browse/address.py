@@ -50,7 +50,7 @@ class ListQuery(NamedFilter):
 
 
 class _Place(PageQuery):
-    """What the Browse page shows: a dataset's list or one trace.
+    """The part of the query that says what the Browse page shows: a dataset's list or one trace.
 
     `trace` is a database id. `view` shows either the trace alone or all candidates of its problem. `page` counts
     from 1, and `field` is the metadata field whose values are listed.
@@ -66,8 +66,9 @@ class _Place(PageQuery):
 class Address(ListQuery, _Place):
     """The query string of the Browse page.
 
-    `evaluator` is the evaluator that the list shows, and `against` another evaluator, whose verdict has to differ.
-    `beside` lists the evaluators shown with a single trace. All are given by their keys (see `EvaluatorChoice`).
+    `evaluator` is the evaluator that the list shows, and `against` is a second evaluator, whose verdict has to
+    differ. `beside` lists the evaluators shown with a single trace. All evaluators are given by their keys (see
+    `EvaluatorChoice`).
     """
 
     PATH: ClassVar[str] = "/browse"
@@ -76,7 +77,7 @@ class Address(ListQuery, _Place):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The keys of the evaluators shown with a single trace. A first key of "" stands for the default
+        """The keys of the evaluators shown with a single trace. If the first key is "", it stands for the default
         evaluator."""
         return self.beside or (self.evaluator, self.against or self.other)
 

@@ -18,9 +18,9 @@ MOST_CANDIDATES = 64
 def candidates_html(selection: Selection, trace: StoredTrace) -> tuple[Markup, list[int]]:
     """Render the candidates of a trace's problem, and return the HTML and the database ids of the candidates shown.
 
-    They are shown with the scores of the address's first evaluator if it scores steps, or else of the default
-    evaluator among those that do. Candidates that a rule chooses come first. Raises `UserError` if the metadata of
-    two candidates contradict each other.
+    The scores shown are those of the address's first evaluator if it scores steps, or else those of the default
+    among the evaluators that do. Candidates that a rule chooses come first. Raises `UserError` if two candidates
+    contradict each other in their metadata.
     """
     store, address = selection.store, selection.address
     able = step_scorers(selection.choices)

@@ -27,8 +27,8 @@ class Cell:
 
 
 def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, second: str) -> Markup:
-    """Render a table that compares the outcomes of the evaluators `first` and `second`. Returns empty markup if
-    `pairs` is None, which means that the address names no second evaluator."""
+    """Render a table that compares the outcomes of the evaluators `first` and `second`. If the address names no
+    second evaluator, `pairs` is None and the result is empty markup."""
     if pairs is None:
         return Markup()
     both = ((True, False), (False, True), (True, True), (False, False))

@@ -24,8 +24,8 @@ _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
 class Bar:
     """One bin of a histogram.
 
-    `height` is a percentage of the highest bin. `url` lists the traces that have a step in the bin; it is "" if
-    there are none.
+    `height` is a percentage of the highest bin. `url` is the URL of the list of traces that have a step in the bin,
+    or "" if the bin is empty.
     """
 
     count: int
@@ -51,7 +51,7 @@ def distribution_html(
     distribution: Distribution | None, address: Address, words: Mapping[str, str] | None = None
 ) -> Markup:
     """Render a histogram for each gold label that occurs, or empty markup if there are no steps. `words` maps each
-    label to the word that the evaluator uses for it; it is None if the evaluator gives numbers."""
+    label to the word that the evaluator uses for it. It is None if the evaluator gives numbers."""
     if distribution is None or not distribution.counts.any():
         return Markup()
     histograms = [

@@ -26,8 +26,8 @@ _SHOWN_OF_FINGERPRINT = 8
 class EvaluatorChoice:
     """An evaluator that can be chosen. `key` identifies it in URLs.
 
-    `loaded` is its name if it can score here, or else None. `row` is its row in the store, None if it has never
-    judged anything. `judged` is True if it has judged a trace of the dataset.
+    `loaded` is its name if it can score on this server, or else None. `row` is its row in the store, or None if it
+    has never judged anything. `judged` is True if it has judged a trace of the dataset.
     """
 
     key: str
@@ -64,8 +64,8 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: s
 
 
 def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
-    """Return the evaluator with this key. If there is none, raises `NotFoundError`, whose hint lists the valid
-    keys."""
+    """Return the evaluator with this key. Raises `NotFoundError`, whose hint lists the valid keys, if no evaluator
+    has it."""
     keys = {choice.key: choice for choice in choices}
     if key not in keys:
         raise NotFoundError(
@@ -78,14 +78,14 @@ def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice
 def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
     """Return the evaluator to use if the URL names none.
 
-    Evaluators that have judged the dataset are preferred, then those that can score here, then those with the most
-    informative outputs.
+    Evaluators that have judged the dataset are preferred, then those that can score on this server, then those with
+    the most informative outputs.
     """
     return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
 
 
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:
-    """Return the evaluators with these keys, at most `MOST_BESIDE` of them. A first key of "" stands for the
+    """Return the evaluators with these keys, at most `MOST_BESIDE`. If the first key is "", it stands for the
     default evaluator. Raises `NotFoundError` for an unknown key."""
     first, *others = keys
     wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
@@ -98,15 +98,15 @@ def step_scorers(choices: Iterable[EvaluatorChoice]) -> list[EvaluatorChoice]:
 
 
 def stored_column(store: Store, choice: EvaluatorChoice, judgment: StoredJudgment, mode: Mode) -> TraceJudgments:
-    """Convert a stored judgment to a column of verdicts, with the evaluator's current thresholds."""
+    """Convert a stored judgment to a column of verdicts, using the evaluator's current thresholds."""
     assert choice.id is not None
     thresholds = find_thresholds(store, choice.id)
     return TraceJudgments(choice.key, choice.outputs, thresholds, {mode: judgment}, stored=True)
 
 
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
-    """Return two keys for a stored evaluator: its name, and a longer key for when another evaluator has the same
-    name."""
+    """Return two keys for a stored evaluator: its name, and a longer key that is used if several evaluators have
+    this name."""
     # Two of one name are mostly one evaluator before and after a change.
     return row.name, f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
 
@@ -121,8 +121,8 @@ def judge_trace(
     """Return the judgments of a trace by each chosen evaluator, in the order of `chosen`.
 
     Stored judgments are used where they are still valid. Otherwise, the evaluator judges the trace now if it runs
-    here. All evaluators together get `patience` seconds; a judgment that takes longer continues in the background,
-    for a later request. If `patience` is None, there is no limit.
+    on this server. All evaluators together get `patience` seconds. A judgment that takes longer continues in the
+    background, for a later request. If `patience` is None, there is no time limit.
     """
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
@@ -139,8 +139,8 @@ def judge_trace(
 def _begin(
     evaluators: Evaluators, choice: EvaluatorChoice, trace: StoredTrace, stored: Sequence[StoredJudgment]
 ) -> "Future[Judgment] | None":
-    """Start judging a trace and return the future judgment. Returns None if there is a standing hindsight judgment
-    in the store, or if the evaluator does not run here."""
+    """Start judging a trace and return the future judgment. Returns None if the store has a standing hindsight
+    judgment, or if the evaluator does not run on this server."""
     if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:

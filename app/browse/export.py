@@ -51,7 +51,7 @@ OF_PEOPLE = ("labels", "annotations")
 
 
 class ExportAddress(Address):
-    """The query of a download: the filters of a list, and what to write.
+    """The query of a download: the filters of a list, and the content to write.
 
     `content` is one of `CONTENTS`, and `format` is the format of a table. `by` is the key of the evaluator whose
     judgments are written; "" stands for all evaluators.
@@ -119,8 +119,8 @@ def _evaluators(selection: Selection, key: str) -> list[int] | None:
 def label_rows(store: Store, trace_ids: Sequence[int], *, per_annotator: bool) -> Iterator[Row]:
     """Yield the labels that these traces have in every campaign, one row per step.
 
-    Open campaigns come first, and newer campaigns come before older ones. `per_annotator` gives each annotator's
-    labels instead of the consensus.
+    Open campaigns come first, and newer campaigns come before older ones. With `per_annotator`, the rows contain
+    each annotator's labels instead of the consensus.
     """
     only = frozenset(trace_ids)
     for campaign in list_campaigns(store):

@@ -40,8 +40,8 @@ class ConditionOptions:
 class Choice:
     """A value that can be chosen for a filter.
 
-    `url` sets or removes the value; it is "" if no trace would be left. `count` is the number of traces with the
-    value, or None if it is unknown.
+    `url` sets or removes the value; it is "" if the list would then be empty. `count` is the number of traces with
+    the value, or None if it is unknown.
     """
 
     key: str
@@ -119,8 +119,8 @@ MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name ==
 class SetCondition:
     """An active filter.
 
-    `key` identifies the filter's entry in the totals, `text` describes the filter in words, and `url` is the URL of
-    the page without it.
+    `key` is the filter's key in the totals, `text` describes the filter in words, and `url` is the URL of the page
+    without the filter.
     """
 
     key: str
@@ -150,7 +150,7 @@ def facets_html(
 
 
 def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
-    """List the active filters, with a separate entry for each filter on metadata."""
+    """List the active filters. Each filter on metadata is listed separately."""
     found = []
     for name in address.active:
         if name == "meta":
@@ -173,7 +173,7 @@ def chips_html(address: Address, words: Words = None) -> Markup:
 
 def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None) -> Markup:
     """Render suggestions for an empty list: the filters whose removal would bring traces back. `totals` maps the
-    key of each active filter to the number of traces that match without it."""
+    key of each active filter to the number of traces that match without this filter."""
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
     ways = [
@@ -233,7 +233,7 @@ def _values(
     about: EvaluatorChoice,
 ) -> tuple[tuple[str, str], ...]:
     """Return the values of a filter whose values depend on the dataset, each with its label. The chosen value comes
-    first, and the others follow from the most to the least common."""
+    first, followed by the others from the most to the least common."""
     if condition.name == "against":
         return tuple((choice.key, choice.key) for choice in choices if choice.judged and choice != about)
     chosen = getattr(address, condition.name)

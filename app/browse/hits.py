@@ -27,8 +27,8 @@ def marked_html(html: Markup, wanted: str) -> Markup:
 def marked_markdown(text: str, wanted: str) -> Markup:
     """Render a text's Markdown with the hits of the search text `wanted` marked.
 
-    A hit that includes Markdown syntax, such as `**`, cannot be marked in rendered text. If there is such a hit,
-    the text is shown unrendered.
+    A hit that includes Markdown syntax, such as `**`, cannot be marked in rendered text. If the text has such a
+    hit, it is shown unrendered.
     """
     html = markdown_html(text)
     if not wanted.strip():
@@ -66,8 +66,8 @@ def _start(text: str, hit: int) -> int:
 def _whole(text: str, start: int, end: int, hit: int) -> int:
     """Return the end of an excerpt, moved so that it does not cut a formula.
 
-    The formula is left out unless it contains the hit or starts the excerpt. In that case it is included, or cut if
-    it is very long.
+    If the excerpt would end inside a formula, the formula is left out, unless it contains the hit or starts the
+    excerpt. In these cases the formula is included, or cut if it is very long.
     """
     if not _is_open(text[start:end]):
         return end

@@ -29,8 +29,8 @@ class _FieldEntry:
 def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCounts | None) -> Markup:
     """Render the metadata fields, each with the number of traces that have it.
 
-    The open field also shows its values and inputs for searching them and for numeric bounds. Returns empty markup
-    if the dataset has no fields.
+    For the open field, the values are shown too, with inputs for searching them and for numeric bounds. Returns
+    empty markup if the dataset has no fields.
     """
     if not fields:
         return Markup()

@@ -90,7 +90,7 @@ def browse_page(
 ) -> PageContent:
     """Render the page for a query.
 
-    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, None if nobody is
+    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, or None if nobody is
     logged in. With `checks`, the page names the evaluators that do not beat the trivial baselines.
     """
     address, problems = Address.read(query)
@@ -125,8 +125,8 @@ def browse_page(
 
 
 def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:
-    """Return the trace that an address names, or None if it names none. If the trace does not exist, an error is
-    appended to `errors` and None is returned."""
+    """Return the trace that an address names, or None if it names none. If the trace does not exist, append an
+    error to `errors` and return None."""
     try:
         return None if address.trace is None else get_trace(store, address.trace)
     except NotFoundError as error:
@@ -136,7 +136,7 @@ def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrac
 
 def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
     """Return the dataset with this name, or the first dataset if the name is "". Raises `NotFoundError` if no
-    dataset has the name."""
+    dataset has this name."""
     matches = [dataset for dataset in datasets if not name or dataset.name == name]
     if not matches:
         held = ", ".join(dataset.name for dataset in datasets[:_MOST_NAMES])
@@ -192,7 +192,8 @@ def _list_html(
 
 
 def _in_view(selection: Selection) -> list[EvaluatorChoice]:
-    """Return the evaluator that the list shows and, if it is compared with another evaluator, that one too."""
+    """Return the evaluator that the list shows, followed by the evaluator that it is compared with, if there is
+    one."""
     other = selection.address.other
     return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
 

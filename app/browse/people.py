@@ -31,8 +31,8 @@ class PeopleLabels:
 
     `user` is None for a visitor who is not logged in. Everybody who sees the trace may see the consensus, with two
     exceptions: people who have begun to label the trace in a blind campaign, and visitors while a campaign is open.
-    Individual labels are visible once their campaign is closed, and to its manager before that. The user's exposure
-    is recorded before labels are shown.
+    Individual labels are visible once their campaign is closed. Its manager can see them earlier. The user's
+    exposure is recorded before labels are shown.
     """
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
@@ -48,7 +48,7 @@ class PeopleLabels:
 
     @property
     def labels(self) -> tuple[str | None, ...]:
-        """The consensus labels of the newest campaign, one per step, or an empty tuple if there are none to
+        """The consensus labels of the newest campaign, one per step, or an empty tuple if there are no labels to
         show."""
         return self._shown[0].consensus.labels if self._shown else ()
 
@@ -75,8 +75,8 @@ class PeopleLabels:
 
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
-    """Return the links below the gold label of each step: to its disputes and, if `user` may label, to file one.
-    Returns an empty tuple if the trace has no gold labels."""
+    """Return, for each step, the links below its gold label: to its disputes and, if `user` may label, to a form to
+    file one. Returns an empty tuple if the trace has no gold labels."""
     if not trace.has_gold:
         return ()
     disputes = [one for one in list_disputes(store, DisputeFilter(trace_id=trace.trace_id)) if one.state in _ALIVE]

@@ -1,4 +1,5 @@
-"""What a Browse URL selects: a dataset, the evaluators to choose from, and the traces that match the filters."""
+"""The part of the store that a Browse URL selects: a dataset, the evaluators to choose from, and the matching
+traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 class ListPlace:
     """The position of a trace in a list.
 
-    `near` holds its neighbours. `number` counts from 1 to `total`; it is None if the list does not contain the
-    trace.
+    `near` holds the trace's neighbours. `number` counts from 1 to `total`, and is None if the list does not contain
+    the trace.
     """
 
     near: Neighbours
@@ -55,8 +56,8 @@ class Selection:
     ) -> tuple["Selection", list[UserError]]:
         """Return the selection for an address, and the errors found in the address.
 
-        There is an error for each unknown evaluator, and for filtering or sorting by verdicts or a redundancy that
-        the evaluator does not give.
+        The errors are unknown evaluators, and filters or sort orders by verdicts or redundancy that the evaluator
+        does not provide.
         """
         choices = list_choices(store, evaluators, dataset_id)
         offered: set[str] = set()
@@ -85,7 +86,8 @@ class Selection:
 
     @classmethod
     def exact(cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address) -> "Selection":
-        """Like `of`, but raise the first error. An unknown evaluator raises `NotFoundError`."""
+        """Like `of`, but raise the first error instead of returning the errors. An unknown evaluator raises
+        `NotFoundError`."""
         selection, problems = cls.of(store, evaluators, dataset_id, address)
         if problems:
             raise problems[0]
@@ -100,13 +102,13 @@ class Selection:
 
     @property
     def words(self) -> Mapping[str, str] | None:
-        """The evaluator's word for each verdict, by label, or None if the evaluator gives numbers."""
+        """The evaluator's words for its verdicts, keyed by label, or None if the evaluator gives numbers."""
         return words_of(self.about.outputs) if self.about.outputs.in_words else None
 
     @property
     def pairs(self) -> OutcomePairs | None:
-        """The cross-tabulated outcomes of the two evaluators in the address, or None if the address names
-        only one."""
+        """The cross-tabulated outcomes of the two evaluators in the address, or None if the address names only one
+        evaluator."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
 
     @property
@@ -128,7 +130,7 @@ class Selection:
         return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
 
     def place(self, trace_id: int) -> ListPlace:
-        """Return a trace's position in the list. A trace outside the list still has neighbours."""
+        """Return a trace's position in the list. A trace that the list does not contain still has neighbours."""
         ids = list_matching(self.store, self.dataset_id, self.where, self.address.order)
         if trace_id not in ids:
             return ListPlace(neighbours(self.store, trace_id, self.where, self.address.order))

@@ -44,8 +44,7 @@ _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), (
 class ColumnHead:
     """The heading of a column.
 
-    `url` sorts the list by the column; it is "" if the column cannot be sorted. `direction` is the current sort
-    direction.
+    `url` sorts the list by the column, and is "" if that is impossible. `direction` is the current sort direction.
     """
 
     title: str
@@ -61,7 +60,8 @@ def list_html(
     """Render the rows of the list below sortable column headings.
 
     `hits` maps the ids of traces that have a search hit in a step, but not in the problem, to the number and text
-    of that step. `outputs` says what the evaluator gives; it is None if the evaluator has judged nothing.
+    of that step. `outputs` is the kind of scores that the evaluator gives, or None if the evaluator has not judged
+    anything.
     """
     # An evaluator with judgments of only one mode has no changes.
     changes = any(row.change is not None for row in rows)
@@ -82,10 +82,9 @@ def list_html(
 
 
 def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
-    """Return the available sort orders as pairs of a name and a title.
+    """Return the available sort orders as (name, title) pairs.
 
-    Sort orders by scores that the evaluator does not give are left out. `outputs` means the same as for
-    `list_html`.
+    Orders by scores that the evaluator does not give are left out. `outputs` means the same as for `list_html`.
     """
     absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)

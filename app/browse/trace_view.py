@@ -22,8 +22,8 @@ def trace_html(
 ) -> Markup:
     """Render a trace: the problem, each evaluator's verdicts on the solution, and the steps with their sub-steps.
 
-    Hits of the search text `wanted` are marked. `people` holds the labels that people agreed on, and `disputes` the
-    links below the gold labels; both have one entry per step.
+    Hits of the search text `wanted` are marked. `people` holds the label that people agreed on for each step, and
+    `disputes` the links below each step's gold label.
     """
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
     # Only the first column with scores explains the modes.

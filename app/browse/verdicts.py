@@ -13,7 +13,7 @@ from stepsight.core.trace import Trace
 
 
 def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False) -> list[Markup]:
-    """Return the evaluator's verdicts on the whole solution as pieces of HTML. With `hints`, its modes are
+    """Return the evaluator's verdicts on the whole solution as pieces of HTML. With `hints`, the modes are
     explained."""
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
@@ -29,14 +29,14 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
 
 
 def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
-    """Return the index of the first step that an evaluator calls wrong in one mode, or None if it calls no step
-    wrong."""
+    """Return the index of the first step that an evaluator calls wrong in one mode, or None if there is no such
+    step."""
     return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
 
 
 def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bools | None = None) -> int | None:
-    """Return the index of the first step with a sub-step whose validity is below the threshold, or None. Sub-steps
-    marked in `silent` are skipped, because the evaluator says nothing about them."""
+    """Return the index of the first step with a sub-step whose validity is below the threshold, or None if there is
+    none. Sub-steps marked in `silent` are skipped, because the evaluator says nothing about them."""
     below = scores.validity < threshold
     wrong = np.flatnonzero(below if silent is None else below & ~silent)
     return int(trace.owners[wrong[0]]) if len(wrong) else None
@@ -84,8 +84,8 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
 
 
 def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
-    """Render the verdict of an evaluator that checks equations. Later steps do not change it, so any mode
-    will do."""
+    """Render the verdict of an evaluator that checks equations. The verdict is the same in every mode, because
+    later steps do not change it."""
     mode = next(iter(answer.modes))
     wrong = first_wrong(answer, mode, trace)
     if wrong is not None:

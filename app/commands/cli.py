@@ -58,7 +58,8 @@ _FOLDERS = {
 
 
 class _ShowVersion(argparse.Action):
-    """The action of `--version`. It looks the version up only when the option is used, because that is slow."""
+    """The action of `--version`, which looks up the version only when the option is used, because the look-up is
+    slow."""
 
     def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
         print(stepsight.__version__)
@@ -112,8 +113,8 @@ def _module(command: str) -> ModuleType:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code.
 
-    It is 0 on success, 2 for an error that the user can correct, 130 after an interrupt, and 1 if the reader of the
-    output has gone.
+    The exit code is 0 on success, 2 for an error that the user can correct, 130 after an interrupt, and 1 if the
+    reader of the output has gone.
     """
     for stream in (sys.stdout, sys.stderr):
         # Traces contain characters that a terminal's own encoding may lack.

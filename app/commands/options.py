@@ -31,7 +31,7 @@ def add_db(parser: argparse.ArgumentParser) -> None:
 
 
 def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vllm",)) -> None:
-    """Add `--evaluator`. Its help mentions the kinds of `servers` behind which an evaluator may run."""
+    """Add `--evaluator`. Its help mentions addresses of evaluators behind these kinds of `servers`."""
     addresses = " or ".join(f"{server}:http://HOST:8000/v1#MODEL" for server in servers)
     parser.add_argument(
         "--evaluator",
@@ -157,7 +157,7 @@ def print_note(note: str) -> None:
 
 @contextmanager
 def open_output(path: str) -> Iterator[IO[str]]:
-    """Open standard output for `-`, or else a file that appears once it is complete.
+    """Open standard output for `-`, or else a file that appears under its name once it is complete.
 
     A path that is not a regular file, such as /dev/null, is written to directly. Raises `UserError` if the file
     cannot be written.

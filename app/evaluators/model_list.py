@@ -23,8 +23,8 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 
 @dataclass(frozen=True)
 class LocalModel:
-    """An evaluator that can score here. `origin` says where it comes from. `repo` and `revision` identify a fetched
-    evaluator and are "" for others."""
+    """An evaluator that can score on this machine. `origin` says where it comes from. `repo` and `revision`
+    identify a fetched evaluator, and are "" for all others."""
 
     name: str
     about: EvaluatorSummary
@@ -42,7 +42,7 @@ class FetchableModel:
 
     `memory` is its size in bytes with weights in `dtype`, and `seconds` is the approximate time per trace.
     `unreadable` is the reason why this version cannot read the evaluator, and `unfit` the reason why this machine
-    cannot hold it. Either is "" if there is no such reason.
+    has no room for it. Each is "" if the problem does not exist.
     """
 
     public: PublicEvaluator
@@ -63,9 +63,9 @@ class FetchableModel:
 class Shelf:
     """The content of the Evaluators page.
 
-    `here` lists the evaluators that can score here, and `unloaded` those that were fetched but never loaded with
-    this type of weights. `imported` lists the evaluators known only by imported scores, and `offers` those that can
-    be fetched.
+    `here` lists the evaluators that can score on this server. `unloaded` lists those that were fetched but never
+    loaded with weights of the current type, `imported` those of which only imported scores are known, and `offers`
+    those that can be fetched.
     """
 
     here: tuple[LocalModel, ...]
@@ -106,8 +106,8 @@ def offers(
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
-    """Return the reason why this machine cannot hold an evaluator that takes `memory` and `disk` bytes. Returns ""
-    if it can hold the evaluator, or if its own capacity is unknown."""
+    """Return the reason why this machine has no room for an evaluator that takes `memory` and `disk` bytes. Returns
+    "" if it has room or its own capacity is unknown."""
     total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
         return f"Takes about {format_bytes(memory)} of memory, and this machine has {format_bytes(total)}."
@@ -179,7 +179,7 @@ def _is_imported(row: StoredEvaluator) -> bool:
 
 
 def judges(outputs: Outputs) -> str:
-    """Describe in words what kind of verdict an evaluator gives."""
+    """Describe in words the kind of verdict that an evaluator gives."""
     return {
         Outputs.THREE_WAY: "validity and redundancy",
         Outputs.VALIDITY: "validity",

@@ -56,8 +56,8 @@ class FetchRequest(Model):
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page and of fetching. The application turns the `UserError`s they raise into
-    responses."""
+    """Build the routes of the page and of fetching. The application turns any `UserError` that they raise into a
+    response."""
     speed = Speed()
 
     def shown(request: Request) -> Markup:
@@ -85,8 +85,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
 
 def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
-    """Start a job that fetches a model. Raises `UserError` if the hub does not provide the model, or if it does not
-    fit on this machine."""
+    """Start a job that fetches a model. Raises `UserError` if the hub does not provide the model, or if this
+    machine has no room for it."""
     repo = request.repo.strip()
     there = find_fetched(repo) if repo else None
     if there is not None and request.revision == NEWEST:
@@ -99,8 +99,8 @@ def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
 
 
 def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
-    """Raise `UserError` if this machine has too little memory for a model. The model's size is the number of
-    parameters that its authors publish or, failing that, the hub's (`remote`)."""
+    """Raise `UserError` if this machine has too little memory for a model. The number of parameters is the one that
+    the model's authors publish or, failing that, the one that the hub (`remote`) gives."""
     public = find_public(repo)
     parameters = public.all_parameters if public else remote.parameters if remote else 0
     memory = (

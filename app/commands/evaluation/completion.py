@@ -28,9 +28,9 @@ from stepsight.training.runs.ray_scoring import RayScorer, check_for_workers, op
 
 @dataclass(frozen=True)
 class Completion:
-    """A run in which evaluators judge the traces of a dataset that they have not judged in one mode.
+    """A run in which evaluators judge those traces of a dataset that they have not judged in one mode.
 
-    Evaluators run at `place`. The traces are shared among the processes `ours`, or among `workers` workers on Ray.
+    Evaluators run at `place`. The traces are divided among the processes `ours`, or among `workers` workers on Ray.
     A critic's hindsight needs a confirmation unless `yes` is True.
     """
 
@@ -48,11 +48,11 @@ class Completion:
             check_for_workers(name, self.place)
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
-        """Return the stored evaluator with this name, or None if there is none.
+        """Return the stored evaluator with this name, or None if it is not stored.
 
-        If the evaluator can run here, the stored evaluator must have weights of the type in which they would be
-        loaded now. Returns None for a critic: its name does not include its prompt, so it is identified only when
-        it is opened.
+        If the evaluator can run here, the stored evaluator must have been run with weights of the type in which
+        they would be loaded now. Returns None for a critic: its name does not include its prompt, so it can be
+        identified only when it is opened.
         """
         if is_critic(name):
             return None
@@ -74,8 +74,8 @@ class Completion:
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
         """Have an evaluator judge the traces that it has not judged, and return its row in the store.
 
-        Returns None if the evaluator cannot run here, or if `fingerprint` is given and the name now refers to other
-        weights.
+        Returns None if the evaluator cannot run here, or if `fingerprint` is given and does not match the weights
+        that the name now refers to.
         """
         if not can_load(name):
             return None
@@ -143,7 +143,7 @@ def score_dataset(
 def complete_left_out(
     store: Store, dataset: Dataset, spec: str, gap: Gap, place: Placement, *, yes: bool
 ) -> StoredEvaluator:
-    """Score the traces of a dataset without each of their steps, unless such scores are in the store already.
+    """Score the traces of a dataset with each step left out, unless the store already has these scores.
 
     Returns the evaluator's row in the store. If the evaluator cannot run here, nothing is scored. Traces that it
     cannot score are reported and left out.

@@ -33,7 +33,7 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
 
 
 def confirm_left_out(evaluator: Evaluator, traces: Iterable[Trace], gap: Gap, *, yes: bool) -> None:
-    """Like `confirm`, but for scoring the traces without each of their sub-steps."""
+    """Like `confirm`, but for scoring the traces with each sub-step left out."""
     if not isinstance(evaluator, Critic):
         return
     takes = CallEstimate()
@@ -63,14 +63,14 @@ def _confirm(
 
 
 def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
-    """Yield judgments of the traces. Traces for which a critic's answer cannot be read are left out."""
+    """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out."""
     if isinstance(scorer.evaluator, Critic):
         return scorer.evaluator.judge_readable(traces, mode)
     return scorer.score(traces, mode, skip)
 
 
 def report(evaluator: Evaluator) -> None:
-    """Print what a critic has cost, and how many traces it gave no readable judgment for."""
+    """Print what a critic has cost, and the number of traces for which it gave no readable judgment."""
     if not isinstance(evaluator, Critic):
         return
     tally = evaluator.tally

@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score what is missing, then list the steps that carry a solution and those that nothing needs. With
-    `--against-gold`, nothing is scored, and the stored scores are compared with the gold labels."""
+    """Score the traces that lack scores, then list the steps that carry a solution and those that no later step
+    needs. With `--against-gold`, nothing is scored, and the stored scores are compared with the gold labels."""
     gap = Gap(args.gap)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)

@@ -142,8 +142,8 @@ def run(args: argparse.Namespace) -> None:
 def _table_names(
     names: Sequence[str], measured: Sequence[str], evaluators: Sequence[MeasuredEvaluator]
 ) -> list[str]:
-    """Return the names under which the tables show the evaluators given on the command line. A name changes if the
-    evaluator is loaded from a folder or with another type of weights."""
+    """Return the names under which the tables show the evaluators given on the command line. The two names differ
+    for an evaluator that is loaded from a folder or with a different type of weights."""
     ran = [name for name in measured if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
     return [called.get(name, name) for name in names]
@@ -152,8 +152,8 @@ def _table_names(
 def _json(
     evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[PairedComparison]]
 ) -> dict[str, object]:
-    """Return the evaluation as JSON. With a patch, the evaluations without and with it are included as `without`
-    and `with`."""
+    """Return the evaluation as JSON. With a patch, the result contains the evaluations without and with it as
+    `without` and `with`."""
 
     def shown(one: Evaluation) -> dict[str, object]:
         pairs = [comparison.as_json() for comparison in compared.get(one, [])]

@@ -76,8 +76,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _fetch(repo: str, revision: str, place: Placement) -> None:
-    """Fetch a model and everything it needs, with a progress bar, then load it as a check. A model that this
-    machine has too little memory for is fetched, but not loaded."""
+    """Fetch a model and everything it needs, with a progress bar, then load it as a check. If this machine has too
+    little memory for the model, it is fetched but not loaded."""
     remote = look_up(repo, revision)
     lacking = _lacking(remote, find_public(repo), place)
     if lacking is not None:

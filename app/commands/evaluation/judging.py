@@ -34,16 +34,16 @@ def find_evaluators(
     yes: bool = False,
     workers: int | None = None,
 ) -> list[Checked]:
-    """Have evaluators judge the traces that they have not judged, and return what `check` returns for each
+    """Have evaluators judge the traces that they have not judged, and return the result of `check` for each
     evaluator.
 
     The evaluators are those in `names` or, if it is empty, those that have judged the dataset. Each evaluator that
-    can run here first judges the remaining traces at `place`. The traces are shared among the processes `ours` or
+    can run here first judges the remaining traces at `place`. The traces are divided among the processes `ours` or
     among `workers` workers on Ray. A critic's hindsight needs a confirmation unless `yes` is True.
 
     `check` is called once for each evaluator; for stored evaluators, it is called before anything is scored.
-    Baselines may be named, but are not returned. Raises `UserError` if a name is not a baseline, a stored or
-    shipped evaluator, a folder or an address.
+    Baselines may be named, but have no results. Raises `UserError` if a name is not a baseline, a stored or shipped
+    evaluator, a folder or an address.
     """
     mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
     completion = partial(_completion, store, dataset, mode, place, ours or Processes(), yes, workers)

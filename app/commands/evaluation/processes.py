@@ -1,4 +1,4 @@
-"""Processes that torchrun or accelerate launched together, and that share the traces to score."""
+"""Processes that torchrun or accelerate launched together, and that divide the traces to score among them."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """True for the one process that prints on behalf of all."""
+        """True for the process that prints on behalf of all processes."""
         return self.rank == 0
 
     def share(self, traces: "Iterable[StoredTrace]") -> "Iterator[StoredTrace]":
@@ -38,8 +38,8 @@ class Processes:
         return (trace for trace in traces if trace.position % self.count == self.rank)
 
     def total(self, number: int) -> int:
-        """Return the sum of the `number` that each process passes. Every process has to call this method, and the
-        call waits for all of them."""
+        """Return the sum of `number` over all processes. Every process has to call this method, which waits for all
+        of them."""
         if self.count == 1:
             return number
         torch = _torch()
@@ -58,7 +58,8 @@ class Processes:
 
 @contextmanager
 def launched() -> Iterator[Processes]:
-    """Yield the position of this process among those launched together, and end their connection afterwards."""
+    """Yield the position of this process among those launched together. Afterwards, end the connection between
+    them."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()
@@ -72,7 +73,7 @@ def launched() -> Iterator[Processes]:
 
 
 def _torch() -> Any:
-    """Import PyTorch, which takes seconds and is not needed by a process that runs alone."""
+    """Import and return `torch`. The import takes seconds, and a process that runs alone does not need it."""
     import torch.distributed
 
     return torch

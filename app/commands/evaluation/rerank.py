@@ -184,7 +184,8 @@ def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
 
 
 def _scores_path(args: argparse.Namespace) -> Path | None:
-    """Return the path of the file that keeps the scores, next to the output unless `--scores` names it.
+    """Return the path of the file that keeps the scores: the one named by `--scores`, or else one next to the
+    output.
 
     Returns None if no path is given and the output is not a file. Raises `UserError` if the candidates, choices and
     scores would share a file.

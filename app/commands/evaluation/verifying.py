@@ -31,8 +31,8 @@ _TOGETHER = 200
 
 
 def verify(store: Store, args: argparse.Namespace) -> None:
-    """Measure a fetched model on a part of ProcessBench, print the result beside the published figure, and store
-    it."""
+    """Measure a fetched model on a part of ProcessBench, store the result, and print it beside the published
+    figure."""
     if args.limit is not None and args.limit < 1:
         raise UserError(f"--limit is {args.limit}, expected more than 0.")
     part, place = BenchmarkPart(args.part), read_placement(args)
@@ -67,10 +67,11 @@ def verify(store: Store, args: argparse.Namespace) -> None:
 def _threshold(
     store: Store, fetched: Fetched, public: PublicEvaluator | None, part: BenchmarkPart, dtype: str
 ) -> float | None:
-    """Return the threshold to verify with: the one its authors give, or the one chosen when GSM8K was verified.
+    """Return the threshold to verify with: the one that the authors state, or the one chosen when GSM8K was
+    verified.
 
-    Returns None for GSM8K itself, on which the threshold is then chosen. Raises `UserError` if GSM8K has to be
-    verified first.
+    Returns None for GSM8K itself, because its verification chooses the threshold. Raises `UserError` if GSM8K has
+    to be verified first.
     """
     if public is not None and public.threshold is not None:
         return public.threshold

@@ -25,8 +25,8 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
 
 
 def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
-    """Return the filter given by the options, and the database id of `--evaluator` or None. Raises `UserError` if a
-    value is invalid or there is no such evaluator."""
+    """Return the filter given by the options, and the database id of `--evaluator`, or None without it. Raises
+    `UserError` if a value is invalid or an evaluator does not exist."""
     where = validate(NamedFilter, read_fields(args, *NamedFilter.model_fields))
     ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
     return where.with_ids(*ids).pruned(), ids[0]

@@ -180,8 +180,8 @@ def is_loopback(host: str) -> bool:
 def public_names(host: str, names: Sequence[str]) -> list[str]:
     """Return the host names under which browsers on other machines may reach the server.
 
-    They are `host`, the given `names` and, if the server listens on every address, the names and addresses of this
-    machine.
+    The result consists of `host`, the given `names` and, if the server listens on every address, the names and
+    addresses of this machine.
     """
     own = {socket.gethostname(), socket.getfqdn(), *_own_addresses()} if _is_wildcard(host) else set()
     return sorted(_in_address(name) for name in {host, *own, *names})

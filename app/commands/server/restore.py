@@ -24,5 +24,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Restore the backup, and print where the store and the copy of its previous content are."""
+    """Restore the backup, and print the locations of the store and of the backup of its previous content."""
     print(restore_backup(args.path, args.db, args.force))

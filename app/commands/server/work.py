@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run jobs until interrupted or, with --once, until none is left."""
+    """Run jobs until interrupted or, with --once, until no jobs are left."""
     place = read_placement(args)
     with open_store(args.db) as store:
         worker = Worker(store, place=place)
