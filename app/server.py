@@ -137,10 +137,10 @@ def serve(
     """Serve on a listening socket until SIGINT or SIGTERM.
 
     On a signal, `stopping` is called, and requests already received get up to `GRACE` seconds to finish. The
-    process ends after `LONGEST` seconds in any case.
+    process ends after at most `LONGEST` seconds.
 
-    `proxies` are the addresses or networks of proxies that are trusted to state where a request comes from. Anybody
-    else could forge the headers that say so.
+    `proxies` are the addresses or networks of proxies that are trusted to state the origin of a request. Other
+    senders could forge the headers that state it.
     """
     config = uvicorn.Config(
         application,

@@ -43,10 +43,10 @@ class EvaluatorChoice:
 
 
 def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: str = "") -> list[EvaluatorChoice]:
-    """List the loaded evaluators in the order of `evaluators.all_names`, then the others that have judged the
-    dataset.
+    """List the loaded evaluators in the order of `evaluators.all_names`, followed by the others that have judged
+    the dataset.
 
-    The name `asked` may be that of a loaded evaluator with another reading, which is then among them.
+    If `asked` names a loaded evaluator with a different reading, that evaluator is included.
     """
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}

@@ -1,7 +1,7 @@
 """The speed at which this machine multiplies matrices, measured on first use and cached in a file.
 
-Other work on the machine can only make a measurement slower. Each server therefore measures once more, and keeps
-the best result.
+Other work on the machine can only make a measurement slower. Each server therefore measures again and keeps the
+best result.
 """
 
 import os
@@ -26,7 +26,7 @@ _SECONDS = 0.3
 
 class Speed:
     """The processor's speed in operations per second, for each type of weights. It is thread-safe. The first
-    request for a type starts its measurement in another thread."""
+    request for a type starts the measurement for that type in a background thread."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or cache_folder() / "speed.json"
@@ -51,8 +51,8 @@ class Speed:
         return any(dtype not in (self._known or {}) for dtype in self._begun)
 
     def seconds(self, parameters: int, dtype: str, tokens: int = TOKENS) -> float | None:
-        """Estimate the seconds per trace of `tokens` tokens, at two operations per parameter and token. Returns
-        None while the speed is unknown."""
+        """Estimate the seconds per trace of `tokens` tokens, assuming two operations per parameter and token.
+        Returns None while the speed is unknown."""
         speed = self.of(dtype)
         return 2 * parameters * tokens / speed if speed else None
 
@@ -79,8 +79,8 @@ class Speed:
 
 @torch.inference_mode()
 def measure(dtype: str) -> float:
-    """Return the speed of matrix multiplication in this type, in operations per second: the best of several
-    measurements."""
+    """Return the speed of matrix multiplication with weights of type `dtype`, in operations per second. It is the
+    best of several measurements."""
     kind = torch_dtype(dtype)
     rows, weights = torch.ones(_ROWS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
     torch.nn.functional.linear(rows, weights)

@@ -28,9 +28,10 @@ class EvidenceAddress(PageQuery):
     A trace is given as `trace`, a database id, or as `s`, the token of a permalink to the Score page. `evaluator`
     is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
 
-    The other fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step revealed.
-    `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` is the current place
-    in the presentation: `PROBLEM`, the name of a sub-step, or a conclusion of `app.evidence.presentation`.
+    The remaining fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step
+    revealed. `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` is the
+    current place in the presentation: `PROBLEM`, the name of a sub-step, or the name of a conclusion in
+    `app.evidence.presentation`.
     """
 
     PATH: ClassVar[str] = "/evidence"

@@ -37,7 +37,7 @@ from stepsight.storage.traces.queries import get_trace
 
 
 class JudgingError(LoadingError):
-    """The evaluator is still judging `trace`, or is still being loaded. The trace can be shown in the meantime."""
+    """Raised while the evaluator is judging `trace` or being loaded. The trace can be shown in the meantime."""
 
     def __init__(self, evaluator: str, trace: Trace) -> None:
         super().__init__(f"{evaluator} is judging this solution.")
@@ -49,8 +49,8 @@ class Evidence:
     """A hindsight judgment of one trace, by the evaluator that `about` describes.
 
     `evaluator` is the evaluator's key, and `choices` are the keys of all evaluators with evidence on the trace.
-    `scorer` is a function that returns the evaluator's scorer; it is None if the evaluator cannot score here.
-    `stored_gaps` lists the gaps for which leave-one-out scores are stored, and `find_left_out` reads them.
+    `scorer` is a function that returns the evaluator's scorer, or None if the evaluator cannot score on this
+    server. `stored_gaps` lists the gaps for which leave-one-out scores are stored, and `find_left_out` reads them.
     """
 
     judgment: Judgment
@@ -68,8 +68,8 @@ class Evidence:
 
     @property
     def calls(self) -> int:
-        """The approximate number of calls to a server that it takes to leave out each sub-step, or 0 if the
-        evaluator runs here."""
+        """The approximate number of server calls that leaving out each sub-step takes, or 0 if the evaluator needs
+        no inference server."""
         return len(self) + 1 if self.about.dtype == SERVED else 0
 
     @property
@@ -87,8 +87,8 @@ class Evidence:
 
     @cached_property
     def judgments(self) -> TraceJudgments:
-        """The judgment as the list of steps shows it. The evaluator's name is "", because it is shown above the
-        list."""
+        """The judgment in the form that the list of steps shows. The evaluator's name is "", because it is shown
+        above the list."""
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
     @cached_property
@@ -114,7 +114,7 @@ class Evidence:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that the matrix can show: only validity if the evaluator gives no redundancy."""
+        """The values that the matrix can show. If the evaluator gives no redundancy, only validity is available."""
         return VALUES if self.is_three_way else VALUES[:1]
 
     @cached_property
@@ -134,7 +134,7 @@ class Evidence:
 
     def place(self, name: str, otherwise: int) -> int:
         """Return the index of the sub-step with this name, or `otherwise` if the name is "". Raises `UserError` if
-        there is no such sub-step."""
+        no sub-step has this name."""
         if not name:
             return otherwise
         if name not in self.names:
@@ -191,9 +191,9 @@ class Evidence:
 def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     """Open the evidence on the stored trace or entered solution that an address names.
 
-    Raises `JudgingError` if the judgment is not ready after `patience` seconds; it then continues in the
-    background, for a later request. Raises `UserError` if there is no such trace or evaluator, if the evaluator
-    cannot judge the trace, or if it has judged the trace only in another mode.
+    Raises `JudgingError` if the judgment is not ready after `patience` seconds; judging then continues in the
+    background, for a later request. Raises `UserError` if the trace or evaluator does not exist, if the evaluator
+    cannot judge the trace, or if it has judged the trace only in a different mode.
     """
     return _entered(evaluators, address, patience) if address.s else _stored(store, evaluators, address, patience)
 
@@ -243,10 +243,10 @@ def _is_causal(row: StoredEvaluator | None) -> bool:
 
 
 def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:
-    """Make a hindsight judgment in which no score ever changes, from an offline judgment or, if the evaluator is
+    """Build a hindsight judgment in which no score ever changes, from an offline judgment or, if the evaluator is
     causal, an online one. Returns None if there is no such judgment.
 
-    For an evaluator that is not causal, this is done only if `known` says that its leave-one-out scores are stored.
+    If the evaluator is not causal, this is done only if its leave-one-out scores are stored, as `known` says.
     """
     causal = _is_causal(row)
     given = answer.by_mode.get(Mode.OFFLINE) or (answer.by_mode.get(Mode.ONLINE) if causal else None)
@@ -258,6 +258,6 @@ def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: boo
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
-    """Return a function that returns the scorer of an evaluator, loading it if necessary. The scorer is not loaded
-    before that, because stored evidence can be shown without it."""
+    """Return a function that returns the scorer of an evaluator. The scorer is loaded only when the function is
+    called, because stored evidence can be shown without it."""
     return lambda: evaluators.scorer(name)

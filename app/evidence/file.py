@@ -1,4 +1,4 @@
-"""The evidence on one trace as a single HTML file that needs neither a network nor a server."""
+"""The evidence on one trace as a single HTML page that needs neither a network nor a server."""
 
 import base64
 import hashlib
@@ -37,8 +37,9 @@ def evidence_file(evidence: Evidence, body: Markup, moment: datetime) -> Markup:
     """Render the evidence as a self-contained page that gives `moment` as its date.
 
     `body` is the body of the Evidence page (see `app.evidence.trace.evidence_html`). The file contains its styles,
-    its scripts and the fonts of its formulas, and its Content-Security-Policy allows no other script and no
-    request. It stays below 1 MB up to about 120 sub-steps. Beyond about 90 sub-steps, formulas are shown as source.
+    its scripts and the fonts of its formulas, and its Content-Security-Policy forbids all other scripts and all
+    requests. It stays below 1 MB up to about 120 sub-steps. Beyond about 90 sub-steps, formulas are shown as
+    source.
     """
     maths = 'class="math"' in body
     page = _page(evidence, body, moment, maths)
@@ -46,7 +47,8 @@ def evidence_file(evidence: Evidence, body: Markup, moment: datetime) -> Markup:
 
 
 def title(trace: Trace) -> str:
-    """Return the dataset and id of a stored trace, or a text that says that a person entered the trace."""
+    """Return the dataset and id of a stored trace. For any other trace, return a text saying that it was entered by
+    hand."""
     return f"{trace.dataset} · {trace.id}" if isinstance(trace, StoredTrace) else "A solution entered by hand"
 
 
@@ -74,7 +76,7 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
 
 
 def _katex_style(text: str) -> str:
-    """Return KaTeX's style sheet with fonts embedded, but only those that the formulas in the text need."""
+    """Return KaTeX's style sheet with those fonts embedded that the formulas in `text` need."""
     needed = (*_COMMON, *(font for font, asked in _ASKED.items() if re.search(asked, text)))
 
     def face(match: re.Match[str]) -> str:
@@ -93,7 +95,8 @@ def _hash(script: str) -> str:
 
 
 def file_name(trace: Trace) -> str:
-    """Return a name for the evidence file that is valid on every system: letters and digits of the trace's id."""
+    """Return a name for the evidence file that is valid on every system. It contains the letters and digits of the
+    trace's id."""
     id = trace.id if isinstance(trace, StoredTrace) else ""
     plain = re.sub("[^A-Za-z0-9]+", "-", id)[:60].strip("-")
     return f"stepsight-evidence-{plain}.html" if plain else "stepsight-evidence.html"

@@ -55,8 +55,8 @@ class Gallery:
         return len(self.flips.of(flip_of(kind)))
 
     def here(self, address: EvidenceAddress) -> EvidenceAddress:
-        """Return the address of a gallery page with its defaults filled in. The kind defaults to the first that has
-        traces."""
+        """Return the address of a gallery page with its defaults filled in. The kind defaults to the first kind
+        that has traces."""
         named = address.kind if address.kind in KINDS else ""
         kind = named or next((kind for kind in KINDS if self.count(kind)), KINDS[0])
         return EvidenceAddress(dataset=self.dataset.name, evaluator=self.offer.key, kind=kind, page=address.page)
@@ -69,8 +69,10 @@ class Gallery:
 
 
 class NotJudgedError(UserError):
-    """There is no evidence, because no trace was judged in hindsight mode. `dataset` names the dataset concerned,
-    or is "" if no dataset has hindsight judgments."""
+    """Raised if there is no evidence, because no trace has been judged in hindsight mode.
+
+    `dataset` names the dataset concerned, or is "" if no dataset has hindsight judgments.
+    """
 
     def __init__(self, message: str, dataset: str = "", mode: str = "in hindsight mode") -> None:
         super().__init__(message, f"Have an evaluator judge it, {mode}.")
@@ -81,8 +83,8 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     """Open the gallery of a dataset and an evaluator.
 
     A `dataset` of "" stands for the shipped gallery if it has been judged, or else for the first dataset. An
-    `evaluator` of "" stands for the first evaluator that has judged the dataset. Raises `NotFoundError` if there is
-    no such dataset or evaluator, and `NotJudgedError` if no trace was judged in hindsight mode.
+    `evaluator` of "" stands for the first evaluator that has judged the dataset. Raises `NotFoundError` if the
+    dataset or evaluator does not exist, and `NotJudgedError` if no trace has been judged in hindsight mode.
     """
     by_dataset = hindsight_evaluators(store)
     datasets = list_datasets(store)
@@ -106,7 +108,8 @@ def flip_of(kind: str) -> Flip | None:
 
 
 def page_of(number: int | None) -> int:
-    """Return the gallery page that shows trace number `number`, counted from 1. None stands for the first trace."""
+    """Return the gallery page that shows trace number `number`, counted from 1. If `number` is None, return the
+    first page."""
     return 1 if number is None else (number - 1) // _PER_PAGE + 1
 
 
@@ -118,7 +121,7 @@ def gallery_html(
     baseline_check: Markup,
     lists: Sequence[dict[str, object]],
 ) -> Markup:
-    """Render a gallery page: the traces of the kind that `here` names, with links to the other kinds.
+    """Render a gallery page: the traces of the kind that `here` names, with links to the remaining kinds.
 
     `problems` are messages shown above the page, `baseline_check` is the line about evaluators that do not beat the
     baselines, and `lists` are the links to the lists of steps.
@@ -173,7 +176,7 @@ def _kind(gallery: Gallery, here: EvidenceAddress, kind: str) -> dict[str, objec
 
 
 def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> dict[str, object]:
-    """Return the template's variables for a trace, shown by its largest revision of the chosen kind."""
+    """Return the template's variables for a trace, which is shown by its largest revision of the chosen kind."""
     trace, hindsight = judgment.trace, judgment.hindsight
     assert hindsight is not None
     assert isinstance(trace, StoredTrace)
@@ -200,7 +203,7 @@ def _sentence(trace: StoredTrace, hindsight: Hindsight, revision: Revision) -> s
 
 
 def _curve(hindsight: Hindsight, revision: Revision, threshold: float) -> dict[str, object]:
-    """Return the template's variables for a sub-step's reveal curve: its points and the threshold's height, in
+    """Return the template's variables for a sub-step's reveal curve: its points, and the height of the threshold in
     pixels."""
     values = hindsight.reveal(revision.substep).validity
     width, height = 96, 30

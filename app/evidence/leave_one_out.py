@@ -21,7 +21,8 @@ _MOST_TOKENS = 1_500_000
 
 
 class LeftOuts:
-    """Leave-one-out scores by the evaluators loaded here, computed for one trace at a time. It is thread-safe."""
+    """Leave-one-out scores by the evaluators loaded on this server, computed for one trace at a time. It is
+    thread-safe."""
 
     def __init__(self) -> None:
         self._cache = KeyedCache(_KEPT)
@@ -29,10 +30,10 @@ class LeftOuts:
         self._places = threading.BoundedSemaphore(_WAITING)
 
     def of(self, evidence: Evidence, gap: Gap) -> LeaveOneOut:
-        """Return the leave-one-out scores of a trace. They are computed now unless the store has them.
+        """Return the leave-one-out scores of a trace. If the store does not have them, compute them now.
 
-        Raises `UserError` if the evaluator cannot score here or the trace is too long, and `BusyError` if too many
-        requests are waiting.
+        Raises `UserError` if the evaluator cannot score on this server or the trace is too long, and `BusyError` if
+        too many requests are waiting.
         """
         stored = evidence.find_left_out(gap)
         if stored is not None:

@@ -68,7 +68,7 @@ def evidence_page(
 ) -> PageContent:
     """Render the page for a query.
 
-    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, None if nobody is
+    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, or None if nobody is
     logged in. If there is nothing to show and `may_judge` is True, the page offers to start a job. With `checks`,
     the page warns if the evaluator does not beat the trivial baselines on the trace's dataset.
     """
@@ -176,7 +176,8 @@ def _opened(
 
 
 def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
-    """Return the trace's position in the gallery from which it was opened, if it was opened from one."""
+    """Return the trace's position in the gallery from which it was opened, or an empty position if it was opened
+    from elsewhere."""
     if address.kind not in KINDS or not isinstance(evidence.trace, StoredTrace):
         return _NOWHERE
     try:
@@ -200,8 +201,8 @@ def _readings(evaluators: Evaluators, evidence: Evidence, address: EvidenceAddre
 
 
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:
-    """Return the links of the pager as triples of a CSS class, a label and a URL. The URL is "" if there is no such
-    page."""
+    """Return the links of the pager as (CSS class, label, URL) triples. The URL is "" if there is no page to link
+    to."""
     near = place.near
     here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind, gap=address.gap)
     dataset = evidence.trace.dataset if isinstance(evidence.trace, StoredTrace) else ""
@@ -215,8 +216,8 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
 def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     """Build the routes for leave-one-out scores and for the evidence file.
 
-    They take the same query as the page of one trace. The application turns the `UserError`s they raise into
-    responses.
+    They take the same query as the page of one trace. The application turns any `UserError` that they raise into a
+    response.
     """
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()

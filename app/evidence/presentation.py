@@ -16,8 +16,8 @@ _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, problems: Sequence[str]) -> Markup:
     """Render the presentation of a trace, starting at the place that the address names.
 
-    Parts that are not yet revealed are in `template` elements, which browsers neither display, search nor read out,
-    until the page's script reveals them. The script requests leave-one-out scores from the URL `ask` unless it is
+    Until the page's script reveals them, parts of the presentation are in `template` elements, which browsers
+    neither display, search nor read out. The script requests leave-one-out scores from the URL `ask` unless it is
     "".
     """
     conclusions = _conclusions(evidence)
@@ -59,7 +59,7 @@ def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
 
 
 def _gold(evidence: Evidence) -> str:
-    """Say which step is the first error by the gold labels, and compare them with the revision shown as
+    """Say which step is the first error by the gold labels, and compare the gold labels with the revision shown as
     evidence."""
     trace, error = evidence.trace, evidence.trace.first_error
     revision = "" if evidence.is_causal else evidence.gold_sentence(evidence.focus)

@@ -15,8 +15,8 @@ _NOTABLE = 0.1
 
 
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
-    """Describe the largest jump of a sub-step's validity. `final` is the validity at the end, which is mentioned if
-    it clearly differs from the validity after the jump."""
+    """Describe the largest jump of a sub-step's validity. `final` is the validity at the end. It is mentioned if it
+    clearly differs from the validity after the jump."""
     moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
     if abs(jump.change) < _NOTABLE:
         moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
@@ -38,7 +38,8 @@ def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump:
 
 
 def gold_sentence(revision: Revision, gold: bool | None) -> str:
-    """Compare a step's gold label with its verdict after later steps. `gold` is True if the label is valid."""
+    """Compare a step's gold label with its verdict after later steps. `gold` is True if the gold label calls the
+    step valid, or None if it is missing."""
     name = revision.step + 1
     if gold is None:
         return f"Step {name} has no gold label."
@@ -102,7 +103,7 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
 
 
 def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
-    """Name the sub-steps on which no other sub-step rests, apart from the last one. Returns "" if there are
+    """Name the sub-steps on which no other sub-step rests, ignoring the last sub-step. Returns "" if there are
     none."""
     unused = [step for step in dependence.unused() if step < len(names) - 1]
     if not unused:

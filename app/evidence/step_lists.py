@@ -1,6 +1,7 @@
-"""Two lists on the Evidence page: the steps of a dataset that carry their solution, and those that nothing needs.
+"""Two lists on the Evidence page: the steps of a dataset that carry their solution, and those that no later step
+needs.
 
-They are derived from an evaluator's scores without each step, and are sorted and paged in the database.
+The lists are derived from an evaluator's scores with each step left out, and are sorted and paged in the database.
 """
 
 from collections.abc import Sequence
@@ -60,11 +61,11 @@ class StepList:
 
 
 def open_steps(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> StepList | None:
-    """Open the list of steps that an address names. Returns None if the dataset has no scores without each step.
+    """Open the list of steps that an address names. Returns None if the dataset has no scores with steps left out.
 
-    If the address names no dataset, the first one that has such scores is used. The first evaluator is used if the
-    one that the address names has no such scores, and likewise the gap.
-    Raises `NotFoundError` if there is no such dataset.
+    If the address names no dataset, the first dataset with these scores is used. If the evaluator or the gap that
+    it names has no such scores, the first one that has is used. Raises `NotFoundError` if the dataset does not
+    exist.
     """
     ids = left_out_evaluators(store)
     scored = [one for one in list_datasets(store) if one.id in ids]
@@ -120,8 +121,8 @@ def list_links(store: Store, found: StepList) -> list[dict[str, object]]:
 def steps_html(store: Store, found: StepList, problems: Sequence[str], gallery: str) -> Markup:
     """Render a list of steps.
 
-    `problems` are messages shown above the list. `gallery` is the URL of the dataset's gallery, or "" if it has
-    none.
+    `problems` are messages shown above the list. `gallery` is the URL of the dataset's gallery, or "" if the
+    dataset has none.
     """
     here, first = found.here, (found.here.page - 1) * _PER_PAGE
     last = first + len(found.rows)

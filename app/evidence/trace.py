@@ -1,5 +1,4 @@
-"""The evidence on one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences that explain
-them."""
+"""The evidence on one trace as HTML: the hindsight matrix, the reveal, the curve, and explanatory sentences."""
 
 import json
 from collections.abc import Sequence
@@ -76,8 +75,8 @@ def evidence_html(
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
     """Return the leave-one-out scores as JSON for the page's script.
 
-    Row `i` holds the scores without sub-step `i`. Each sub-step has two sentences: one names the later sub-steps
-    that its verdict rests on, the other the sub-steps that rest on it.
+    Row `i` holds the scores without sub-step `i`. Each sub-step has two sentences: one that names the later
+    sub-steps on which its verdict rests, and one that names the sub-steps that rest on it.
     """
     return {
         # Three digits are more than is shown, and a long trace has many numbers.
@@ -89,8 +88,8 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
 
 
 def _offer(evidence: Evidence) -> str:
-    """Return the label of the button that leaves out each step. Returns "" if the page does so without being asked,
-    because it is cheap."""
+    """Return the label of the button that leaves out each step, or "" if this is so cheap that the page does it
+    without a button."""
     if not evidence.calls and len(evidence) < _MANY:
         return ""
     what = f"about {evidence.calls} calls to a server" if evidence.calls else f"{len(evidence)} passes of the model"
@@ -104,8 +103,8 @@ def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequenc
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
-    """Return the error in the address or "", and the indices of the selected sub-step and of the last sub-step
-    revealed."""
+    """Return an error in the address (or ""), the index of the selected sub-step, and the index of the last sub-
+    step revealed."""
     last = len(evidence) - 1
     try:
         return "", evidence.place(address.step, evidence.focus), evidence.place(address.after, last)

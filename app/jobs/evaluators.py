@@ -23,8 +23,8 @@ _ROOM = 10.0
 
 
 class JobEvaluators:
-    """Fetches and loads evaluators for jobs, and keeps the last one in memory. `place` and `ask_room` mean the same
-    as for `Worker`."""
+    """Fetches and loads evaluators for jobs, and keeps the last evaluator in memory. `place` and `ask_room` mean
+    the same as for `Worker`."""
 
     def __init__(
         self, signals: WorkerSignals, place: Placement | None, ask_room: Callable[[int], None] | None
@@ -48,8 +48,8 @@ class JobEvaluators:
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def scorer(self, job: Job) -> Scorer:
-        """Return a scorer for the job's evaluator. The last scorer is reused if it belongs to the same evaluator.
-        Raises `UserError` if the evaluator cannot be loaded."""
+        """Return a scorer for the job's evaluator, reusing the last scorer if it is for the same evaluator. Raises
+        `UserError` if the evaluator cannot be loaded."""
         if (
             self._loaded is None
             or self._loaded[0] != job.spec
@@ -60,8 +60,8 @@ class JobEvaluators:
         return self._loaded[1]
 
     def _load(self, job: Job) -> Evaluator:
-        """Load the evaluator of a job on the device and in the type that the server uses for it. A shipped
-        evaluator is loaded at `place` only if the server was started with the evaluator there."""
+        """Load the evaluator of a job on the device and in the data type that the server uses for it. A shipped
+        evaluator is loaded at `place` only if it was named when the server started."""
         place = self._place or Placement()
         folder = bare_spec(job.spec)
         fetched = next((one for one in list_fetched() if str(one.folder) == folder), None)
@@ -82,8 +82,8 @@ class JobEvaluators:
         return evaluator
 
     def _find_room(self, fetched: Fetched) -> Placement:
-        """Return the placement of an evaluator, after asking for memory to be freed if too little is free. Raises
-        `UserError` if there is still too little memory."""
+        """Return the placement of an evaluator. If too little memory is free, first ask for some to be freed.
+        Raises `UserError` if that does not free enough."""
         place = resolve_placement(self._place or Placement(), fetched.folder)
         if not place.on_processor:
             return place

@@ -29,7 +29,7 @@ _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done"
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page and of its list, which the page's script requests again and again."""
+    """Build the routes of the page and of its list, which the page's script requests repeatedly."""
 
     def shown(request: Request) -> Markup:
         offers_nothing = read_only or not has_right(request, Right.WRITE)
@@ -85,8 +85,8 @@ def _with_readings(evaluators: Evaluators) -> list[str]:
 
 
 def _progress(job: Job) -> str:
-    """Describe a job's progress, such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too
-    long`."""
+    """Describe a job's progress in words, such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out
+    as too long`."""
     if job.task == Task.IMPORT:
         return _import_progress(job)
     if job.task == Task.FETCH:

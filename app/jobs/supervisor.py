@@ -20,8 +20,8 @@ _LONGEST_PAUSE = 60.0
 class Supervisor:
     """Starts a worker for a store, and restarts it if it ends. The worker never outlives this process.
 
-    `address` is the store's URL; it is passed in the environment because it may contain a password. `arguments` are
-    added to the worker's command line. `give_room` is called with the number of bytes of memory that the worker
+    `address` is the store's URL, which is passed in the environment because it may contain a password. `arguments`
+    are added to the worker's command line. `give_room` is called with the number of bytes of memory that the worker
     asks for.
     """
 
@@ -44,7 +44,7 @@ class Supervisor:
         return process.pid if process is not None and process.poll() is None else None
 
     def wake(self) -> None:
-        """Make the worker look for a job at once."""
+        """Make the worker look for a job immediately."""
         # A worker that has ended will look when it is restarted.
         with self._lock, suppress(OSError, ValueError):
             if self._process is not None and self._process.stdin is not None:
@@ -55,7 +55,7 @@ class Supervisor:
         return self
 
     def stop(self) -> None:
-        """Ask the worker to end, and start no new one. Returns without waiting for the worker."""
+        """Ask the worker to end and do not start a new worker. Returns without waiting for the worker."""
         with self._lock:
             if not self._over.is_set():
                 self._over.set()

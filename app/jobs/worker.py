@@ -2,8 +2,8 @@
 
     python -m stepsight.app.jobs.worker --device cuda --dtype bfloat16
 
-It ends when its standard input is closed, which happens however the server that started it ends. Any input before
-that makes it look for a job at once.
+The worker ends when its standard input is closed, which happens in whatever way the server that started it ends.
+Any input before that makes the worker look for a job immediately.
 """
 
 import argparse
@@ -55,19 +55,19 @@ Work = TypeVar("Work")
 
 
 class _StoppedError(Exception):
-    """The worker was asked to stop."""
+    """Raised when the worker was asked to stop."""
 
 
 class _LostError(Exception):
-    """The job was cancelled, or another worker has taken it over."""
+    """Raised when the job was cancelled, or a different worker has taken it over."""
 
 
 class Worker:
     """Carries out jobs of the given `tasks`, one at a time.
 
-    When `signals` tell it to stop, it stops at the next trace or part of a file, and the job returns to the queue.
-    `place` applies to evaluators that are not shipped; None means the processor. If memory is short, `ask_room` is
-    called with the number of bytes that an evaluator needs, so that other processes can free memory.
+    When `signals` tell the worker to stop, it stops at the next trace or part of a file, and the job returns to the
+    queue. `place` applies to evaluators that are not shipped; None means the processor. If memory is short,
+    `ask_room` is called with the number of bytes that an evaluator needs, so that other processes can free memory.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class Worker:
         self._clock = _Clock()
 
     def run(self) -> None:
-        """Carry out jobs until told to stop. A job queued by this process starts at once."""
+        """Carry out jobs until told to stop. Jobs queued by this process start immediately."""
         with jobs.on_queued(self.store, self.signals.look):
             while not self.signals.is_stopping:
                 self._run_one()
 
     def _run_one(self) -> None:
-        """Carry out a job. If there is none, wait until one is queued, but at most `_POLL` seconds."""
+        """Carry out a job. If no job is available, wait until one is queued, but at most `_POLL` seconds."""
         looks = self.signals.looks
         try:
             if self.work_one():
@@ -126,8 +126,8 @@ class Worker:
         return self._evaluators
 
     def work_one(self) -> bool:
-        """Take a job from the queue and carry it out. Returns False if there is no job. Raises `UnavailableError`
-        if the database fails."""
+        """Take a job from the queue and carry it out. Returns False if no job is available. Raises
+        `UnavailableError` if the database fails."""
         job = jobs.take_job(self.store, self.name, tasks=self.tasks, queued_only=self._clock.was_set())
         if job is None:
             return False
@@ -149,7 +149,7 @@ class Worker:
         return True
 
     def _work(self, job: Job, hold: "JobLease") -> str:
-        """Carry out the job and describe the outcome in words."""
+        """Carry out the job and return a description of the outcome."""
         if job.task == Task.JUDGE:
             return self._judge(job, hold)
         if job.task == Task.FETCH:
@@ -159,7 +159,7 @@ class Worker:
         return imported.summary
 
     def _judge(self, job: Job, hold: "JobLease") -> str:
-        """Judge the traces that the evaluator has not judged, and describe the outcome in words."""
+        """Judge the traces that the evaluator has not judged yet, and return a description of the outcome."""
         assert job.dataset_id is not None
         scorer = self.evaluators.scorer(job)
         said = self._accept(job, scorer.evaluator)
@@ -181,11 +181,11 @@ class Worker:
         return said
 
     def _accept(self, job: Job, evaluator: "Evaluator") -> str:
-        """Check that the job may go on with `evaluator`, although it may have changed since the job was started.
+        """Check that the job may continue with `evaluator`, although it may have changed since the job was queued.
 
-        Returns a remark on the change, or "". Raises `UserError` if the weights have another type, which makes it a
-        different evaluator, or if another job does the same work. Raises `_LostError` if the job no longer belongs
-        to this worker.
+        Returns a remark on the change, or "". Raises `UserError` if the weights have a different type, which makes
+        them a different evaluator, or if a different job is doing the same work. Raises `_LostError` if the job no
+        longer belongs to this worker.
         """
         if evaluator.fingerprint == job.fingerprint:
             return ""
@@ -199,8 +199,8 @@ class Worker:
         return "The evaluator has changed since the job was started; it judged as it is now."
 
     def _asked_dtype(self, job: Job) -> str:
-        """Return the type of weights for which a job was started. It is taken from the stored evaluator if there is
-        one, and otherwise from the evaluator's name."""
+        """Return the type of weights for which a job was queued. It is that of the stored evaluator, if there is
+        one, and is otherwise read from the evaluator's name."""
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
         return next(known, None) or dtype_in_name(job.evaluator)
 
@@ -208,8 +208,7 @@ class Worker:
 class _Clock:
     """Detects that the machine's clock was set, or that it stood still while the machine slept.
 
-    After that, the heartbeats of all jobs look too old, or lie in the future, until their workers write the next
-    ones.
+    Afterwards, the heartbeats of all jobs look too old or lie in the future, until their workers write new ones.
     """
 
     def __init__(self) -> None:
@@ -217,7 +216,7 @@ class _Clock:
         self._until = 0.0
 
     def was_set(self) -> bool:
-        """True if the clock was set so recently that workers may not have written a new heartbeat since."""
+        """True if the clock was set so recently that some workers may not have written a heartbeat since."""
         offset, lease = time.time() - time.monotonic(), jobs.LEASE.total_seconds()
         if abs(offset - self._offset) > lease / 2:
             self._offset, self._until = offset, time.monotonic() + lease
@@ -246,7 +245,8 @@ class JobLease:
         self._thread.join()
 
     def begin(self, total: int, done: int) -> None:
-        """Record how much work the job has and how much is done. Raises `_LostError` if the job is lost."""
+        """Record the job's total amount of work and the amount already done. Raises `_LostError` if the job is
+        lost."""
         self._done = done
         if not jobs.begin_job(self._store, self._job.id, self._worker, total=total, done=done):
             raise _LostError
@@ -260,7 +260,7 @@ class JobLease:
             raise _LostError
 
     def watch(self, judgments: Iterator[Work]) -> Iterator[Work]:
-        """Yield judgments, or other results of which there is one per trace, and count them as progress. Raises
+        """Yield judgments, or other results of which each trace has one, and count them as progress. Raises
         `_LostError` once the job is lost, and `_StoppedError` once the worker is told to stop."""
         for judgment in judgments:
             if self._signals.is_stopping:
@@ -270,8 +270,8 @@ class JobLease:
             self._done += 1
 
     def watch_bytes(self, done: int, total: int) -> None:
-        """Record how many bytes of an import or a fetch are done. Raises `_LostError` once the job is lost, and
-        `_StoppedError` once the worker is told to stop."""
+        """Record the number of bytes of an import or a fetch that are done, and the total. Raises `_LostError` once
+        the job is lost, and `_StoppedError` once the worker is told to stop."""
         self.check()
         if total != self._total:
             self._total = total
@@ -284,7 +284,7 @@ class JobLease:
         jobs.name_dataset(self._store, self._job.id, self._worker, dataset_id)
 
     def leave_out(self, trace: Trace, error: UserError) -> None:
-        """Count a trace that is left out, and record the reason for the first one."""
+        """Count a trace that is left out. For the first such trace, record the reason."""
         self._left_out += 1
         self._reason = self._reason or error.message
 
@@ -297,7 +297,7 @@ class JobLease:
         jobs.release_job(self._store, self._job.id, self._worker)
 
     def _wait(self) -> None:
-        """Wait until the last heartbeat is recent. Until then, another worker may have taken the job."""
+        """Wait until the last heartbeat is recent, because a different worker may have taken the job otherwise."""
         while time.monotonic() - self._last > jobs.LEASE.total_seconds() / 2 and not self.lost.wait(0.05):
             if self._signals.is_stopping:
                 raise _StoppedError
@@ -354,9 +354,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _lower_process() -> None:
     """Lower the priority of this process permanently.
 
-    Linux may group processes by session and divide the processor among the sessions first, by a priority of each
-    session. Niceness then has no effect between sessions. Therefore, if this process leads a session, the session's
-    priority is lowered too.
+    Linux may group processes by session and divide the processor among the sessions first, by the priority of each
+    session. Niceness then has no effect between sessions. If this process leads a session, the priority of the
+    session is therefore lowered too.
     """
     if hasattr(os, "nice"):
         os.nice(_LESS)

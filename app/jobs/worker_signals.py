@@ -17,7 +17,7 @@ class WorkerSignals:
 
     @property
     def looks(self) -> int:
-        """How many times workers have been told to look for a job."""
+        """The number of times that workers have been told to look for a job."""
         return self._looks
 
     def look(self) -> None:
@@ -33,10 +33,10 @@ class WorkerSignals:
             self._changed.notify_all()
 
     def wait(self, seconds: float, looks: int | None = None) -> bool:
-        """Wait for at most this many seconds, and return True if the workers have to stop.
+        """Wait for at most `seconds`, and return True if the workers have to stop.
 
-        The wait ends early on a stop signal. If `looks` is given, it also ends once the property `looks` differs
-        from it.
+        The wait ends early on a stop signal. If `looks` is given, it also ends once the property of this name
+        differs from it.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or looks not in (None, self._looks), seconds)

@@ -2,7 +2,7 @@
 
 Formulas are found first, so that none of their characters count as Markdown. A star or underscore counts as
 emphasis only if it has white space or punctuation on its outer side, so `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain
-products. CommonMark treats the first of these as emphasis, which is why no library for it is used.
+products. CommonMark would treat `2*3*4` as emphasis, which is why no CommonMark library is used.
 """
 
 import re

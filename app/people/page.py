@@ -1,7 +1,8 @@
 """The People page for admins: accounts, their roles, and invitations by link. It works without a script.
 
 The first admin has to be created on the command line. Once there is an admin, everybody has to log in, even on this
-machine. That should be decided by somebody who controls the machine, not by anybody who can reach one of its ports.
+machine. This decision is left to somebody who controls the machine, rather than anybody who can reach one of its
+ports.
 """
 
 from collections.abc import Callable
@@ -119,7 +120,7 @@ def _changed(store: Store, user: User, change: Callable[[], object]) -> Response
 
 
 def _with_link(store: Store, request: Request, user: User, make: Callable[[], str]) -> Response:
-    """Make a link and return the page that shows it. A link is never shown again."""
+    """Create an invitation link and return the page that shows it. The link is never shown again."""
     try:
         _check_users(store)
         link = f"{str(request.base_url).rstrip('/')}{INVITATION}?token={make()}"

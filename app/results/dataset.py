@@ -24,8 +24,8 @@ _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 class Links:
     """The links from cells of a dataset's tables to traces in Browse.
 
-    They are restricted to one `group` of traces unless it is "". `keys` maps the names of evaluators in the tables
-    to their keys in Browse. `mode` is the mode that the page shows.
+    The links are restricted to one `group` of traces unless it is "". `keys` maps the names of evaluators in the
+    tables to their keys in Browse. `mode` is the mode that the page shows.
     """
 
     dataset: str
@@ -42,8 +42,8 @@ class Links:
         return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
 
     def wrap(self, table: Table) -> CellWrap:
-        """Return a function that puts links around evaluators, error outcomes and the cells of confusion
-        matrices."""
+        """Return a function that adds links to the names of evaluators, to counts of outcomes and to the cells of
+        confusion matrices."""
 
         def wrap(row: int, column: int, html: Markup) -> Markup:
             url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""
@@ -73,8 +73,8 @@ def sections_html(sections: Iterable[Section], links: Links, address: Mapping[st
 
 
 def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict[str, object]:
-    """Return the template's variables for a section. `cells` is the URL that the cells of a heat map link to, or
-    ""."""
+    """Return the template's variables for a section. `cells` is the URL that the cells of a heat map link to, or ""
+    without a heat map."""
     return {
         "title": section.title,
         "cells": next(filter(None, (_confused(content, links) for content in section.contents)), ""),

@@ -29,8 +29,8 @@ Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
-    """The measurements on a dataset, or on one group of its traces. `evaluators` have the names that the tables
-    use. `subject` and `version` identify the data that was measured."""
+    """The measurements on a dataset, or on one group of its traces. The names of `evaluators` are those that the
+    tables show. `subject` and `version` identify the data that was measured."""
 
     subject: Hashable
     version: Hashable
@@ -65,7 +65,8 @@ class Measurements:
     """Measures evaluators on datasets, on request. It is thread-safe.
 
     A result that takes long is `Pending` until it is ready, and concurrent requests share one computation. While
-    judgments are being added, the last measurement remains in use, and a new one is started from time to time.
+    judgments are being added, the last measurement remains in use, and a new measurement is started from time to
+    time.
     """
 
     def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
@@ -96,13 +97,13 @@ class Measurements:
         return self._cache.newest(subject, version, make, _size, patience)
 
     def is_measured(self, dataset: Dataset) -> bool:
-        """True if `measure` would return a result at once."""
+        """True if `measure` would return a result immediately."""
         return self._cache.has_newest(self._state(dataset)[0])
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
         """Return a key and a version of the data of a dataset.
 
-        A measurement with another key is useless. Only the version changes when judgments are added, and
+        Measurements with a different key are useless. When judgments are added, only the version changes, and
         measurements with an earlier version may still be shown.
         """
         traces, calibration, *judged = read_data_version(self._store, dataset.id)
@@ -126,7 +127,7 @@ class Measurements:
         return self._cache.get(key, make, lambda differences: 10_000, patience)
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
-        """Return the full report on the dataset as the text of one HTML file."""
+        """Return the full report on the dataset as a single HTML page."""
         key = ("report", measured.subject, measured.version)
         make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
         return self._cache.get(key, make, len, patience)
@@ -151,8 +152,8 @@ def _size(measured: MeasuredDataset) -> int:
 
 
 def _size_of_figures(figures: Excerpt) -> int:
-    """Estimate the size in bytes from the figures, whose JSON is generated and cached for the pages as a side
-    effect."""
+    """Estimate the size in bytes of the figures. As a side effect, their JSON is generated and cached for the
+    pages."""
     sections = (*figures.sections, *figures.classes.values())
     groups = [content for one in sections for content in one.contents if not isinstance(content, str | Table)]
     return _FIGURE * sum(len(plot.data) for group in groups for plot in group)

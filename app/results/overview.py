@@ -64,14 +64,14 @@ class OverviewColumn:
 
     @property
     def rows(self) -> Mapping[str, Row]:
-        """The measured rows of this column, by evaluator."""
+        """The measured rows of this column, keyed by evaluator."""
         rows = self.measured.evaluation.rows
         return {row.evaluator: row for row in rows if (row.mode, row.errors) == (self.mode, self.errors)}
 
     @property
     def published(self) -> Mapping[str, Published]:
-        """The published figures of this column, by evaluator. Evaluators that were also measured here are
-        left out."""
+        """The published figures of this column, keyed by evaluator, without evaluators that were also measured in
+        this store."""
         rows = self.measured.evaluation.published
         return {row.evaluator: row for row in rows if (row.mode, row.benchmark.errors) == (self.mode, self.errors)}
 
@@ -92,9 +92,9 @@ class OverviewRow:
 class Overview:
     """The content of the overview.
 
-    `columns` are ready to be shown, together with `warnings`. `reasons` say why other datasets have no column.
-    `waiting` lists the datasets that are not measured yet. `outdated` maps names of datasets that have to be
-    measured again to their last measurements.
+    `columns` are ready to be shown, together with `warnings`. `reasons` say why the remaining datasets have no
+    column. `waiting` lists the datasets that are not measured yet. If a dataset has to be measured again,
+    `outdated` maps its name to its last measurement.
     """
 
     columns: list[OverviewColumn] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Overview:
 
 
 def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
-    """Collect the measurements of the datasets and, if `reference` is not "", the differences from it.
+    """Collect the measurements of the datasets and, if `reference` is not "", the differences from the reference.
 
     At most one measurement is started at a time, so that a request for a single dataset need not wait for all of
     them.
@@ -147,7 +147,7 @@ def _measure(
 
 
 def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
-    """List the evaluators by name, then the baselines, then the evaluators that have only published figures."""
+    """List the evaluators by name, followed by the baselines and the evaluators with only published figures."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     measured = sorted(names, key=lambda name: (name.startswith(PREFIX), "" if name.startswith(PREFIX) else name))
     published = dict.fromkeys(name for column in columns for name in column.published)
@@ -211,8 +211,8 @@ def overview_html(
 ) -> Markup:
     """Render the overview table.
 
-    Columns link to the pages of their datasets. Below each figure are its difference from the reference and any
-    remarks.
+    Columns link to the pages of their datasets. The difference from the reference and any remarks are shown below
+    each figure.
     """
     rows = overview_rows(columns)
 
@@ -230,7 +230,7 @@ def overview_html(
 def _remarks(
     overview_row: OverviewRow, column: OverviewColumn, figure: Figure, reference: str
 ) -> list[tuple[str, str]]:
-    """Return the remarks below a figure as pairs of a CSS class and a text."""
+    """Return the remarks below a figure as (CSS class, text) pairs."""
     row = column.rows.get(overview_row.evaluator)
     if overview_row.published or row is None:
         return []

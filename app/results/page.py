@@ -52,8 +52,8 @@ Computed = TypeVar("Computed")
 class ResultsAddress(PageQuery):
     """The query string of the Results page. A field of "" stands for its default.
 
-    If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` and `against`, the
-    reference for the differences, apply to the overview.
+    If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` and `against` (the
+    reference for differences) apply to the overview.
     """
 
     PATH: ClassVar[str] = "/results"
@@ -71,12 +71,12 @@ class ResultsAddress(PageQuery):
         return next((one for one in FIGURES if one == self.figure), FIGURES[0])
 
     def chosen_mode(self, modes: Sequence[Mode]) -> Mode:
-        """Return the requested mode if it is among `modes`, or else the first of them."""
+        """Return the requested mode if it is among `modes`, and otherwise the first mode."""
         return next((mode for mode in modes if mode == self.mode), modes[0])
 
     def chosen_errors(self, measured: MeasuredDataset) -> Errors:
-        """Return the requested kind of error if the gold labels distinguish it, or else the first kind that they
-        do."""
+        """Return the requested kind of error if the gold labels distinguish it, and otherwise the first kind that
+        they distinguish."""
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 
@@ -204,7 +204,7 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
 
 
 def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Shortfall]:
-    """Return the evaluators that do not beat the trivial baselines in this mode and kind of error."""
+    """Return the evaluators that do not beat the trivial baselines for this mode and kind of error."""
     by_name = {one.name: one for one in measured.evaluators}
     rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
     found = [(by_name[row.evaluator], check_row(row)) for row in rows if row.evaluator in by_name]

@@ -1,4 +1,4 @@
-"""Comparing a result with an earlier one: which sub-steps correspond, and how much their validity has moved."""
+"""Comparing a result with an earlier one: which sub-steps correspond, and how much their validity changed."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ _LEAST = 0.005
 
 
 class StepChange(StrEnum):
-    """How an edit of the solution affected a sub-step. `EDITED` means that its text replaced an earlier one."""
+    """The effect of an edit of the solution on a sub-step. `EDITED` means that the text of the sub-step replaced an
+    earlier text."""
 
     SAME = "same"
     MOVED = "moved"
@@ -24,8 +25,8 @@ class StepChange(StrEnum):
 
 @dataclass(frozen=True)
 class StepMatch:
-    """How a sub-step of the later trace relates to the earlier trace. `was` is the index of the matching sub-step
-    in the earlier trace, or None for a new sub-step."""
+    """The relation of a sub-step of the later trace to the earlier trace. `was` is the index of the matching sub-
+    step in the earlier trace, or None for a new sub-step."""
 
     step_change: StepChange
     was: int | None = None
@@ -50,8 +51,8 @@ class Move:
 class StepMatches:
     """The sub-steps of a later trace, matched with those of an earlier trace.
 
-    `now` has one entry per sub-step of the later trace. `gone` lists the indices of the sub-steps of the earlier
-    trace that have no match.
+    `now` holds the match of each sub-step of the later trace. `gone` lists the indices of the sub-steps of the
+    earlier trace that have no match.
     """
 
     now: tuple[StepMatch, ...]
@@ -62,7 +63,7 @@ class StepMatches:
         """Match the sub-steps of two traces by their texts.
 
         Sub-steps that kept their order are matched first (by difflib), then those that moved. If a run of new texts
-        is as long as the run that it replaced, its sub-steps are matched with the replaced ones in order, as
+        is as long as the run that it replaced, each new sub-step is matched with the one that it replaced, as
         edited.
         """
         matches: list[StepMatch | None] = [None] * len(now)
@@ -92,7 +93,7 @@ class StepMatches:
     @property
     def is_edit(self) -> bool:
         """True if the later trace looks like an edit of the earlier one. At least half of the sub-steps of the
-        shorter trace must be in both."""
+        shorter trace must be in both traces."""
         earlier = len(self.gone) + sum(match.was is not None for match in self.now)
         return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
 
@@ -103,7 +104,7 @@ class StepMatches:
 def _move(
     before: Sequence[str], now: Sequence[str], old: Sequence[int], matches: list[StepMatch | None]
 ) -> set[int]:
-    """Match the sub-steps that have moved. Returns the indices of sub-steps of the earlier trace that remain
+    """Match the sub-steps that have moved. Returns the indices of the sub-steps of the earlier trace that remain
     unmatched."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for i in old:
@@ -115,8 +116,9 @@ def _move(
 
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
-    """Return the largest move of validity in either mode, among the sub-steps whose text is in both traces. Returns
-    None if no move is visible. Of several equal moves, the first counts, and offline comes before online."""
+    """Return the largest change of validity in either mode, among the sub-steps whose text is in both traces.
+    Returns None if no change is visible. Of several equal changes, the first is returned, where offline comes
+    before online."""
     moves = [
         Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
         for mode, old, new in (

@@ -45,15 +45,15 @@ class SolutionText:
 
     @classmethod
     def typed(cls, text: str) -> "SolutionText":
-        """Split a text that a person typed. Raises `UserError` if it is a JSON list that contains anything but
+        """Split a text that a user typed. Raises `UserError` if the text is a JSON list that contains anything but
         texts."""
         split = split_solution(text)
         return cls(text, as_steps(split.steps), split.set_aside)
 
     @classmethod
     def written(cls, steps: Steps) -> "SolutionText":
-        """Compose a text that splits into the given steps. The text is a numbered list if possible, or else
-        paragraphs, or else a JSON list."""
+        """Compose a text that splits into the given steps. The text is a numbered list, paragraphs or a JSON list,
+        whichever works first."""
         texts = tuple(parts[0] for parts in steps if len(parts) == 1)
         if len(texts) == len(steps):
             numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
@@ -65,8 +65,8 @@ class SolutionText:
 
 @dataclass(frozen=True)
 class EarlierSolution:
-    """The solution to compare with, its permalink's token, and the matches of its steps with those of the new one.
-    `kept` is True if the user chose to compare with it."""
+    """The solution to compare with, the token of its permalink, and the matches of its sub-steps with those of the
+    new solution. `kept` is True if the user chose to compare with it."""
 
     trace: Trace
     matches: StepMatches
@@ -79,7 +79,7 @@ class Entered:
     """A solution to score, with everything that the result depends on.
 
     `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds the
-    permalinks' tokens of results to compare with. `kept` is True if the user chose the comparison; it is then shown
+    permalink tokens of results to compare with. If `kept` is True, the user chose the comparison, and it is shown
     even if this solution is not an edit of the earlier one.
     """
 
@@ -93,7 +93,7 @@ class Entered:
 
     @classmethod
     def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
-        """Treat a trace as if a person had entered it. Its gold labels are dropped."""
+        """Treat a trace as if a user had entered it. Its gold labels are dropped."""
         return cls(trace.problem, steps_of(trace), None, tuple(evaluators), thresholds or Thresholds())
 
     @cached_property
@@ -118,8 +118,8 @@ class Entered:
     def earlier(self) -> EarlierSolution | None:
         """The solution to compare with: the first in `before` that differs from this one.
 
-        None if this solution is not an edit of it, unless the user chose the comparison (`kept`). Raises
-        `UserError` if this solution cannot be scored.
+        None if this solution is not an edit of the earlier one, unless the user chose the comparison (`kept`).
+        Raises `UserError` if this solution cannot be scored.
         """
         for token in self.before:
             try:
@@ -134,8 +134,8 @@ class Entered:
 
     @property
     def traces(self) -> list[Trace]:
-        """The trace to score and, if there is one, the trace to compare it with. Empty if the solution cannot be
-        scored."""
+        """The trace to score and, if there is one, the trace to compare it with. The list is empty if the solution
+        cannot be scored."""
         with suppress(UserError):
             return [self.trace, *([self.earlier.trace] if self.earlier else [])]
         return []
@@ -149,8 +149,8 @@ class Entered:
         return SolutionText.written(self.steps)
 
     def token(self, evaluators: Sequence[str] | None = None) -> str | None:
-        """Return the token of the permalink, for other `evaluators` if they are given. Returns None if the token
-        would be too long for a URL."""
+        """Return the token of the permalink. If `evaluators` is given, it replaces the evaluators. Returns None if
+        the token would be too long for a URL."""
         names = self.evaluators if evaluators is None else evaluators
         at = self.thresholds
         values = [_VERSION, self.problem, plain_steps(self.steps), self.text, names, at.validity, at.redundancy]
@@ -161,7 +161,7 @@ class Entered:
     @classmethod
     def from_token(cls, token: str) -> "Entered":
         """Decode a permalink's token; the inverse of `token`. Raises `AddressError` if the token was truncated or
-        changed, or comes from another version of StepSight."""
+        changed, or comes from a different version of StepSight."""
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
@@ -182,7 +182,7 @@ class Entered:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "Entered":
-        """Return the solution that the query's permalink `s` holds.
+        """Return the solution stored in the query's permalink `s`.
 
         `valid` and `redundant` override its thresholds. `kept` or `before` is the permalink of the solution to
         compare it with. Raises `AddressError` if `s`, `valid` or `redundant` is invalid.
@@ -199,9 +199,9 @@ class PageState(BaseModel):
     """The state of the page as its script sends it: the entered solution and the displayed result.
 
     `steps` replaces the text if a step was edited and the text has not been updated yet. `before` is the permalink
-    of the result to compare with, and `kept` is True if the user chose it. `earlier` is the permalink that the
-    result in `before` was itself compared with. `token` belongs to the displayed result. `dataset` is the name of
-    the dataset to save the result in; None stands for `SAVED`.
+    of the result to compare with, and `kept` is True if the user chose that result. `earlier` is the permalink that
+    the result in `before` was itself compared with. `token` belongs to the displayed result. `dataset` is the name
+    of the dataset to save the result in; None stands for `SAVED`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -227,8 +227,8 @@ class PageState(BaseModel):
             raise UserError("The page sent an invalid request.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
-        """Return the text for the input box. Raises `UserError` if it is a JSON list that contains anything but
-        texts."""
+        """Return the text for the input box. Raises `UserError` if the text is a JSON list that contains anything
+        but texts."""
         return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
 
     def entered(self, solution: SolutionText) -> Entered:

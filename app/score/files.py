@@ -73,7 +73,7 @@ def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
     """Return the trace in the plain format, with each distinct record listed under `judgments`.
 
     A stored trace also has its `dataset`, its `first_error` (a step counted from 1, or null if there is none), and
-    `valid` for each step (null if the gold label does not tell). For any other trace, the id is null.
+    `valid` for each step (null if the gold label does not say). For any other trace, the id is null.
     """
     more: dict[str, Any] = {"id": None}
     if isinstance(trace, StoredTrace):

@@ -95,8 +95,8 @@ class ScorePage:
         return _written(PageState.read(values).solution_text())
 
     def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """Score the entered solution and, if it is an edit of the previous one, compare the two. If steps were
-        edited, the text composed from them is returned too."""
+        """Score the entered solution and, if it is an edit of the previous solution, compare the two. If steps were
+        edited, the result includes the text composed from them."""
         state = PageState.read(values)
         try:
             solution = state.solution_text()
@@ -106,8 +106,8 @@ class ScorePage:
         return {"result": self._result(state.entered(solution), request)} | written
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
-        """Return the page's content for a query string. It is empty if the query has no permalink. If `evaluators`
-        is not None, it replaces the permalink's evaluators."""
+        """Return the page's content for a query string, which is empty if the query has no permalink. If
+        `evaluators` is not None, it replaces the permalink's evaluators."""
         try:
             return self._opened(query.removeprefix("?"), request, evaluators)
         except AddressError as error:
@@ -155,7 +155,7 @@ class ScorePage:
         }
 
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
-        """Start the judgments. True if they are ready, or have failed, within this many `seconds`."""
+        """Start the judgments. Returns True if they are ready, or have failed, within this many `seconds`."""
         try:
             begun = [self.evaluators.begin(name, entered.trace) for name in entered.evaluators]
         except UserError:
@@ -194,7 +194,7 @@ def _written(solution: SolutionText) -> dict[str, Any]:
 
 @cache
 def _examples(*evaluators: str) -> list[tuple[str, str]]:
-    """Return the titles and URLs of example solutions, which open judged by these evaluators."""
+    """Return (title, URL) for each example solution. The URL opens the solution judged by these evaluators."""
     return [
         (str(trace.meta.get("title", trace.id)), f"/?s={Entered.of(trace, evaluators).token()}")
         for trace in read_gallery()[:_EXAMPLES]

@@ -55,10 +55,10 @@ _LONG = 10
 class ScoredSolution:
     """A solution with the judgments of each evaluator.
 
-    If the solution is compared with an `earlier` one, `before` maps evaluators to their hindsight matrices of that
-    one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a sentence
-    about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes` maps
-    evaluators to a note on their reading, if there is one.
+    If the solution is compared with an `earlier` solution, `before` maps evaluators to their hindsight matrices of
+    the earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
+    sentence about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes`
+    maps evaluators to a note on their reading, if there is one.
     """
 
     trace: Trace
@@ -80,7 +80,7 @@ def result_html(
     client_disconnected: ClientDisconnected = lambda: False,
 ) -> Markup:
     """Judge the solution and render the result with its exports, or a notice of an error. Raises `UserError` once
-    `client_disconnected()` is True, so that nothing is computed in vain."""
+    `client_disconnected()` is True, so that nothing is computed for a client that has left."""
     try:
         trace, names = entered.trace, _names(entered)
     except UserError as error:
@@ -117,7 +117,7 @@ def _names(entered: Entered) -> list[str]:
 def _judge(
     evaluators: Evaluators, trace: Trace, names: Sequence[str], client_disconnected: ClientDisconnected
 ) -> tuple[dict[str, Judgment], list[UserError]]:
-    """Return the judgments by evaluator, and the errors of the evaluators that gave no judgment."""
+    """Return the judgments, keyed by evaluator, and the errors of the evaluators that gave no judgment."""
     judged, waiting = {}, []
     problems: list[UserError] = []
     for name in names:
@@ -169,7 +169,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
 
 
 def _columns(result: ScoredSolution) -> list[str]:
-    """Return the headings of a sub-step's verdicts, in the order of its bars."""
+    """Return the headings of the columns with a sub-step's verdicts, in the order of its bars."""
     several = len(result.scores) > 1
     return [f"{one.name} {mode}" if several else mode for one in result.scores for mode in one.modes]
 
@@ -197,8 +197,8 @@ def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
-    """Return the template's variables for a sub-step: its bars, its verdicts, and the scores behind them. From
-    these scores, the page's script updates the verdicts when the user moves a threshold."""
+    """Return the template's variables for a sub-step: its bars, its verdicts and its scores. The page's script uses
+    the scores to update the verdicts when the user moves a threshold."""
     numbers = [
         [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
         for one in result.scores
@@ -214,8 +214,8 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
-    """Return the template's variables for a sub-step's bar in one mode. They include its validity before the edit
-    if that was visibly different."""
+    """Return the template's variables for a sub-step's bar in one mode. They include the sub-step's validity before
+    the edit if it was visibly different."""
     several = len(result.scores) > 1
     now, was = float(one.modes[mode].validity[i]), _validity_before(result, one, mode, i)
     moved = was is not None and is_move(now - was)
@@ -242,7 +242,7 @@ def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
 
 
 def _step_change(earlier: EarlierSolution | None, i: int) -> str:
-    """Describe in a few words how an edit affected sub-step `i`, or return "" if it did not."""
+    """Describe in a few words how an edit affected sub-step `i`, or return "" if the edit did not affect it."""
     if earlier is None or earlier.matches.now[i].step_change == StepChange.SAME:
         return ""
     match = earlier.matches.now[i]
@@ -355,8 +355,7 @@ for name, {taken} in evaluators.items():
 
 
 def threshold_line(thresholds: Thresholds) -> str:
-    """Return the line of the Python program that sets the thresholds. The same text does not occur later in the
-    program."""
+    """Return the line of the Python program that sets the thresholds. This text occurs only once in the program."""
     return f"thresholds = Thresholds(validity={thresholds.validity!r}, redundancy={thresholds.redundancy!r})"
 
 

@@ -1,5 +1,4 @@
-"""Scoring concurrent requests in batches: requests that arrive while the evaluator is busy go into its next
-batch."""
+"""Scoring concurrent requests in batches. Requests that arrive while an evaluator is busy form its next batch."""
 
 import threading
 import time
@@ -43,7 +42,7 @@ _SPARE = 100_000_000
 
 
 class BusyError(UserError):
-    """Too many requests are waiting. The client may try again after `seconds`, which is at least 1."""
+    """Raised if too many requests are waiting. The client may try again after `seconds`, which is at least 1."""
 
     def __init__(self, name: str, seconds: int) -> None:
         super().__init__(
@@ -53,7 +52,7 @@ class BusyError(UserError):
 
 
 class ShortError(UserError):
-    """The server is temporarily short of memory or time. The client may try again after `seconds`."""
+    """Raised if the server is temporarily short of memory or time. The client may try again after `seconds`."""
 
     seconds = 5
 
@@ -73,7 +72,7 @@ class Semaphores:
 class Batcher:
     """Queues of limited length in front of one scorer. It is thread-safe.
 
-    A trace that arrives while nothing is being scored is scored at once. Traces that arrive in the meantime are
+    A trace that arrives while the scorer is idle is scored immediately. Traces that arrive while it is busy are
     scored in the next batch, and clients take turns. Long work is scored separately, in parallel, so that other
     requests need not wait for it. Work whose clients have all left is dropped or stopped.
     """
@@ -84,7 +83,7 @@ class Batcher:
         """Put queues in front of a scorer.
 
         At most `most` traces may wait, and each may take at most `tokens` tokens of computation. `places` are the
-        semaphores shared with other batchers.
+        semaphores that all batchers share.
         """
         self._scorer = scorer
         self._most, self._tokens = most, tokens
@@ -100,10 +99,10 @@ class Batcher:
         answer: PendingScore[Judgment] | None = None,
         reading: Rereading | None = None,
     ) -> PendingScore[Judgment]:
-        """Queue a trace and return the future of its judgment, which is `answer` if that is given.
+        """Queue a trace and return the future of its judgment. If `answer` is given, it is used as this future.
 
-        The evaluator has the `reading`, by default its own. Raises `BusyError` if too many requests are waiting,
-        `ShortError` if memory is short, and `UserError` if the trace is too long.
+        The evaluator reads the trace as `reading` says, by default in its own way. Raises `BusyError` if too many
+        requests are waiting, `ShortError` if memory is short, and `UserError` if the trace is too long.
         """
         # An error here concerns only this request, and not the others of a batch.
         evaluator = self._scorer.evaluator
@@ -165,7 +164,7 @@ class Batcher:
         return self._short.is_running or self._long.is_running
 
     def drain(self) -> None:
-        """Wait until no request is left."""
+        """Wait until all requests have been scored."""
         while self.is_busy:
             time.sleep(0.01)
 
@@ -210,7 +209,7 @@ class Batcher:
 
 @contextmanager
 def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
-    """Pass any error raised in the block on to the clients that are still waiting for one of the requests."""
+    """Pass any exception raised in the `with` block on to the clients that are still waiting for these requests."""
     try:
         yield
     except BaseException as error:
@@ -263,7 +262,7 @@ class _Lane:
         self._released = time.monotonic()
 
     def _take(self) -> list[Request]:
-        """Take the next batch from the queue. If it is empty, the thread ends."""
+        """Take the next batch from the queue. If the queue is empty, the thread ends."""
         with self._lock:
             batch = self.line.take(self._most, self._batcher.most_tokens)
             self.is_running = bool(batch)

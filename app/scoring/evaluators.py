@@ -113,19 +113,20 @@ class Evaluators:
     @property
     def names(self) -> list[str]:
         """The names of the evaluators that give scores. Bidirectional evaluators come first, because the pages are
-        made for them, and fetched evaluators come last."""
+        designed for them, and fetched evaluators come last."""
         return [name for name in self.all_names if self.about(name).outputs.has_scores]
 
     @property
     def default(self) -> str:
-        """The evaluator used for requests that name none. Raises `NotFoundError` if no evaluator gives scores."""
+        """The evaluator used for requests that do not name an evaluator. Raises `NotFoundError` if no evaluator
+        gives scores."""
         if not self.names:
             raise NotFoundError("No evaluator here gives scores.", "Start with --evaluator and its folder.")
         return self.names[0]
 
     @property
     def all_names(self) -> list[str]:
-        """The names of all evaluators: first those in `names`, then those that give their verdicts in words."""
+        """The names of all evaluators: first those in `names`, followed by those that give verdicts in words."""
         self._look()
         # Read once, since evaluators may be fetched or deleted meanwhile.
         lazy = {name: one.description for name, one in self._lazy.items()}
@@ -156,9 +157,9 @@ class Evaluators:
         return self._split(name)[1] is not None and self.gives_scores(name)
 
     def about(self, name: str) -> EvaluatorSummary:
-        """Return the description of an evaluator, without loading it.
+        """Return the description of an evaluator, without loading the evaluator.
 
-        Raises `NotFoundError` if there is no evaluator with this name, and `UserError` if it cannot have the
+        Raises `NotFoundError` if no evaluator has this name, and `UserError` if the evaluator cannot have the
         reading that follows the name.
         """
         self._look()
@@ -174,10 +175,10 @@ class Evaluators:
         return self._about[name]
 
     def scorer(self, name: str) -> Scorer:
-        """Return the scorer of an evaluator, loading it if it is not in memory.
+        """Return the scorer of an evaluator, loading the evaluator if it is not in memory.
 
-        Raises `NotFoundError` if there is no evaluator with this name, `LoadingError` if loading takes long, and
-        `UserError` if the evaluator cannot be loaded.
+        Raises `NotFoundError` if no evaluator has this name, `LoadingError` if loading takes long, and `UserError`
+        if the evaluator cannot be loaded.
         """
         self.about(name)
         name, reading = self._split(name)
@@ -195,15 +196,15 @@ class Evaluators:
         return (name, None) if name in self._about else split_reading(name)
 
     def spec(self, name: str) -> str:
-        """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine. It is
-        the name of a shipped evaluator or the path of a folder, with its reading if `name` has one."""
+        """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine: the
+        name of a shipped evaluator or the path of a folder, followed by the reading if `name` has one."""
         self.about(name)
         name, reading = self._split(name)
         lazy = self._lazy.get(name)
         return f"{self._specs[name] if lazy is None else lazy.fetched.folder}{reading or ''}"
 
     def origin(self, name: str) -> str:
-        """Return where an evaluator comes from: `shipped`, `fetched`, or `started with` if it was named at the
+        """Return the origin of an evaluator: `shipped`, `fetched`, or `started with` if it was named at the
         server's start."""
         if self._split(name)[0] in self._lazy:
             return "fetched"
@@ -228,8 +229,8 @@ class Evaluators:
         self._look(0.0)
 
     def _look(self, after: float | None = None) -> None:
-        """Offer evaluators that any process has fetched since the last look, and stop offering those that were
-        deleted. Does nothing if the last look was less than `after` seconds ago."""
+        """Offer the evaluators that any process has fetched since the last call, and stop offering those that were
+        deleted. Does nothing if the last call was less than `after` seconds ago."""
         if not self._looks_for_fetched:
             return
         with self._looking:
@@ -261,23 +262,23 @@ class Evaluators:
         return offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
-        """Return the evaluator's current thresholds: those chosen by calibration or, without a calibration, its own
-        defaults."""
+        """Return the evaluator's thresholds in force: those chosen by calibration or, without a calibration, its
+        own defaults."""
         return find_thresholds(store, self.register(store, name).id)
 
     def judge(self, name: str, trace: Trace) -> Judgment:
         """Judge a trace in hindsight mode and wait for the judgment.
 
         Raises `UserError` if the trace is too long, `BusyError` if too many requests are waiting, `ShortError` if
-        memory is short, and the errors of `scorer`.
+        memory is short, and the same errors as `scorer`.
         """
         return self.submit_loaded(name, trace).result()
 
     def submit_loaded(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """Like `submit`, but if the evaluator has to be loaded, raise the errors of `scorer` at once.
+        """Like `submit`, but if the evaluator has to be loaded, raise the errors of `scorer` immediately.
 
-        The evaluator is not loaded if the judgment is cached. Otherwise, two evaluators that do not fit into memory
-        together would evict each other for ever.
+        If the judgment is cached, the evaluator is not loaded. Otherwise, two evaluators that do not fit into
+        memory together would evict each other for ever.
         """
         if self._judgments.find(self._key(name, trace)) is None:
             self.scorer(name)
@@ -295,13 +296,13 @@ class Evaluators:
         return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
 
     def begin(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """Like `submit`, but for a client that may leave before the judgment is ready and ask again later. The
-        returned future must not be cancelled."""
+        """Like `submit`, but for a client that may leave before the judgment is ready and request it again later.
+        The returned future must not be cancelled."""
         return self._share(name, trace, comes_back=True)
 
     def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> PendingScore[Judgment]:
-        """Return the future of a hindsight judgment. Everybody who requests the same judgment shares one
-        computation. `comes_back` is True for a client that may leave and ask again later."""
+        """Return the future of a hindsight judgment. All clients that request the same judgment share one
+        computation. `comes_back` is True for a client that may leave and request it again later."""
         key = self._key(name, trace)
         answer: PendingScore[Judgment] = PendingScore()
         adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
@@ -334,8 +335,8 @@ class Evaluators:
         return self._batchers[name].submit(trace, mode, answer, reading)
 
     def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
-        """Cache a finished judgment. If the computation failed and a client will come back, the error is cached for
-        a while, so that the client can be told."""
+        """Cache a finished judgment. If the computation failed and a client will request it again, the error is
+        cached for a while, so that the client can be told."""
         assert isinstance(shared, SharedScore)
         if shared.cancelled():
             self._judgments.drop(key, shared)
@@ -378,7 +379,7 @@ class Evaluators:
 
 def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
     """Return the description saved when the evaluator was last loaded with the placement's `dtype`. Returns None if
-    it has never been loaded in that type, or if a part of it is missing."""
+    it has never been loaded in that type, or if the description is incomplete."""
     try:
         return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
     except UserError:

@@ -1,6 +1,6 @@
 """Sharing a scorer fairly among clients.
 
-Clients are served in turn, so that nobody has to wait for everything that another client has requested.
+Clients are served in turn, so that a client with many requests does not hold up the rest.
 """
 
 from collections import OrderedDict, deque
@@ -29,8 +29,8 @@ _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
 @contextmanager
 def client_context(client: str) -> Iterator[None]:
-    """Attribute all requests made in the block, and in threads started there, to a client: a person or an
-    address."""
+    """Attribute all requests made in the `with` block, and in threads started there, to a client: a user or a
+    network address."""
     before = _CLIENT.set(client)
     try:
         yield
@@ -39,15 +39,15 @@ def client_context(client: str) -> Iterator[None]:
 
 
 def current_client() -> str:
-    """Return the client that requests are attributed to, or "" if there is none."""
+    """Return the client to which requests are attributed, or "" if there is none."""
     return _CLIENT.get()
 
 
 class PendingScore(Future[Result]):
     """The future of a judgment or of scores.
 
-    If it is cancelled while it is being computed, it counts as abandoned. The computation of a batch stops once all
-    futures in it are abandoned.
+    A future that is cancelled while its result is being computed counts as abandoned. The computation of a batch
+    stops once all futures of the batch are abandoned.
     """
 
     _left = False
@@ -63,10 +63,10 @@ class PendingScore(Future[Result]):
 
 
 class SharedScore(PendingScore[Judgment], Computation[Judgment]):
-    """The future of a judgment that several clients wait for, each with a future of their own.
+    """The future of a judgment for which several clients wait, each with a future of its own.
 
-    It is abandoned once all of these clients have left, after which nobody can join it. `comes_back` is True if a
-    client does not wait but will ask again.
+    It is abandoned once all of these clients have left, after which no client can join. `comes_back` is True if a
+    client does not wait but will request the judgment again.
     """
 
     def __init__(self, version: Hashable = None) -> None:
@@ -82,8 +82,8 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
             return self._left
 
     def join(self, answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
-        """Pass the judgment on to the future `answer`, converted by `adapt`. Returns False if the computation has
-        already been abandoned."""
+        """Pass the judgment on to the future `answer`, converted by `adapt`, once it is ready. Returns False if the
+        computation has already been abandoned."""
         with self._joining:
             if self._left:
                 return False
@@ -112,8 +112,8 @@ def _pass_on(
 def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Callable[[], bool]) -> None:
     """Wait until all of the futures are done.
 
-    Once `client_disconnected()` is True, the futures are cancelled and `UserError` is raised. Therefore, no other
-    client may be waiting for them.
+    Once `client_disconnected()` is True, the futures are cancelled and `UserError` is raised. The futures must
+    therefore not be shared with other clients.
     """
     while wait(scorings, timeout=_LOOKS).not_done:
         if client_disconnected():
@@ -171,8 +171,7 @@ class FairQueue:
     def take(self, most: int, tokens: float) -> list[Request]:
         """Remove the next requests from the queue and return them.
 
-        At most `most` requests are taken. Together they take about `tokens` tokens at most, unless a single request
-        takes more.
+        At most `most` requests are taken, with about `tokens` tokens in total, or a single request that takes more.
         """
         taken: list[Request] = []
         while self._clients and len(taken) < most:

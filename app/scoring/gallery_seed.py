@@ -1,4 +1,4 @@
-"""Loading a server's evaluators, and storing the shipped gallery with their judgments."""
+"""Loading a server's evaluators, and storing the shipped gallery with judgments by the shipped evaluators."""
 
 from collections.abc import Iterable, Sequence
 
@@ -30,7 +30,8 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
     """Store the gallery, and have the evaluators `names` judge the traces that they have not judged.
 
     Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a user's own
-    dataset has the gallery's name, nothing is stored. An earlier version of the gallery is kept as it is.
+    dataset has the gallery's name, nothing is stored. If the store has an earlier version of the gallery, that
+    version is kept.
     """
     gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
@@ -49,4 +50,4 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
 
 
 def _leave_out(trace: Trace, error: UserError) -> None:
-    """Skip a trace that is longer than the evaluator's context. The page of the trace says so."""
+    """Do nothing about a trace that is longer than the evaluator's context. The page of the trace reports it."""

@@ -31,7 +31,8 @@ _IDLE = 300.0
 
 
 class LoadingError(UserError):
-    """An evaluator is being loaded. The client may try again after `seconds`, which pages do by themselves."""
+    """Raised while an evaluator is being loaded. The client may try again after `seconds`; pages do so by
+    themselves."""
 
     goes_on = True
     seconds = 2
@@ -41,8 +42,8 @@ class LoadingError(UserError):
 
 
 def default_budget() -> int | None:
-    """Return how many bytes of fetched evaluators may be kept in memory, or None if the size of the memory is
-    unknown."""
+    """Return the number of bytes of fetched evaluators that may be kept in memory, or None if the size of the
+    memory is unknown."""
     total = total_memory()
     return None if total is None else int(_SHARE * total)
 
@@ -83,7 +84,7 @@ class LazyEvaluator:
 
     @property
     def progress(self) -> str:
-        """The progress of loading in words, including how long loading took last time."""
+        """The progress of loading in words, including the time that loading took last time."""
         if self.begun is None:
             return "is waiting for another evaluator to finish loading"
         passed = time.monotonic() - self.begun
@@ -95,8 +96,8 @@ class LazyEvaluator:
 class Loader:
     """Loads evaluators one at a time, in a thread of its own.
 
-    If an evaluator would exceed the `budget` in bytes, the least recently used ones are released first. `batcher`
-    is a function that puts queues in front of a scorer.
+    If an evaluator would exceed the `budget` in bytes, the least recently used evaluators are released first.
+    `batcher` is a function that puts queues in front of a scorer.
     """
 
     def __init__(self, batcher: Callable[[Scorer], Batcher], budget: int | None = None) -> None:
@@ -113,8 +114,8 @@ class Loader:
     def ask(self, one: LazyEvaluator) -> "Future[None]":
         """Return a future that completes when the evaluator is in memory, starting to load it if necessary.
 
-        Concurrent callers get the same future. If the evaluator recently failed to load, the future fails with that
-        error.
+        Concurrent callers get the same future. If the evaluator recently failed to load, the future fails with the
+        same error.
         """
         with self._lock:
             one.used = time.monotonic()
@@ -185,7 +186,8 @@ class Loader:
         self._wake()
 
     def _make_room(self, one: LazyEvaluator) -> None:
-        """Release other evaluators until this one fits into the budget. Each may finish its current work first."""
+        """Release other evaluators until the evaluator `one` fits into the budget. Each may finish its current work
+        first."""
         while self._loaded and self.budget is not None and self._taken() + one.size > self.budget:
             self._drop(min(self._loaded, key=lambda other: other.used))
 

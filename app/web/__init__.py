@@ -1,4 +1,4 @@
-"""What all pages share: layout, templates, login, bundles, and error pages.
+"""The parts that all pages share: layout, templates, login, bundles, and error pages.
 
 Start with `render`, which fills in a template, and `Access`, which identifies the sender of a request.
 """

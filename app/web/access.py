@@ -30,8 +30,8 @@ _ALONE = frozenset({Right.SCORE})
 class Requester:
     """The sender of a request and their current `rights`. `user` is None for a visitor who is not logged in.
 
-    `can_log_in` is True if the store has a user who can log in. `token` is the token of a login that is due to be
-    renewed, or None.
+    `can_log_in` is True if the store has a user who can log in. `token` is the login token if the login is due to
+    be renewed, or None.
     """
 
     user: User | None
@@ -90,10 +90,8 @@ class Access:
                 await to_thread.run_sync(renew, self.store, requester.token)
 
     def identify(self, token: str | None) -> Requester:
-        """Return the sender of a request. `token` is the token of their login, or None if the request has none.
-
-        Raises `UserError` if the store fails.
-        """
+        """Return the sender of a request. `token` is the sender's login token, or None if the request has none.
+        Raises `UserError` if the store fails."""
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)
@@ -113,8 +111,8 @@ class Access:
 def _client(scope: Scope, requester: Requester) -> str:
     """Return the client to which a request is attributed when scorers are shared fairly.
 
-    It is the user or, if nobody is logged in, the network address. API requests count as those of a separate
-    client, so that a user's programs do not hold up the pages that the user looks at.
+    The client is the user or, if nobody is logged in, the network address. API requests are attributed to a
+    separate client, so that a user's programs do not hold up the pages that the user looks at.
     """
     kind = "programs of " if _is_api(scope) else ""
     if requester.user is not None and requester.user.name != LOCAL:
@@ -124,7 +122,7 @@ def _client(scope: Scope, requester: Requester) -> str:
 
 
 def _token(scope: Scope) -> str | None:
-    """Return the token of a login: the key that a program sends, or the content of a browser's cookie."""
+    """Return the token of a login: the API key that a program sends, or the content of a browser's cookie."""
     request = HTTPConnection(scope)
     kind, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request))
@@ -143,7 +141,8 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
 
 
 def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:
-    """Return the response to a sender who lacks the rights. It says how to log in, or why that does not help."""
+    """Return the response to a sender who lacks the rights. The response says how to log in, or why logging in does
+    not help."""
     if requester.user is not None:
         error = refusal(requester.user, rule.rights or ())
         return _refused(scope, 403, error.message, error.hint)

@@ -1,4 +1,4 @@
-"""Computations in the background that pages wait for. Each runs once, and its result is cached for a while."""
+"""Computations in the background for which pages wait. Each runs once, and its result is cached for a while."""
 
 import logging
 import threading
@@ -43,7 +43,7 @@ class Pending:
 class Snapshot(Generic[Computed]):
     """The newest available result, whose computation began at `moment`.
 
-    If `is_current` is False, the data has changed since. The caller may then ask again after `again` seconds.
+    If `is_current` is False, the data has changed since then. The caller may then ask again after `again` seconds.
     """
 
     result: Computed
@@ -74,8 +74,8 @@ class _Timed:
 class BackgroundCache:
     """Computations in background threads, with cached results. It is thread-safe.
 
-    At most `at_once` computations run at the same time, and at most `most` may run or wait. The most recently used
-    results are kept, about `kept` bytes of them.
+    At most `at_once` computations run at the same time, and at most `most` may run or wait. About `kept` bytes of
+    results are kept, the most recently used ones.
     """
 
     def __init__(self, at_once: int = 2, most: int = 12, kept: int = _KEPT) -> None:
@@ -93,7 +93,7 @@ class BackgroundCache:
         """Return the result of `make`, or `Pending` if it is not ready after `patience` seconds.
 
         Concurrent requests for the same key share one computation. `size` estimates the size of a result in bytes.
-        Raises the `UserError` that `make` raises, or its own if there are too many computations.
+        Raises the `UserError` that `make` raises, and also raises `UserError` if there are too many computations.
         """
         timed = _answer(self._begin(key, None, make, size), patience)
         return timed if isinstance(timed, Pending) else timed.result
@@ -109,8 +109,8 @@ class BackgroundCache:
         """Return the newest available result for a subject whose data may change during the computation.
 
         If the result for `version` is not ready after `patience` seconds, an earlier result is returned or, failing
-        that, `Pending`. No newer computation is begun while another one is in progress, or soon after one that took
-        long. Raises the same errors as `get`.
+        that, `Pending`. A newer computation is not begun while an earlier one is in progress, or soon after one
+        that took long. Raises the same errors as `get`.
         """
         before = None
         if (made := self._cache.find(subject)) is not None:
@@ -124,14 +124,14 @@ class BackgroundCache:
         return timed if before is None else Snapshot.of(before, is_current=False)
 
     def has_newest(self, subject: Hashable) -> bool:
-        """True if `newest` would return a result at once."""
+        """True if `newest` would return a result immediately."""
         return self._cache.find(subject) is not None
 
     def _begin(
         self, key: Hashable, version: Hashable, make: Callable[[], Computed], size: Callable[[Computed], int]
     ) -> Computation[_Timed]:
-        """Return the computation for a key. It is started now unless it is in progress or has a result for
-        `version`."""
+        """Return the computation for a key. If it is neither in progress nor has a result for `version`, start it
+        now."""
         computation, is_ours = self._cache.claim(key, version)
         if not is_ours:
             return computation

@@ -1,4 +1,4 @@
-"""Comparing evaluators with the trivial baselines on a dataset, and the line that warns of those that do not beat
+"""Comparing evaluators with the trivial baselines on a dataset, and the line that names those that do not beat
 them.
 
 The comparison runs in the background and is cached until labels or judgments change. A page shown before the result
@@ -62,10 +62,10 @@ class BaselineChecks:
     def find(
         self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
     ) -> BaselineCheck | Pending | None:
-        """Return the comparison of an evaluator with the baselines, or None if it cannot be made.
+        """Return the comparison of an evaluator with the baselines, or None if they cannot be compared.
 
         Returns `Pending` if the result is not ready after `patience` seconds. While a job is judging the dataset,
-        an earlier result may be returned.
+        the result may be an earlier one.
         """
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
@@ -83,8 +83,8 @@ class BaselineChecks:
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
-        """Render a line that names those of a page's evaluators that do not beat the baselines. It is empty if all
-        of them do. A placeholder is rendered while the comparison is being computed."""
+        """Render a line that names the evaluators, out of those on the page, that do not beat the baselines. It is
+        empty if all of them do. While the comparison is being computed, a placeholder is rendered."""
         shown = evaluators[:_MOST]
         checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
         if any(isinstance(check, Pending) for check, _ in checks):
@@ -99,8 +99,8 @@ def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[
 
 
 def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
-    """Render a line that names evaluators that do not beat the baselines on a dataset. It is empty if there are
-    none."""
+    """Render a line that names the evaluators that do not beat the baselines on a dataset. It is empty if `found`
+    is empty."""
     return macro(_TEMPLATE, "line", dataset, found)
 
 

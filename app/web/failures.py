@@ -46,7 +46,7 @@ OURS = "Something went wrong in StepSight itself."
 
 
 def logged_under() -> str:
-    """Return a hint that says under which request id an admin finds the cause of an error in the log."""
+    """Return a hint with the request id under which an admin finds the cause of an error in the log."""
     under = f" under request {request_id()}" if request_id() else ""
     return f"The server's log has the reason{under}."
 
@@ -65,8 +65,8 @@ def status_of(error: UserError) -> int:
 def page_status(errors: Iterable[UserError]) -> int:
     """Return the HTTP status of a page that reports these errors.
 
-    It is the status of the first error that the page's URL caused, or else 200: a page that has nothing to show yet
-    is a success.
+    It is the status of the first error caused by the page's URL, or 200 without such an error: a page that has
+    nothing to show yet is a success.
     """
     found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
     return next(found, 200)
@@ -88,12 +88,12 @@ def error_response(scope: Scope, error: UserError) -> Response:
 
 
 def error_json(error: UserError) -> Response:
-    """Return the response to a request that raised `error`, as JSON whatever media types the client accepts."""
+    """Like `error_response`, but always respond with JSON, whichever media types the client accepts."""
     return _with_patience(error, failure_json(status_of(error), error.message, error.hint))
 
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
-    """Return an error page if the client accepts HTML, or else `{error, hint}` as JSON."""
+    """Return an error page if the client accepts HTML, and otherwise `{error, hint}` as JSON."""
     if not _takes_page(scope):
         return failure_json(status, message, hint)
     state = scope.get("state", {})
@@ -111,7 +111,7 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
 
 
 def is_navigation(scope: Scope) -> bool:
-    """True if a browser is opening a page. False if a script or a program is sending the request."""
+    """True if a browser is opening a page, False if a script or a program is sending the request."""
     return scope["method"] in ("GET", "HEAD") and _takes_page(scope)
 
 

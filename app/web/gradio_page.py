@@ -1,8 +1,8 @@
 """A Gradio page whose first response already contains its content.
 
-By itself, Gradio renders a page in the browser. That takes about sixty requests, and the page stays empty for a
-second. Here, the page arrives complete, in the frame that all pages share, and works at once. Gradio's own script
-starts when the browser is idle. The content then moves unchanged into the block `HOST` of the interface
+Gradio itself renders a page in the browser. That takes about sixty requests, and the page stays empty for a second.
+Here, the page arrives complete, in the frame that all pages share, and works at once. Gradio's own script starts
+when the browser is idle. The content then moves unchanged into the block `HOST` of the interface
 (`assets/web/js/shared/frame.js`).
 """
 
@@ -50,7 +50,7 @@ def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
     """Build a Gradio interface that hosts a page.
 
     The page's script calls the `events` by name, at `/gradio_api/run/NAME`. A `UserError` becomes the `error` of
-    the response. Events do not go through Gradio's own script, which would drop a click made while the last
+    the response. Events do not go through Gradio's own script, which would drop clicks made while the previous
     response is being rendered.
     """
     demo: gr.Blocks
@@ -91,9 +91,9 @@ def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
 def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
     """Mount an interface at `/`, after every other route.
 
-    Gradio's background loops are not started. They look for queued events twenty times a second, and for values of
-    visitors who have left, which takes 7 % of a core even if there are no visitors. Raises `ValueError` if an event
-    of the interface needs Gradio's queue, or if the interface has a value that Gradio keeps for each visitor.
+    Gradio's background loops, which look for queued events and for values of visitors who have left, are not
+    started. They look twenty times a second and take 7 % of a core even without visitors. Raises `ValueError` if an
+    event of the interface needs Gradio's queue, or if the interface has a value that Gradio keeps for each visitor.
     """
     queued = [event.api_name for event in demo.fns.values() if event.queue]
     if queued or any(block.stateful for block in demo.blocks.values()):
@@ -151,8 +151,8 @@ def _gradio(page: str) -> Markup:
 
 
 def plain_style() -> APIRouter:
-    """Build routes that serve Gradio's style sheets as empty files. They would affect every element of the page,
-    although none of Gradio's own elements is visible."""
+    """Build routes that serve Gradio's style sheets as empty files. The style sheets would affect every element of
+    the page, although none of Gradio's own elements is visible."""
     routes = APIRouter(include_in_schema=False)
 
     async def nothing() -> Response:

@@ -17,8 +17,8 @@ _AT_ONCE = 2
 
 
 def health_routes(store: Store, has_worker: Callable[[], bool] | None) -> APIRouter:
-    """Build `GET /healthz`, which returns 200, or 503 if the store or the worker does not respond. `has_worker`
-    returns True if the worker is running; it is None if the server has no worker."""
+    """Build `GET /healthz`, which returns 200, or 503 if the store or the worker does not respond. `has_worker` is
+    a function that returns True if the worker is running, or None if the server has no worker."""
     routes = APIRouter(include_in_schema=False)
     limiter = CapacityLimiter(_AT_ONCE)
 

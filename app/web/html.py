@@ -38,8 +38,8 @@ def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
 def plain_page(title: str, body: str, here: str, tail: str = "") -> Markup:
     """Render a whole page that does not use Gradio, in the frame that all pages share.
 
-    `here` is the page's name if it is one of `PAGES`. `body`, and `tail`, which is appended to the page, are HTML
-    in which all text has been escaped already.
+    `here` is the page's name if the page is among `PAGES`. `body`, and `tail`, which is appended to the page, are
+    HTML in which all text is already escaped.
     """
     formulas = 'class="math"' in body
     return render("page.html", title=title, body=Markup(body), here=here, tail=Markup(tail), formulas=formulas)

@@ -1,4 +1,4 @@
-"""Logging in and out, and changing one's own password. The pages work without a script."""
+"""Logging in and out, and changing one's own password. The pages work without scripts."""
 
 import re
 from typing import Annotated
@@ -104,8 +104,8 @@ def enter(request: Request, store: Store, user: User) -> Response:
 def _place(request: Request, store: Store, user: User, next: str) -> str:
     """Return the URL of the page to open after a login.
 
-    It is the requested page `next` if that exists and the user may open it, or else the first page that they may
-    open.
+    This is the requested page `next` if it exists and the user may open it, or else the first page that the user
+    may open.
     """
     rights = rights_of(user, store)
     rules: Rules = state_of(request)["rules"]

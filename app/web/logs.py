@@ -1,7 +1,7 @@
 """Logs of the server and its worker on standard error, as lines for people or as one JSON object per line.
 
-They contain no text of a trace, no password and no token. Because an exception's message may quote its input, only
-the exception's type and traceback locations are logged, and the operating system's reason if there is one.
+Logs never contain the text of a trace, a password or a token. Because an exception's message may quote its input,
+only the exception's type and traceback locations are logged, and the operating system's reason if there is one.
 """
 
 import json
@@ -76,8 +76,8 @@ def _message(record: logging.LogRecord) -> str:
 def _errors(record: logging.LogRecord) -> Iterator[dict[str, Any]]:
     """Yield a description of a log record's exception and of each of its causes.
 
-    A description has the exception's `type`, its traceback locations `at`, and the operating system's `reason` if
-    there is one.
+    A description consists of the exception's `type`, its traceback locations `at`, and the operating system's
+    `reason` if there is one.
     """
     waiting = [record.exc_info[1]] if record.exc_info else []
     for _ in range(_MOST_CAUSES):

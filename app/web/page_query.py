@@ -53,9 +53,9 @@ class PageQuery(BaseModel):
 
     @classmethod
     def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:
-        """Read a query, and return it with a message for each invalid parameter. Invalid parameters are ignored.
+        """Read a query. Return the model and a message for each invalid parameter. Invalid parameters are ignored.
 
-        A parameter whose default is a tuple may occur several times. Of any other parameter, the last occurrence
+        A parameter whose default is a tuple may occur several times. For any other parameter, the last occurrence
         counts.
         """
         parts: dict[str, Any] = {}
@@ -83,8 +83,7 @@ class PageQuery(BaseModel):
         return self.model_copy(update=changes)
 
     def query(self, **changes: object) -> dict[str, Any]:
-        """Return the parameters by name, with `changes` applied. Parameters that have their default values are left
-        out."""
+        """Return the parameters by name, with `changes` applied. Parameters with default values are left out."""
         return self.changed(**changes).model_dump(by_alias=True, exclude_defaults=True)
 
     def url(self, path: str = "", /, **changes: object) -> Markup:

@@ -1,6 +1,6 @@
 """Routes of pages whose URL determines their content.
 
-A browser gets the whole page, and the page's script gets only the content.
+A browser gets the whole page, whereas the page's script gets only the content.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,8 +32,8 @@ class PageContent:
     def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
         """Build the content of a page that reports `errors`, and `problems` with the query.
 
-        The status is 422 if there are `problems`, or else that of the first error caused by the URL. A page that
-        has nothing to show yet is a success.
+        The status is 422 if there are `problems`, and otherwise that of the first error caused by the URL. A page
+        that has nothing to show yet is a success.
         """
         return cls(html, 422 if problems else page_status(errors))
 

@@ -17,8 +17,8 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 class Gate:
     """ASGI middleware that refuses some requests before anything else handles them.
 
-    - A request that changes something and comes from a page of another site is refused with 403. Browsers send the
-      origin of such a request. A client that sends none is a program, so no other site's page can be behind it.
+    - A request that changes something and comes from a page of a different site is refused with 403. Browsers
+      send the origin of these requests. A client that sends no origin is a program, not the page of a site.
     - A body larger than `LARGEST_BODY` is refused with 413, whether its size is announced in advance or found while
       reading.
     - WebSockets are refused, since the application does not use them.
@@ -88,8 +88,7 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function that first returns a body that was already read, and then what `receive`
-    returns."""
+    """Return a `receive` function that first returns a body that was already read, and then calls `receive`."""
     replayed = False
 
     async def replay() -> Message:

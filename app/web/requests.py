@@ -1,5 +1,4 @@
-"""What happens to every incoming request: it gets an id, a line in the log, and a response even if StepSight
-fails."""
+"""Handling that applies to every request: an id, a line in the log, and a response even if StepSight fails."""
 
 import asyncio
 import logging
@@ -23,8 +22,8 @@ _LONGEST_PATH = 120
 
 
 class Requests:
-    """ASGI middleware that gives each request an id (see `app.access.current`), and logs the request once it is
-    answered."""
+    """ASGI middleware that gives each request an id (see `app.access.current`), and logs the request once it has
+    been answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -79,7 +78,7 @@ def path_in_log(path: str) -> str:
 
 
 class Failures:
-    """ASGI middleware that responds if StepSight fails, or if the server stops before there is a response. The
+    """ASGI middleware that responds if StepSight fails, or if the server stops before a response has begun. The
     response to a failure contains the request id under which the log has the cause."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -107,8 +106,8 @@ class Failures:
 
 
 class _Held:
-    """A wrapper around `send` that holds back a response with status 500, until `release` sends it. Starlette sends
-    such a response first and raises the exception afterwards."""
+    """A wrapper around `send` that holds back a response with status 500 until `release` sends it. Starlette sends
+    these responses first and raises the exception afterwards."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

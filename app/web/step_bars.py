@@ -1,5 +1,4 @@
-"""Judged steps as all pages show them: a row for each sub-step, with evaluators' verdicts, bars, marks and gold
-labels."""
+"""Judged steps as all pages show them: a row for each sub-step, with verdicts, bars, marks and gold labels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ ONLY_VALIDITY = "gives validity only, not redundancy"
 
 
 def words_of(outputs: Outputs) -> dict[str, str]:
-    """Return an evaluator's word for each verdict, by label. It must give its verdicts in words."""
+    """Return an evaluator's words for its verdicts, keyed by label. It must give its verdicts in words."""
     return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
 
 
@@ -37,9 +36,9 @@ def words_of(outputs: Outputs) -> dict[str, str]:
 class TraceJudgments:
     """The standing judgments of a trace in each mode, by the evaluator called `name`.
 
-    If there are none, `silence` is the reason. `stored` is True if they come from the store, and False if they were
-    made for this page. `runs` is True if the evaluator can score here, and `waits` is True while it is scoring the
-    trace.
+    If the trace has no judgments, `silence` is the reason. `stored` is True if they come from the store, and False
+    if they were computed for this page. `runs` is True if the evaluator can score on this server, and `waits` is
+    True while it is scoring the trace.
     """
 
     name: str
@@ -53,7 +52,7 @@ class TraceJudgments:
 
     @property
     def judgments(self) -> tuple[Judgment, ...]:
-        """The distinct standing judgments. One judgment may stand in several modes."""
+        """The standing judgments without duplicates. A single judgment may stand in several modes."""
         return tuple(dict.fromkeys(self.by_mode.values()))
 
     @property
@@ -80,7 +79,7 @@ class TraceJudgments:
 
     @cached_property
     def modes(self) -> dict[Mode, StepScores]:
-        """The scores of the steps by mode, online first. Modes without scores are left out."""
+        """The scores of the steps, keyed by mode, with online first. Modes without scores are left out."""
         both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
         if self.outputs == Outputs.CHECKS:
             # Later steps do not change a check.
@@ -89,8 +88,8 @@ class TraceJudgments:
 
     @cached_property
     def silent(self) -> dict[Mode, Bools]:
-        """For each mode, a mask of shape (n,) that is True for each sub-step without a verdict. The probabilities
-        of such a sub-step are all zero."""
+        """For each mode, a mask of shape (n,) that selects the sub-steps without a verdict. The probabilities of
+        these sub-steps are all zero."""
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
     @cached_property
@@ -104,8 +103,8 @@ class TraceJudgments:
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:
-        """Return the name of the sub-step whose validity changed most, and by how much, as text. Returns `none` if
-        no validity changed."""
+        """Return as text the name of the sub-step whose validity changed most, and the change. Returns `none` if no
+        validity changed."""
         if self.change is None or not self.change.any():
             return "none"
         largest = int(abs(self.change).argmax())
@@ -134,12 +133,12 @@ class TraceJudgments:
 
     @property
     def titles(self) -> dict[Mode, str]:
-        """The titles of the modes, for a column without a heading. They are "" if the modes do not differ."""
+        """The titles of the modes, for a column without a heading. A title is "" if the modes do not differ."""
         return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
 
     @property
     def words(self) -> dict[str, str]:
-        """The evaluator's word for each verdict, by label."""
+        """The evaluator's words for its verdicts, keyed by label."""
         return words_of(self.outputs)
 
     @property
@@ -160,7 +159,7 @@ class TraceJudgments:
 
     @property
     def spent(self) -> Usage | None:
-        """What the judgments cost on an inference server in total, or None if no cost is recorded."""
+        """The total cost of the judgments on an inference server, or None if no cost is recorded."""
         each = [one.spent for one in self.judgments if one.spent is not None]
         return sum(each[1:], each[0]) if each else None
 
@@ -220,8 +219,7 @@ def notice_html(message: str | UserError) -> Markup:
 
 
 def note_html(note: object) -> Markup:
-    """Render the note that comes with a trace, which is about the solution and not about any evaluator's
-    verdict."""
+    """Render the note that comes with a trace. It is about the solution and not about any evaluator's verdict."""
     return macro(_TEMPLATE, "note", note) if isinstance(note, str) and note else Markup()
 
 
@@ -258,9 +256,9 @@ def bar_html(
 ) -> Markup:
     """Render the three probabilities of sub-step `i` as a bar with its mark and validity.
 
-    If the evaluator's `outputs` are not three-way, only validity is drawn. `name` is the evaluator's name, which
-    the tooltip shows if several evaluators are side by side. The spread of an ensemble is drawn as a line across
-    the end of the invalid part.
+    If the evaluator's `outputs` are not three-way, only validity is drawn. `name` is the evaluator's name for the
+    tooltip, which is needed if several evaluators are side by side. The spread of an ensemble is drawn as a line
+    across the end of the invalid part.
     """
     values = {name: float(p) for name, p in zip(LABEL_NAMES, scores.probs[i], strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
@@ -284,8 +282,8 @@ def bar_html(
 
 
 def _reach(validity: float, spread: float) -> tuple[float, float]:
-    """Return both ends of the line that shows an ensemble's spread, as fractions of the bar from its invalid
-    end."""
+    """Return both ends of the line that shows an ensemble's spread, as fractions of the bar's length from its
+    invalid end."""
     return max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
 
 
@@ -300,8 +298,8 @@ def notable(value: float) -> str:
 
 
 def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
-    """Render sub-step `i` of a trace with failing equations marked, followed by a line about each of them. `html`
-    is the rendered text of the sub-step. It defaults to its rendered Markdown."""
+    """Render sub-step `i` of a trace with failing equations marked, followed by a line about each failing equation.
+    `html` is the rendered text of the sub-step. It defaults to its rendered Markdown."""
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
     failing = faults(checks_of(trace)[i])
