@@ -42,7 +42,8 @@ ALIASES = {"jsonl": plain.KIND.name}
 
 
 def find_kind(name: str) -> FileKind:
-    """Return the file kind with this name or alias. Raises `UserError`, listing all kinds, if there is none."""
+    """Return the file kind with this name or alias. Raises `UserError`, listing all kinds, if there is no such
+    kind."""
     try:
         return KINDS[ALIASES.get(name, name)]
     except KeyError:
@@ -54,7 +55,7 @@ _FIRST = 20
 
 
 class OtherKindError(UserError):
-    """Raised for a row that looks like it belongs to a file of another kind, whose name is in `likely`."""
+    """Raised for a row that seems to belong to a file of a different kind, whose name is `likely`."""
 
     def __init__(self, error: UserError, kind: FileKind, likely: str) -> None:
         super().__init__(
@@ -69,9 +70,9 @@ def read_traces(
     """Yield (where, trace) for each row of a file, holding one row in memory at a time.
 
     `where` looks like `file.jsonl line 3`, or `file.json row 3` in a JSON array. Raises `UserError` at the first
-    bad row. If the row seems to belong to a file of another kind, the message names that kind. With `on_bad`, bad
-    rows are passed to that function and skipped. `UserError` is then raised only if the rest of the file cannot be
-    read, or if all of the first rows look like rows of one other kind.
+    bad row. If the row seems to belong to a file of a different kind, the message names that kind. With `on_bad`,
+    bad rows are passed to this function and skipped. `UserError` is then raised only if the rest of the file cannot
+    be read, or if all of the first rows look like rows of the same different kind.
     """
     rows = kind.rows(lines, name, on_bad)
     if on_bad is not None:
@@ -97,9 +98,9 @@ def _check_kind(kind: FileKind, first: Sequence[tuple[str, Row]], name: str) -> 
 
 
 def _likely(kind: FileKind, row: Row, where: str) -> str | None:
-    """Return the name of the other kind that a row looks like.
+    """Return the name of a different kind to which a row seems to belong.
 
-    None means that the row is of this kind or has some other fault.
+    Returns None if the row is of the kind `kind`, or has some other fault.
     """
     try:
         parse_row(kind, row, where)
@@ -111,7 +112,8 @@ def _likely(kind: FileKind, row: Row, where: str) -> str | None:
 
 
 def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `OtherKindError` if the row looks like another kind, or else `UserError`."""
+    """Parse a row into a trace. Raises `OtherKindError` if the row looks like a different kind, and `UserError` for
+    other faults."""
     try:
         return kind.parse(row, where)
     except UserError as error:

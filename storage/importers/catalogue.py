@@ -29,8 +29,9 @@ class Benchmark:
     """A benchmark in the catalogue, described for users who consider fetching it.
 
     `dataset` is the name that the dataset gets on import, and `kind` is the kind of its file. `traces` and `size`
-    (in bytes) are None if unknown. If `parts` is set, `file` only lists other files and their SHA-256. The traces
-    are then in those listed files whose paths begin with one of the parts, in the order of the parts.
+    (in bytes) are None if unknown. If `parts` is set, `file` is an index that only lists other files and their
+    SHA-256. The traces are then in the listed files whose paths begin with one of the parts, in the order of the
+    parts.
     """
 
     dataset: str
@@ -47,7 +48,7 @@ class Benchmark:
 
     @property
     def can_be_fetched(self) -> bool:
-        """True if a digest is known to check the downloaded file against."""
+        """True if a digest is known by which a downloaded file can be verified."""
         return self.file.digest is not None
 
     @property
@@ -69,8 +70,8 @@ def benchmarks() -> tuple[Benchmark, ...]:
 
 
 def find_benchmark(dataset: str) -> Benchmark:
-    """Return the benchmark whose dataset has this name. Raises `UserError`, listing all benchmarks, if there is
-    none."""
+    """Return the benchmark whose dataset has this name. Raises `UserError`, listing all benchmarks, if no benchmark
+    does."""
     for benchmark in benchmarks():
         if benchmark.dataset == dataset:
             return benchmark
@@ -79,15 +80,16 @@ def find_benchmark(dataset: str) -> Benchmark:
 
 
 def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
-    """Return the benchmark and the score file that a hash belongs to, or None if the hash is unknown.
+    """Return the benchmark and the score file with a given hash, or None if the hash is unknown.
 
-    The score file is None if the hash is that of the benchmark's own file.
+    If the hash is that of the benchmark's own file, the score file is None.
     """
     return _known().get(sha256)
 
 
 def find_published(kind: str, name: str | None) -> Benchmark | None:
-    """Return the benchmark that a published file of a kind belongs to, or None if it is not in the catalogue.
+    """Return the benchmark to which a published file of a kind belongs, or None if the file is not in the
+    catalogue.
 
     Raises `UserError` in the same cases as `FileKind.public_file`.
     """
@@ -98,8 +100,8 @@ def find_published(kind: str, name: str | None) -> Benchmark | None:
 def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
     """Return the files that contain the traces of a benchmark with `parts`.
 
-    `content` is the content of the benchmark's own file, which lists them. Raises `UserError` if no listed file
-    belongs to one of the parts.
+    `content` is the content of the benchmark's index file. Raises `UserError` if no file in the index belongs to
+    one of the parts.
     """
     root = benchmark.file.url.removesuffix(f"/{benchmark.file.name}")
     pairs = [line.split(maxsplit=1) for line in content.splitlines() if line.strip()]

@@ -55,10 +55,10 @@ _GUESSES = {
 class ColumnMap(Record):
     """The names of the columns that hold the problem, the steps and the labels of a table.
 
-    In a column name, `a.b` stands for the key `b` of the object in column `a`, or of every object in a list there,
-    and `a.0` for the first element of a list. `steps` holds a list, or a text to be split at each `split` or, if
-    `split` is empty, by `core.text.split`. `labels_as` is one of `LABELS`. If `id` is empty, traces are identified
-    by a hash of their row.
+    In a column name, `a.b` stands for the key `b` of the object in column `a`, or of every object if column `a`
+    holds a list, and `a.0` for the first element of a list. `steps` holds a list, or a text to be split at each
+    `split` or, if `split` is empty, by `core.text.split`. `labels_as` is one of `LABELS`. If `id` is empty, traces
+    are identified by a hash of their row.
     """
 
     problem: str
@@ -70,7 +70,7 @@ class ColumnMap(Record):
 
 
 def columns_kind(columns: ColumnMap, rows: RowReader) -> FileKind:
-    """Return a file kind that reads rows with `rows` and turns them into traces by the mapping `columns`."""
+    """Return a file kind that reads rows with `rows` and converts them to traces by the mapping `columns`."""
     return FileKind(
         name=NAME,
         title="a table under its own column names",
@@ -93,7 +93,7 @@ def column_names(rows: Iterable[Row]) -> list[str]:
 
 
 def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> ColumnMap:
-    """Guess from their names which columns hold what. A field of the result is empty if no column fits."""
+    """Guess from the column names what each column contains. A field of the result is empty if no column fits."""
     found = {field: _guess(names, words) for field, words in _GUESSES.items()}
     if found["labels"] in (found["steps"], found["problem"]):
         found["labels"] = ""
@@ -143,7 +143,7 @@ def _find(row: Row, name: str) -> Any:
 def _within(value: Any, name: str) -> Any:
     """Return the value at the dotted path `name` in an object or a list.
 
-    A key applied to a list is looked up in every element, and the result is `_MISSING` unless all have it.
+    A key applied to a list is looked up in every element. The result is `_MISSING` unless all elements have it.
     """
     if isinstance(value, dict):
         return _find(value, name)
@@ -277,7 +277,8 @@ def _key(label: object) -> str | int | None:
 
 
 def _list(value: object) -> list[Any] | None:
-    """Return a list, which may also be given as JSON text, as in CSV files. Returns None for anything else."""
+    """Return a value as a list. A list may also be given as JSON text, as in CSV files. For anything else, return
+    None."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
             value = parse_json(value)

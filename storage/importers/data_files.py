@@ -105,8 +105,8 @@ def is_hub_id(text: str) -> bool:
 def find_data(path: Path, part: str = "") -> DataFiles:
     """Return the data at a path: a single file, or the files of one part of a folder.
 
-    `part` may be empty if the folder has only one. Raises `UserError` if the file or part does not exist, or if the
-    folder has several parts and none is named.
+    `part` may be empty if the folder has only one part. Raises `UserError` if the file or part does not exist, or
+    if the folder has several parts and `part` names none.
     """
     if not path.is_dir():
         with open_input(path):
@@ -121,9 +121,9 @@ def find_data(path: Path, part: str = "") -> DataFiles:
 
 
 def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
-    """Return the files of one part of a hub dataset, downloading those that are not in the hub client's cache.
+    """Return the files of one part of a hub dataset, downloading the files that are not in the hub client's cache.
 
-    The store records them as `OWNER/NAME@COMMIT`. Raises `UserError` if the dataset, revision or part does not
+    The store records the files as `OWNER/NAME@COMMIT`. Raises `UserError` if the dataset, revision or part does not
     exist, if the hub refuses access or cannot be reached, or if the disk has no room for the files.
     """
     # Most datasets come from files, for which no hub's client is loaded.
@@ -148,7 +148,8 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
 
 
 def _parts(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the file names of each part. If a part exists in several formats, only the preferred format counts."""
+    """Return the file names of each part. If a part exists in several formats, only the preferred format is
+    included."""
     found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         path = PurePosixPath(name)
@@ -160,7 +161,7 @@ def _parts(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _saved_part(path: Path, part: str) -> str:
-    """Return the folder name of a part of a `DatasetDict` that `datasets` saved."""
+    """Return the folder name of a part of a `DatasetDict` saved by `datasets`."""
     splits = read_json(path / _DICTIONARY).get("splits")
     if not isinstance(splits, list) or not splits or not all(_is_name(one) for one in splits):
         raise UserError(f"{path / _DICTIONARY}: no splits are named.", "Save the dataset again.")

@@ -1,4 +1,4 @@
-"""Downloading public files once, verifying their hash and caching them."""
+"""Downloading public files once, verifying their hashes and caching the files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,11 +26,12 @@ def _ignore(there: int, size: int | None) -> None:
 
 
 def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
-    """Return the path of a file in the cache, downloading it if necessary.
+    """Return the path of a file in the cache, downloading the file if necessary.
 
-    The cache never contains an incomplete file. An interrupted download is resumed by the next call. If another
-    process is downloading the same file, the call waits for it. Raises `UserError` if the file's hash is unknown or
-    does not match, if the server refuses or cannot be reached, or if the cache cannot be written.
+    The cache never contains an incomplete file. An interrupted download is resumed by the next call. If a different
+    process is downloading the same file, the call waits until that download ends. Raises `UserError` if the file's
+    hash is unknown or does not match, if the server refuses or cannot be reached, or if the cache cannot be
+    written.
     """
     if file.digest is None:
         raise UserError(
@@ -64,7 +65,7 @@ def _is_here(path: Path, digest: str) -> bool:
 def _locked(path: Path, progress: Progress) -> Iterator[None]:
     """Keep other processes from downloading the same file.
 
-    While another process is already downloading it, this one waits and reports that progress to `progress`.
+    If a different process is already downloading it, wait and report the progress of that download to `progress`.
     """
     lock = FileLock(path.with_name(_LOCK))
     while not lock.is_locked:

@@ -1,4 +1,4 @@
-"""Reading typed fields from a row. Every function raises `UserError` on a bad value, saying what was expected."""
+"""Reading typed fields from a row. Every function raises `UserError`, saying what was expected, on a bad value."""
 
 import hashlib
 import json
@@ -43,9 +43,9 @@ def identifier(row: Row, key: str) -> str:
 
 
 def content_id(row: Row) -> str:
-    """Return an id for a row that has none: a hash of its content that ignores the order of its keys.
+    """Return an id for a row that has none: a hash of the row's content that ignores the order of its keys.
 
-    Unlike a line number, it stays the same when rows are added to the file or moved.
+    Unlike a line number, this id stays the same when rows are added to the file or moved.
     """
     return hashlib.sha256(canonical(row)).hexdigest()[:16]
 
@@ -84,8 +84,8 @@ def texts(row: Row, key: str) -> list[str]:
 def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step, ...]:
     """Return the steps of a solution of which only the first error is known.
 
-    `error` is its 0-based index, or None if there is none. Steps before it become valid without a label, the step
-    itself becomes neg, and later steps are unlabelled.
+    `error` is the 0-based index of the first error, or None if there is no error. Steps before the error become
+    valid without a label, the wrong step becomes neg, and later steps are unlabelled.
     """
     return tuple(_until(tuple(substeps), i, error) for i, substeps in enumerate(steps))
 

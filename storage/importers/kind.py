@@ -21,8 +21,8 @@ OnBad = Callable[[str, UserError, bytes], None]
 class PublicFile:
     """A published benchmark file.
 
-    `sha256` is the hash of its content, or None if unknown. The content is then checked against `git_blob`, its id
-    in a Git repository, if that is known.
+    `sha256` is the hash of its content, or None if unknown. In that case, the content is checked against
+    `git_blob`, the file's id in a Git repository, if that is known.
     """
 
     name: str
@@ -32,7 +32,7 @@ class PublicFile:
 
     @property
     def digest(self) -> str | None:
-        """The digest to check the content against, or None if neither is known."""
+        """The digest by which the content is checked, or None if no digest is known."""
         return self.sha256 or self.git_blob
 
 
@@ -56,8 +56,8 @@ def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -
 def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """Yield (where, row) for each row of a file that contains either JSON Lines or one JSON array.
 
-    The first character tells which. In an array, `where` looks like `file.json row 3`. Only one row is held in
-    memory at a time, except that an array written on a single line is held as a whole.
+    The first character tells which of the two it is. In an array, `where` looks like `file.json row 3`. Only one
+    row is held in memory at a time, except that an array written on a single line is held as a whole.
     """
     source = iter(lines)
     head = []
@@ -151,7 +151,7 @@ def _punctuation(sign: str, wanted: str, where: str) -> str:
 
 
 def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
-    """Decode the value at `offset` and return it with the offset after it, or None if more lines are needed."""
+    """Decode the value at `offset`. Return it and the offset after it, or None if more lines are needed."""
     try:
         value, end = decoder.raw_decode(buffer, offset)
         check_depth(value)
@@ -186,7 +186,7 @@ class FileKind:
 
     `fields` are the field names by which its rows are recognised. `parse(row, where)` raises `UserError` with a
     message that starts with `where`. `dataset` is the default name of the dataset; None means that the dataset is
-    named after the file. `files` are published files whose URLs are known. A row that has one of `score_fields`
+    named after the file. `files` are published files whose URLs are known. A row with a field in `score_fields`
     belongs to a score file of this kind.
     """
 
@@ -200,10 +200,10 @@ class FileKind:
     score_fields: frozenset[str] = frozenset()
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
-        """Return the published file with this name, which may be omitted if there is only one.
+        """Return the published file with this name. `name` may be omitted if there is only one published file.
 
-        `sha256` overrides the file's own hash. Raises `UserError`, listing the published files, if there is no such
-        file.
+        `sha256` overrides the file's own hash. Raises `UserError`, listing the published files, if no published
+        file has this name.
         """
         if not self.files:
             raise UserError(

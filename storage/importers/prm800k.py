@@ -56,7 +56,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def beside_the_paper(traces: int, labelled: int) -> str:
-    """Return a sentence that compares the trace count and the labelled-step count with those in the paper.
+    """Return a sentence that compares the number of traces and of labelled steps with those in the paper.
 
     The paper (appendix "Data and Reproducibility") does not say which records of the files it counts.
     """

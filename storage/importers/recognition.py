@@ -47,10 +47,10 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What a file was recognised to contain.
+    """The recognised content of a file.
 
-    `holds` says whether it contains traces or scores, and `kind` is the kind of a trace file. For a file that is
-    read as a table, `names` are its column names and `columns` is a guess at their meaning. `dataset` and
+    `holds` says whether the file contains traces or scores, and `kind` is the kind of a trace file. For a file that
+    is read as a table, `names` are its column names and `columns` is a guess at their meaning. `dataset` and
     `evaluator` are suggested names, or empty. `known` is True if the hash of the file is in the catalogue.
     """
 
@@ -81,10 +81,10 @@ def find_reader(content: bytes) -> RowReader:
 
 
 def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "") -> Finding:
-    """Recognise what a file contains, by its hash if the catalogue lists it, or else by its first rows.
+    """Recognise what a file contains: by its hash if the catalogue lists it, and otherwise by its first rows.
 
-    `beginning` holds the first bytes of the file and `lines` its lines. Raises `UserError` if the file cannot be
-    imported or its first rows cannot be read.
+    `beginning` holds the first bytes of the file and `lines` all of its lines. Raises `UserError` if the file
+    cannot be imported or its first rows cannot be read.
     """
     if not beginning.strip():
         raise UserError(f"{name}: the file is empty.", "Check the file.")

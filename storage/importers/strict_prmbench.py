@@ -63,7 +63,7 @@ def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
     """Like `json_rows`, but yield one row per solution.
 
     The solutions of a pool are yielded one by one, each with the steps that edits delete from it. Solutions that
-    occur in edits but in no pool come at the end, because several edits can concern the same solution.
+    occur in edits but not in any pool come at the end, because several edits can concern the same solution.
     """
     edited: dict[str, tuple[str, Row]] = {}
     count = 0
@@ -101,7 +101,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _as_array(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Wrap the lines of a file into a JSON array if they are a single object on several lines, as in a pool."""
+    """Wrap the lines of a file into a JSON array if they form a single object on several lines, as in a pool."""
     source = iter(lines)
     first = next(source, b"")
     if first.strip() == b"{":
@@ -123,7 +123,7 @@ def _kind_of_edit(row: Row) -> str:
 
 
 def _edit(row: Row) -> Row:
-    """Return the solution that an edit is about, as a row that includes the deleted step."""
+    """Return the solution that an edit concerns, as a row that includes the deleted step."""
     if _ORIGINAL in row:
         solution = _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index"))
     else:
@@ -135,7 +135,7 @@ def _edit(row: Row) -> Row:
 
 
 def _with_deletions(solution: Row, other: Row) -> Row:
-    """Return a solution with the deleted steps of another row for the same solution merged into its own."""
+    """Return a copy of a solution to which the deleted steps of `other`, a row for the same solution, are added."""
     steps = {kind: sorted({*solution.get(kind, ()), *other.get(kind, ())}) for kind in _KINDS}
     return solution | {kind: found for kind, found in steps.items() if found}
 
@@ -147,7 +147,7 @@ def _candidates(row: Row) -> list[Row]:
 
 
 def _solution(held: Any, problem_id: str, number: int) -> Row:
-    """Convert a solution from its nested form in pools and edits to a flat row."""
+    """Convert a solution from its nested form, as in pools and edits, to a flat row."""
     held = _object(held, "a solution")
     problem = _object(field(held, "problem"), "the field 'problem'")
     steps = [field(_object(step, "a step"), "text") for step in listed(held, "steps")]

@@ -83,7 +83,7 @@ def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
 def arrow_batches(path: Path) -> Iterator[Any]:
     """Yield the content of an Arrow file in batches of rows. Errors of pyarrow are passed on.
 
-    The file can be a stream, as `datasets` writes it, or a file with an index at its end.
+    The file can be a stream, as written by `datasets`, or a file with an index at its end.
     """
     arrow, _ = load_parquet()
     with arrow.memory_map(str(path)) as content:
@@ -122,7 +122,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> float | None:
-    """Return None for NaN, as in pandas, and a float for positive and negative infinity."""
+    """Return None for NaN, as pandas writes it, and a float for positive and negative infinity."""
     return None if name == "NaN" else float(name)
 
 

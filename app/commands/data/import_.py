@@ -160,10 +160,10 @@ def _listing(args: argparse.Namespace, path: Path) -> Path:
 
 
 def _import_found(args: argparse.Namespace) -> None:
-    """Detect the kind of every file in a folder, and import it.
+    """Detect the kind of every file in a folder, and import the files.
 
-    Files that cannot be imported are reported, and the others are stored. Raises `UserError` at the end if there
-    were any.
+    Files that cannot be imported are reported, and all others are stored. If there were files that could not be
+    imported, `UserError` is raised at the end.
     """
     if args.download or args.dataset is not None or args.skipped is not None:
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
@@ -180,7 +180,7 @@ def _import_found(args: argparse.Namespace) -> None:
 
 
 def _is_in_parts(args: argparse.Namespace) -> bool:
-    """True if the file is a published benchmark's index, which only lists the files that hold the traces."""
+    """True if the file is the index of a published benchmark, which only lists the files that hold the traces."""
     benchmark = find_published(args.kind, args.path)
     return benchmark is not None and bool(benchmark.parts)
 
@@ -259,7 +259,7 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
 
 
 def _continued(trace: Trace) -> Trace | None:
-    """Return a trace with its whole solution, given one that ends at its last labelled step. Returns None if the
+    """Return a trace with its whole solution. The given trace ends at its last labelled step. Returns None if the
     rest of the solution is unknown."""
     whole, done = continue_trace(trace)
     return None if done == NOT_CONTINUED else whole
@@ -278,7 +278,7 @@ def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
 
 @contextmanager
 def _bar() -> "Iterator[tqdm[Any]]":
-    """Show a progress bar on stderr, whose values run from 0 to 1. It appears after two seconds, and only in a
+    """Show a progress bar on stderr, whose values run from 0 to 1. The bar appears after two seconds, and only in a
     terminal."""
     shown = sys.stderr.isatty()
     bar: tqdm[Any] = tqdm(total=1.0, delay=2, disable=not shown, bar_format="{percentage:3.0f}%|{bar}| {desc}")

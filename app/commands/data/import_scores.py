@@ -32,6 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import a file of scores, all or nothing, and print how many of its rows matched a trace."""
+    """Import a file of scores, all or nothing, and print the number of rows that matched a trace."""
     with open_store(args.db) as store:
         print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))

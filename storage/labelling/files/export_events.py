@@ -9,8 +9,8 @@ The file contains the campaign, its guidelines, its traces with their slots, and
     {"event": "label", "item": 0, "slot": 0, "annotator": "ada", "step": 2, "old": null, "new": "neg", …}
 
 `item` is the position in the queue. `slot` is the number of the slot within the item, or null for a decision.
-`step` is 0-based. `of` is the key of the event, by the same person, that is undone or redone. The file contains no
-database ids except in `conditions`, which record how the traces were chosen.
+`step` is 0-based. `of` is the key of the event, by the same person, that is undone or redone. The only database ids
+in the file are in `conditions`, which record how the traces were chosen.
 """
 
 from collections.abc import Iterator, Sequence

@@ -39,7 +39,7 @@ _ABOUT = {
 class LabelExport:
     """The outcome of an export.
 
-    `rows` is the number of rows written, and `what` says what each row is. `left_out` counts omitted rows by
+    `rows` is the number of rows written, and `what` names the kind of row. `left_out` counts omitted rows by
     reason.
     """
 
@@ -71,7 +71,7 @@ def export_labels(
     held in memory at a time, and a failed export leaves no file behind.
 
     Raises `NotFoundError` if the campaign does not exist. Raises `UserError` if the format is unknown, if the file
-    cannot be written, or if it exists and `force` is not given.
+    cannot be written, or if it exists and `force` is not set.
     """
     stored = find_campaign(store, campaign)
     if format == FOLDER:

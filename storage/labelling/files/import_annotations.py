@@ -28,7 +28,7 @@ EventValues = dict[str, Any]
 
 
 def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[EventValues]:
-    """Yield events that reproduce the annotation. All of them have the time of its submission.
+    """Yield events that reproduce the annotation, all with the time of its submission.
 
     The labels given before the next step was seen come first, followed by later changes. The time taken is recorded
     with the submission. `about` identifies the campaign and the trace, so that equal annotations of different
@@ -139,9 +139,9 @@ class AnnotationImporter:
     """Adds annotations and decisions to one campaign within a transaction.
 
     `annotations` and `decisions` count the new ones, and `repeated` counts those that the campaign already has. If
-    the campaign is created here, it is closed at the end, because nothing is left to label. Raises `UserError` if
-    the stored trace differs from the one that was labelled, or if the person has already labelled it differently in
-    the campaign.
+    the import creates the campaign, it is closed at the end, because nothing is left to label. Raises `UserError`
+    if the stored trace differs from the one that was labelled, or if the person has already labelled it differently
+    in the campaign.
     """
 
     def __init__(self, store: Store, session: Session, campaign: str, user: User) -> None:
@@ -176,7 +176,8 @@ class AnnotationImporter:
             self._add_decision(item, decision, about)
 
     def finish(self) -> None:
-        """Complete a campaign created here, whose overlap and guideline versions are known only at the end."""
+        """Complete a campaign that this import created, whose overlap and guideline versions are known only at the
+        end."""
         if self._row is None or not self._made:
             return
         self._session.execute(

@@ -52,9 +52,9 @@ Located = Iterator[tuple[str, Row]]
 class EventImporter:
     """Stores the campaign in a file within a transaction, replacing names with the ids of this store.
 
-    `name` replaces the campaign's name in the file. If a campaign of that name already exists, it must be the same
-    one; `repeated` is then True, and nothing is stored. `events` and `items` count what was stored. Raises
-    `UserError`, naming the line, if the file is invalid or the campaigns differ.
+    `name` replaces the campaign's name in the file. If a campaign of this name already exists, it must equal the
+    one in the file; `repeated` is then True, and nothing is stored. `events` and `items` count what was stored.
+    Raises `UserError`, naming the line, if the file is invalid or the campaigns differ.
     """
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
@@ -233,7 +233,7 @@ class EventImporter:
 
 
 def _check_version(head: Row) -> None:
-    """Raise `UserError` if the first line of the file has a different format or version."""
+    """Raise `UserError` if the format or version in the first line of the file is not the current one."""
     if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
         raise UserError(
             f"the file is of {head.get('format')!r} {head.get('version')!r}, expected {FORMAT!r} {VERSION}.",
@@ -242,7 +242,7 @@ def _check_version(head: Row) -> None:
 
 
 def _check_event(line: EventLine, steps: int) -> None:
-    """Raise `UserError` if the event is impossible in a trace with this many steps."""
+    """Raise `UserError` if the event is impossible in a trace with `steps` steps."""
     if line.step is not None and line.step >= steps:
         raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
     if line.event == SUGGEST:

@@ -31,7 +31,8 @@ Located = Iterator[tuple[str, Row]]
 class LabelImport:
     """The outcome of an import.
 
-    `added` is the number of new events, annotations or decisions, and `repeated` the number already stored before.
+    `added` is the number of new events, annotations or decisions, and `repeated` the number that were already
+    stored.
     """
 
     campaign: str
@@ -66,7 +67,7 @@ def import_labels(
     traces are looked up by problem and steps, in `dataset` or else in the campaign's dataset. Their labels are
     attributed to `annotator`, or else to the person named in the row.
 
-    Raises `UserError`, naming the line, and stores nothing if a row is of none of these kinds, if a trace is
+    Raises `UserError`, naming the line, and stores nothing if a row is not of any of these kinds, if a trace is
     missing or differs, or if the labels contradict those of the campaign.
     """
     if campaign is not None:
@@ -120,7 +121,8 @@ _Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, Impo
 
 
 def _reader(row: Row) -> _Reader | None:
-    """Return the function that reads PRM800K's or another tool's rows like `row`, or None if there is none."""
+    """Return the function that reads rows of this form from PRM800K or another tool, or None if the form is
+    unknown."""
     if {"data", "annotations"} <= row.keys():
         return read_label_studio
     if {"fields", "metadata", "responses"} <= row.keys():
@@ -129,7 +131,7 @@ def _reader(row: Row) -> _Reader | None:
 
 
 def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
-    """Return the name of the dataset in which to look up the traces of a file that does not name them."""
+    """Return the name of the dataset in which to look up traces that the file does not name."""
     if campaign is None:
         raise UserError(f"{path}: its rows name no campaign.", "Give one with --campaign.")
     if dataset is None:

@@ -23,7 +23,7 @@ def read_prm800k(
     """Yield the annotation in each row, assigned to the trace in `dataset` with the same problem and steps.
 
     If the labels end at an error, later steps stay unlabelled. Raises `UserError` if a row matches no trace or
-    several.
+    several traces.
     """
     index = TraceIndex(session, dataset)
     for where, row in rows:

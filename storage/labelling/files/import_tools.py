@@ -1,7 +1,8 @@
 """Importing Label Studio tasks and Argilla records as annotations of stored traces.
 
-They may come from `formats.label_studio` and `formats.argilla`, or merely have the same structure. The annotator is
-given by the caller, or taken from `completed_by` (Label Studio), `user_id` (Argilla) or the names in `annotators`.
+The files may have been written by `formats.label_studio` and `formats.argilla`, or merely have the same structure.
+The annotator is given by the caller, or taken from `completed_by` (Label Studio), `user_id` (Argilla) or the names
+in `annotators`.
 """
 
 import re
@@ -32,8 +33,8 @@ def read_label_studio(
 ) -> Iterator[tuple[str, ImportedTrace]]:
     """Yield the annotations in each task, assigned to the trace in `dataset` with the same problem and steps.
 
-    Cancelled annotations are ignored. Raises `UserError` if a task matches no trace or several, or if a choice is
-    not a label.
+    Cancelled annotations are ignored. Raises `UserError` if a task matches no trace or several traces, or if a
+    choice is not a label.
     """
     index = TraceIndex(session, dataset)
     for where, row in rows:
@@ -62,8 +63,8 @@ def read_argilla(
     """Yield the annotations in the records, assigned to the trace in `dataset` with the same problem and steps.
 
     Each record holds the responses to the question `label` for one step. The records of a trace need not be
-    adjacent. Raises `UserError` if the steps match no trace or several, if a step is missing, or if a response is
-    not a label.
+    adjacent. Raises `UserError` if the steps match no trace or several traces, if a step is missing, or if a
+    response is not a label.
     """
     index = TraceIndex(session, dataset)
     places: dict[str, str] = {}

@@ -48,7 +48,7 @@ class LabelRow(Model):
 
 
 class ImportedAnnotation(LabelRow):
-    """A submitted annotation in a file. The lists have one entry per step."""
+    """A submitted annotation in a file. Each list has one value per step."""
 
     annotator: Name
     view: Literal["whole", "stepwise"]
@@ -71,7 +71,7 @@ class ImportedAnnotation(LabelRow):
         return canonical(self.model_dump() | exact)
 
     def check_steps(self, steps: int) -> None:
-        """Raise `UserError` unless every list has one entry per step."""
+        """Raise `UserError` unless every list has one value per step."""
         for name in ("labels", "first", "errors", "comments", "corrections"):
             entries = len(getattr(self, name))
             if entries != steps:
@@ -139,7 +139,7 @@ class ImportedTrace(LabelRow):
 
 
 class CampaignLine(LabelRow):
-    """The campaign, in the first line of a log.
+    """The first line of a log, which describes the campaign.
 
     It has the fields of `CampaignRow` except references to other tables.
     """
@@ -172,7 +172,7 @@ class CampaignLine(LabelRow):
 
 
 class GuidelineLine(LabelRow):
-    """A version of the guideline, as a line of a log."""
+    """A line of a log with a version of the guideline."""
 
     guideline: Version
     text: Text
@@ -181,7 +181,7 @@ class GuidelineLine(LabelRow):
 
 
 class SlotLine(LabelRow):
-    """A slot of an item. It has the fields of `SlotRow`, with the annotator given by name."""
+    """A slot of an item. It has the fields of `SlotRow`, except that the annotator is given by name."""
 
     number: Count
     state: Word
@@ -192,7 +192,7 @@ class SlotLine(LabelRow):
 
 
 class ItemLine(LabelRow):
-    """An item of the queue, as a line of a log. `item` is its position."""
+    """A line of a log with an item of the queue. `item` is its position in the queue."""
 
     item: Count
     dataset: Text
@@ -203,7 +203,7 @@ class ItemLine(LabelRow):
 
 
 class EventLine(LabelRow):
-    """An event, as a line of a log.
+    """A line of a log with an event.
 
     It has the fields of `EventRow`, except that the kind is in `event` and that the item, slot and annotator are
     given by position, number and name.

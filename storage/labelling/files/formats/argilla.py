@@ -29,7 +29,7 @@ def user_id(name: str) -> str:
 
 
 def records(labelled: list[LabelledTrace]) -> list[Row]:
-    """Return one record per step of a trace. `labelled` holds the trace once per annotator."""
+    """Return one record per step of a trace. `labelled` holds the trace with the labels of each annotator."""
     trace = labelled[0].trace
     texts = [step.text for step in trace.steps]
     about = {"dataset": trace.dataset, "trace": trace.id, "steps": len(texts)}

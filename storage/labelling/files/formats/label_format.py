@@ -14,16 +14,16 @@ Tally = Counter[str]
 
 
 class InexpressibleError(Exception):
-    """Raised if a format cannot express the labels of a trace. Its message describes such traces."""
+    """Raised if a format cannot express the labels of a trace. The message describes traces of this sort."""
 
 
 @dataclass(frozen=True)
 class LabelFormat:
     """A file format for labels.
 
-    `write(traces, path, campaign, left_out)` writes the file and returns the number of traces written. It adds
-    traces that the format cannot express to the counts in `left_out`, by reason. If `with_gold` is True, an export
-    per annotator includes hidden gold items.
+    `write(traces, path, campaign, left_out)` writes the file and returns the number of traces written. Traces that
+    the format cannot express are counted in `left_out`, by reason. If `with_gold` is True, an export per annotator
+    includes hidden gold items.
     """
 
     name: str
@@ -33,7 +33,7 @@ class LabelFormat:
 
 
 def lines(row: Callable[[LabelledTrace], Row]) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:
-    """Return a `write` function for a format with one JSON object per trace. `row` makes the object."""
+    """Return a `write` function for a format with one JSON object per trace, which `row` builds from the trace."""
 
     def write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
         written = 0

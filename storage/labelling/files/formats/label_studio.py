@@ -31,7 +31,8 @@ from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def task(labelled: list[LabelledTrace]) -> Row:
-    """Convert a trace to a task. `labelled` holds the trace with the consensus, or once per annotator."""
+    """Convert a trace to a task. `labelled` holds the trace with the consensus labels, or with those of each
+    annotator."""
     trace = labelled[0].trace
     return {
         "data": {
@@ -68,7 +69,7 @@ def _annotation(labelled: LabelledTrace) -> Row:
 
 
 def by_trace(traces: Iterable[LabelledTrace]) -> Iterator[list[LabelledTrace]]:
-    """Yield lists of labelled traces, each with all entries for one trace. These must be adjacent."""
+    """Yield, for each trace, the list of its labelled versions, which must be adjacent in `traces`."""
     for _, same in groupby(traces, key=lambda labelled: labelled.trace.trace_id):
         yield list(same)
 

@@ -5,10 +5,10 @@
      "reason": "", "idx": "prm_train_p1_0", "question": "…", "classification": "missing_condition"}
 
 PRMBench regards every step that is not listed as correct, so a trace with an unlabelled step is left out. Steps
-labelled neg are error steps. Their class is the kind of error that annotators chose most often for them; in a tie,
-the first one wins. If annotators chose none of PRMBench's classes, the trace is left out. If no step is neg, steps
-labelled neu are errors of the class `redundency` (PRMBench's spelling). A trace with neither neg nor neu belongs to
-the class `multi_solutions`.
+labelled neg are error steps. Their class is the kind of error that annotators chose most often for them. In a tie,
+the first class wins. If annotators chose none of PRMBench's classes, the trace is left out. If no step is neg,
+steps labelled neu are errors of the class `redundency` (PRMBench's spelling). A trace with neither neg nor neu
+belongs to the class `multi_solutions`.
 """
 
 from collections import Counter

@@ -33,7 +33,8 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """Return whether the final answer is correct according to a trace's metadata, or None if unknown."""
+    """Return whether the final answer is correct according to a trace's metadata, or None if the metadata do not
+    say."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
         return correct

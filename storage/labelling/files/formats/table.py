@@ -39,7 +39,7 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
 
     In a row for the consensus, `label` is the agreed label, `how` says how it came about, and `annotators` is the
     number of people who labelled the trace. In a row for a single `annotator`, `label` is that person's label,
-    which may be `unsure`; values for the whole trace are repeated in each row.
+    which may be `unsure`. Values for the whole trace are repeated in each row.
     """
     trace = labelled.trace
     for place, step in enumerate(trace.steps):
