@@ -27,11 +27,8 @@ CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 
 
 def begin(header: str) -> Current:
-    """Start handling a request and return its `Current`.
-
-    A well-formed id in `header` is kept, because the proxy that sent it logs it too. Otherwise a new id is
-    generated. `header` is "" if the request has no id.
-    """
+    """Start handling a request and return its `Current`. A well-formed id in `header` is kept, because the proxy
+    that sent it logs it too. Otherwise a new id is generated. `header` is "" if the request has no id."""
     current = Current(header) if _WELL_FORMED.fullmatch(header) else Current()
     CURRENT.set(current)
     return current

@@ -33,9 +33,7 @@ from stepsight.training.report.tables import Table
 @dataclass(frozen=True, eq=False)
 class CampaignAgreement:
     """The ratings of a campaign, the ratings of a second campaign to compare with, and the tables of agreement.
-
-    `against` is None without a comparison. Tables without rows are left out.
-    """
+    `against` is None without a comparison. Tables without rows are left out."""
 
     ratings: CampaignRatings
     against: CampaignRatings | None

@@ -392,10 +392,7 @@ def _without(
     draws: Floats64 | None,
 ) -> tuple[Value, Value]:
     """Return the alpha of all annotators except `person`, and its difference from `everybody`, the alpha of all
-    annotators.
-
-    For the interval of the difference, each draw computes both alphas on the same resampled traces.
-    """
+    annotators. For the interval of the difference, each draw computes both alphas on the same resampled traces."""
     others = np.delete(labels, person, axis=0)
     value = alpha(others, Scale.ORDINAL).alpha
     if not value.exists or draws is None:

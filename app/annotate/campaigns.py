@@ -86,11 +86,8 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
 
 
 def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """Render `/annotate/campaign`, the page of a campaign for its manager.
-
-    The page shows everybody's progress and the guideline, and has a form to close the campaign. Raises
-    `NotFoundError` if the campaign does not exist.
-    """
+    """Render `/annotate/campaign`, the page of a campaign for its manager. The page shows everybody's progress and
+    the guideline, and has a form to close the campaign. Raises `NotFoundError` if the campaign does not exist."""
     campaign = get_campaign(store, campaign_id)
     versions = range(1, campaign.guideline + 1)
     return render(
@@ -169,11 +166,8 @@ def start_word(store: Store, campaign: Campaign, user: User) -> str:
 
 
 def sees_everybody(user: User) -> bool:
-    """True if the user may see everybody's progress.
-
-    Annotators may not. Their own total includes hidden gold items and the campaign's total does not, so the
-    difference would reveal that hidden gold items exist.
-    """
+    """True if the user may see everybody's progress. Annotators may not. Their own total includes hidden gold items
+    and the campaign's total does not, so the difference would reveal that hidden gold items exist."""
     return user.role is not Role.ANNOTATOR
 
 

@@ -113,11 +113,8 @@ def gold_value(value: str | None) -> str:
 def list_html(
     store: Store, address: DisputesAddress, disputes: Sequence[Dispute], unblinded_for: int | None
 ) -> Markup:
-    """Render a page of the list of disputes.
-
-    If `disputes` holds one more dispute than fits on a page, the page links to the next one. `unblinded_for` means
-    the same as in `DisputeFilter`.
-    """
+    """Render a page of the list of disputes. If `disputes` holds one more dispute than fits on a page, the page
+    links to the next one. `unblinded_for` means the same as in `DisputeFilter`."""
     counts = count_disputes(store, address.filter(unblinded_for))
     accepted = address.dataset and count_disputes(store, DisputeFilter(address.dataset))[DisputeState.ACCEPTED]
     patch = DisputesAddress(dataset=address.dataset).url(f"{DisputesAddress.PATH}/patch")

@@ -39,11 +39,8 @@ def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
 
 
 def trace_of_text(text: str, prompt: str | None = None) -> Trace:
-    """Return a trace of the problem and the solution found in a text.
-
-    The text must be the output of a chat template, have the form `Question: ... Answer: ...`, or begin with
-    `prompt`. Otherwise `UserError` is raised.
-    """
+    """Return a trace of the problem and the solution found in a text. The text must be the output of a chat
+    template, have the form `Question: ... Answer: ...`, or begin with `prompt`. Otherwise `UserError` is raised."""
     for turns in _TURNS:
         found = turns.findall(text)
         if found:

@@ -22,11 +22,8 @@ _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
 
 @dataclass(frozen=True)
 class Bar:
-    """One bin of a histogram.
-
-    `height` is a percentage of the highest bin. `url` is the URL of the list of traces that have a step in the bin,
-    or "" if the bin is empty.
-    """
+    """One bin of a histogram. `height` is a percentage of the highest bin. `url` is the URL of the list of traces
+    that have a step in the bin, or "" if the bin is empty."""
 
     count: int
     height: float

@@ -44,10 +44,7 @@ class EvaluatorChoice:
 
 def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: str = "") -> list[EvaluatorChoice]:
     """List the loaded evaluators in the order of `evaluators.all_names`, followed by the others that have judged
-    the dataset.
-
-    If `asked` names a loaded evaluator with a different reading, that evaluator is included.
-    """
+    the dataset. If `asked` names a loaded evaluator with a different reading, that evaluator is included."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
     here = [*evaluators.all_names, *([asked] if evaluators.is_reread(asked) else [])]
@@ -76,11 +73,8 @@ def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice
 
 
 def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
-    """Return the evaluator to use if the URL names none.
-
-    Evaluators that have judged the dataset are preferred, then those that can score on this server, then those with
-    the most informative outputs.
-    """
+    """Return the evaluator to use if the URL names none. Evaluators that have judged the dataset are preferred,
+    then those that can score on this server, then those with the most informative outputs."""
     return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
 
 

@@ -38,11 +38,8 @@ class ConditionOptions:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value that can be chosen for a filter.
-
-    `url` sets or removes the value; it is "" if the list would then be empty. `count` is the number of traces with
-    the value, or None if it is unknown.
-    """
+    """A value that can be chosen for a filter. `url` sets or removes the value; it is "" if the list would then be
+    empty. `count` is the number of traces with the value, or None if it is unknown."""
 
     key: str
     label: str
@@ -117,11 +114,8 @@ MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name ==
 
 @dataclass(frozen=True)
 class SetCondition:
-    """An active filter.
-
-    `key` is the filter's key in the totals, `text` describes the filter in words, and `url` is the URL of the page
-    without the filter.
-    """
+    """An active filter. `key` is the filter's key in the totals, `text` describes the filter in words, and `url` is
+    the URL of the page without the filter."""
 
     key: str
     text: str

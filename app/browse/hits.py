@@ -25,11 +25,8 @@ def marked_html(html: Markup, wanted: str) -> Markup:
 
 
 def marked_markdown(text: str, wanted: str) -> Markup:
-    """Render a text's Markdown with the hits of the search text `wanted` marked.
-
-    A hit that includes Markdown syntax, such as `**`, cannot be marked in rendered text. If the text has such a
-    hit, it is shown unrendered.
-    """
+    """Render a text's Markdown with the hits of the search text `wanted` marked. A hit that includes Markdown
+    syntax, such as `**`, cannot be marked in rendered text. If the text has such a hit, it is shown unrendered."""
     html = markdown_html(text)
     if not wanted.strip():
         return html

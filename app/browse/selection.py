@@ -23,11 +23,8 @@ from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 
 @dataclass(frozen=True)
 class ListPlace:
-    """The position of a trace in a list.
-
-    `near` holds the trace's neighbours. `number` counts from 1 to `total`, and is None if the list does not contain
-    the trace.
-    """
+    """The position of a trace in a list. `near` holds the trace's neighbours. `number` counts from 1 to `total`,
+    and is None if the list does not contain the trace."""
 
     near: Neighbours
     number: int | None = None
@@ -54,11 +51,8 @@ class Selection:
     def of(
         cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
     ) -> tuple["Selection", list[UserError]]:
-        """Return the selection for an address, and the errors found in the address.
-
-        The errors are unknown evaluators, and filters or sort orders by verdicts or redundancy that the evaluator
-        does not provide.
-        """
+        """Return the selection for an address, and the errors found in the address. The errors are unknown
+        evaluators, and filters or sort orders by verdicts or redundancy that the evaluator does not provide."""
         choices = list_choices(store, evaluators, dataset_id)
         offered: set[str] = set()
         problems: list[UserError] = []

@@ -42,10 +42,8 @@ _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), (
 
 @dataclass(frozen=True)
 class ColumnHead:
-    """The heading of a column.
-
-    `url` sorts the list by the column, and is "" if that is impossible. `direction` is the current sort direction.
-    """
+    """The heading of a column. `url` sorts the list by the column, and is "" if that is impossible. `direction` is
+    the current sort direction."""
 
     title: str
     kind: str
@@ -82,10 +80,8 @@ def list_html(
 
 
 def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
-    """Return the available sort orders as (name, title) pairs.
-
-    Orders by scores that the evaluator does not give are left out. `outputs` means the same as for `list_html`.
-    """
+    """Return the available sort orders as (name, title) pairs. Orders by scores that the evaluator does not give
+    are left out. `outputs` means the same as for `list_html`."""
     absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)
 

@@ -111,11 +111,8 @@ def _module(command: str) -> ModuleType:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return the exit code.
-
-    The exit code is 0 on success, 2 for an error that the user can correct, 130 after an interrupt, and 1 if the
-    reader of the output has gone.
-    """
+    """Run a command line and return the exit code. The exit code is 0 on success, 2 for an error that the user can
+    correct, 130 after an interrupt, and 1 if the reader of the output has gone."""
     for stream in (sys.stdout, sys.stderr):
         # Traces contain characters that a terminal's own encoding may lack.
         if isinstance(stream, io.TextIOWrapper):

@@ -69,10 +69,8 @@ class Gallery:
 
 
 class NotJudgedError(UserError):
-    """Raised if there is no evidence, because no trace has been judged in hindsight mode.
-
-    `dataset` names the dataset concerned, or is "" if no dataset has hindsight judgments.
-    """
+    """Raised if there is no evidence, because no trace has been judged in hindsight mode. `dataset` names the
+    dataset concerned, or is "" if no dataset has hindsight judgments."""
 
     def __init__(self, message: str, dataset: str = "", mode: str = "in hindsight mode") -> None:
         super().__init__(message, f"Have an evaluator judge it, {mode}.")

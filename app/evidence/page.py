@@ -214,11 +214,8 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
 
 
 def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes for leave-one-out scores and for the evidence file.
-
-    They take the same query as the page of one trace. The application turns any `UserError` that they raise into a
-    response.
-    """
+    """Build the routes for leave-one-out scores and for the evidence file. They take the same query as the page of
+    one trace. The application turns any `UserError` that they raise into a response."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()
 

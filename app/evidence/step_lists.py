@@ -119,11 +119,8 @@ def list_links(store: Store, found: StepList) -> list[dict[str, object]]:
 
 
 def steps_html(store: Store, found: StepList, problems: Sequence[str], gallery: str) -> Markup:
-    """Render a list of steps.
-
-    `problems` are messages shown above the list. `gallery` is the URL of the dataset's gallery, or "" if the
-    dataset has none.
-    """
+    """Render a list of steps. `problems` are messages shown above the list. `gallery` is the URL of the dataset's
+    gallery, or "" if the dataset has none."""
     here, first = found.here, (found.here.page - 1) * _PER_PAGE
     last = first + len(found.rows)
     kinds = list_links(store, found)

@@ -206,10 +206,8 @@ class Worker:
 
 
 class _Clock:
-    """Detects that the machine's clock was set, or that it stood still while the machine slept.
-
-    Afterwards, the heartbeats of all jobs look too old or lie in the future, until their workers write new ones.
-    """
+    """Detects that the machine's clock was set, or that it stood still while the machine slept. Afterwards, the
+    heartbeats of all jobs look too old or lie in the future, until their workers write new ones."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()

@@ -33,11 +33,8 @@ class WorkerSignals:
             self._changed.notify_all()
 
     def wait(self, seconds: float, looks: int | None = None) -> bool:
-        """Wait for at most `seconds`, and return True if the workers have to stop.
-
-        The wait ends early on a stop signal. If `looks` is given, it also ends once the property of this name
-        differs from it.
-        """
+        """Wait for at most `seconds`, and return True if the workers have to stop. The wait ends early on a stop
+        signal. If `looks` is given, it also ends once the property of this name differs from it."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or looks not in (None, self._looks), seconds)
             return self._stopping

@@ -209,11 +209,8 @@ def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
 def overview_html(
     columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str, files: Markup
 ) -> Markup:
-    """Render the overview table.
-
-    Columns link to the pages of their datasets. The difference from the reference and any remarks are shown below
-    each figure.
-    """
+    """Render the overview table. Columns link to the pages of their datasets. The difference from the reference and
+    any remarks are shown below each figure."""
     rows = overview_rows(columns)
 
     def wrap(row: int, column: int, html: Markup) -> Markup:

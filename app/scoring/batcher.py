@@ -80,11 +80,8 @@ class Batcher:
     def __init__(
         self, scorer: Scorer, places: Semaphores, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
     ) -> None:
-        """Put queues in front of a scorer.
-
-        At most `most` traces may wait, and each may take at most `tokens` tokens of computation. `places` are the
-        semaphores that all batchers share.
-        """
+        """Put queues in front of a scorer. At most `most` traces may wait, and each may take at most `tokens`
+        tokens of computation. `places` are the semaphores that all batchers share."""
         self._scorer = scorer
         self._most, self._tokens = most, tokens
         self._lock = threading.Lock()

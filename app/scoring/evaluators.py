@@ -157,11 +157,8 @@ class Evaluators:
         return self._split(name)[1] is not None and self.gives_scores(name)
 
     def about(self, name: str) -> EvaluatorSummary:
-        """Return the description of an evaluator, without loading the evaluator.
-
-        Raises `NotFoundError` if no evaluator has this name, and `UserError` if the evaluator cannot have the
-        reading that follows the name.
-        """
+        """Return the description of an evaluator, without loading the evaluator. Raises `NotFoundError` if no
+        evaluator has this name, and `UserError` if the evaluator cannot have the reading that follows the name."""
         self._look()
         name, reading = self._split(name)
         if reading is not None:

@@ -44,11 +44,8 @@ def current_client() -> str:
 
 
 class PendingScore(Future[Result]):
-    """The future of a judgment or of scores.
-
-    A future that is cancelled while its result is being computed counts as abandoned. The computation of a batch
-    stops once all futures of the batch are abandoned.
-    """
+    """The future of a judgment or of scores. A future that is cancelled while its result is being computed counts
+    as abandoned. The computation of a batch stops once all futures of the batch are abandoned."""
 
     _left = False
 
@@ -110,11 +107,8 @@ def _pass_on(
 
 
 def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Callable[[], bool]) -> None:
-    """Wait until all of the futures are done.
-
-    Once `client_disconnected()` is True, the futures are cancelled and `UserError` is raised. The futures must
-    therefore not be shared with other clients.
-    """
+    """Wait until all of the futures are done. Once `client_disconnected()` is True, the futures are cancelled and
+    `UserError` is raised. The futures must therefore not be shared with other clients."""
     while wait(scorings, timeout=_LOOKS).not_done:
         if client_disconnected():
             for scoring in scorings:
@@ -169,10 +163,8 @@ class FairQueue:
         self._clients.setdefault(request.client, deque()).append(request)
 
     def take(self, most: int, tokens: float) -> list[Request]:
-        """Remove the next requests from the queue and return them.
-
-        At most `most` requests are taken, with about `tokens` tokens in total, or a single request that takes more.
-        """
+        """Remove the next requests from the queue and return them. At most `most` requests are taken, with about
+        `tokens` tokens in total, or a single request that takes more."""
         taken: list[Request] = []
         while self._clients and len(taken) < most:
             client, requests = next(iter(self._clients.items()))

@@ -41,10 +41,8 @@ class Pending:
 
 @dataclass(frozen=True)
 class Snapshot(Generic[Computed]):
-    """The newest available result, whose computation began at `moment`.
-
-    If `is_current` is False, the data has changed since then. The caller may then ask again after `again` seconds.
-    """
+    """The newest available result, whose computation began at `moment`. If `is_current` is False, the data has
+    changed since then. The caller may then ask again after `again` seconds."""
 
     result: Computed
     is_current: bool

@@ -14,10 +14,7 @@ T = TypeVar("T", bound=BaseModel)
 
 def body(model: type[T]) -> Any:
     """Return a FastAPI dependency that parses the body of a request and validates it as a `model`. An empty body
-    counts as `{}`.
-
-    The dependency raises `UserError` if the body is not a JSON object or does not fit the model.
-    """
+    counts as `{}`. The dependency raises `UserError` if the body is not a JSON object or does not fit the model."""
 
     async def read(request: Request) -> T:
         try:

@@ -63,11 +63,8 @@ def status_of(error: UserError) -> int:
 
 
 def page_status(errors: Iterable[UserError]) -> int:
-    """Return the HTTP status of a page that reports these errors.
-
-    It is the status of the first error caused by the page's URL, or 200 without such an error: a page that has
-    nothing to show yet is a success.
-    """
+    """Return the HTTP status of a page that reports these errors. It is the status of the first error caused by the
+    page's URL, or 200 without such an error: a page that has nothing to show yet is a success."""
     found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
     return next(found, 200)
 

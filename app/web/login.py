@@ -102,11 +102,8 @@ def enter(request: Request, store: Store, user: User) -> Response:
 
 
 def _place(request: Request, store: Store, user: User, next: str) -> str:
-    """Return the URL of the page to open after a login.
-
-    This is the requested page `next` if it exists and the user may open it, or else the first page that the user
-    may open.
-    """
+    """Return the URL of the page to open after a login. This is the requested page `next` if it exists and the user
+    may open it, or else the first page that the user may open."""
     rights = rights_of(user, store)
     rules: Rules = state_of(request)["rules"]
     rule = rules.find("GET", next.partition("?")[0]) if _OWN_ADDRESS.fullmatch(next) else None

@@ -74,11 +74,8 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _errors(record: logging.LogRecord) -> Iterator[dict[str, Any]]:
-    """Yield a description of a log record's exception and of each of its causes.
-
-    A description consists of the exception's `type`, its traceback locations `at`, and the operating system's
-    `reason` if there is one.
-    """
+    """Yield a description of a log record's exception and of each of its causes. A description consists of the
+    exception's `type`, its traceback locations `at`, and the operating system's `reason` if there is one."""
     waiting = [record.exc_info[1]] if record.exc_info else []
     for _ in range(_MOST_CAUSES):
         error = waiting.pop(0) if waiting else None

@@ -96,10 +96,8 @@ class Content:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The description of a backup, stored inside the backup itself.
-
-    `source` is the kind of database that was backed up, such as "sqlite", and `revision` is its schema revision.
-    """
+    """The description of a backup, stored inside the backup itself. `source` is the kind of database that was
+    backed up, such as "sqlite", and `revision` is its schema revision."""
 
     made: str
     source: str
@@ -123,10 +121,8 @@ def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
 
 
 def check_backup(path: Path) -> Manifest:
-    """Read a whole backup, verify it against its manifest and return the manifest.
-
-    Raises `UserError` if the file is not a backup or is damaged.
-    """
+    """Read a whole backup, verify it against its manifest and return the manifest. Raises `UserError` if the file
+    is not a backup or is damaged."""
     try:
         database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:

@@ -23,10 +23,8 @@ _LAST = np.uint32(2**32 - 1)
 
 
 def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
-    """Return the indices that sort the array `values` of shape (n,) stably, where n must be below 2^32.
-
-    NaN comes last in both directions.
-    """
+    """Return the indices that sort the array `values` of shape (n,) stably, where n must be below 2^32. NaN comes
+    last in both directions."""
     # Adding zero makes a negative zero a positive one, so that the two are equal in their bits as well.
     numbers = (-values if descending else values).astype(np.float32) + np.float32(0)
     bits = numbers.view(np.uint32)

@@ -269,10 +269,7 @@ def cached_traces(store: Store, session: Session, dataset_id: int, version: Any)
 
 def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:
     """Return the version of each evaluator's verdicts on a dataset and, under the key None, the version of its
-    traces.
-
-    A version changes whenever the data does, so it tells whether a cached value is still valid.
-    """
+    traces. A version changes whenever the data does, so it tells whether a cached value is still valid."""
     columns: list[Any] = []
     for id in evaluators:
         judged = JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == id

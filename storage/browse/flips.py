@@ -69,11 +69,8 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 
 
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
-    """Find the flipped verdicts in an evaluator's up-to-date hindsight judgments of a dataset.
-
-    A step counts as valid if its validity is at least `threshold`. The result is cached until the traces or the
-    judgments change.
-    """
+    """Find the flipped verdicts in an evaluator's up-to-date hindsight judgments of a dataset. A step counts as
+    valid if its validity is at least `threshold`. The result is cached until the traces or the judgments change."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
 
@@ -110,10 +107,8 @@ def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profil
 
 
 def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position: Ints) -> AnyInts:
-    """Return whether each of the given steps is valid by its gold label: 1, 0, or `SILENT` if it has no label.
-
-    Each step is given by the index of its trace in `ids` and its index within that trace.
-    """
+    """Return whether each of the given steps is valid by its gold label: 1, 0, or `SILENT` if it has no label. Each
+    step is given by the index of its trace in `ids` and its index within that trace."""
     some = np.unique(trace)
     _, valid = read_steps(session, ids[some], counts[some])
     found: AnyInts = valid[starts(counts[some])[np.searchsorted(some, trace)] + position]

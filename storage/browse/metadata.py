@@ -238,10 +238,8 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
 
 
 def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
-    """Return a mask of shape (n,) that selects the traces that meet a condition, by querying the database.
-
-    This serves conditions that a `MetaColumn` cannot decide.
-    """
+    """Return a mask of shape (n,) that selects the traces that meet a condition, by querying the database. This
+    serves conditions that a `MetaColumn` cannot decide."""
     values = _values(session, dataset_id, condition.field)
     ids = [id for id, value, number in values if condition.is_met(value, number)]
     places = traces.places(np.array(ids, np.int64))

@@ -79,10 +79,8 @@ class VerdictColumns:
 
 @dataclass(frozen=True, eq=False)
 class StepGold:
-    """The gold labels of all steps of a dataset, trace by trace.
-
-    `kinds` holds each label as an index into `STEP_GOLD`, or `SILENT` for a step without a gold label.
-    """
+    """The gold labels of all steps of a dataset, trace by trace. `kinds` holds each label as an index into
+    `STEP_GOLD`, or `SILENT` for a step without a gold label."""
 
     kinds: NDArray[np.int8]
 

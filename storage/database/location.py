@@ -43,10 +43,8 @@ def locate(address: str | None = None) -> URL:
 
 
 def folder_of(address: str | None = None) -> Path:
-    """Return the folder for the files that accompany a store.
-
-    This is the folder of the store's file or, on PostgreSQL, a folder in the user's data folder.
-    """
+    """Return the folder for the files that accompany a store. This is the folder of the store's file or, on
+    PostgreSQL, a folder in the user's data folder."""
     url = locate(address)
     return Path(url.database or "").parent if url.get_backend_name() == "sqlite" else _default_file().parent
 

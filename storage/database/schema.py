@@ -58,18 +58,14 @@ _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def now() -> datetime:
-    """Return the current time of the system clock.
-
-    The clock can be set back, so this time must not be used to order records, with the exception of judgments.
-    """
+    """Return the current time of the system clock. The clock can be set back, so this time must not be used to
+    order records, with the exception of judgments."""
     return _clock()
 
 
 def in_range(number: int) -> int:
-    """Return `number` if it can be a row id, and otherwise 0, which is never an id.
-
-    Databases raise an error when an id is compared with a number that is too large.
-    """
+    """Return `number` if it can be a row id, and otherwise 0, which is never an id. Databases raise an error when
+    an id is compared with a number that is too large."""
     return number if 0 < number <= _LARGEST_ID else 0
 
 
@@ -123,10 +119,8 @@ class LeftOutRow(Base):
 
 
 class TraceRow(Base):
-    """A trace: its problem, metadata and a summary of its steps and gold labels.
-
-    `first_error` is 0-based. `digest` is `Trace.digest` and `text_digest` is `Trace.text_digest`.
-    """
+    """A trace: its problem, metadata and a summary of its steps and gold labels. `first_error` is 0-based. `digest`
+    is `Trace.digest` and `text_digest` is `Trace.text_digest`."""
 
     __tablename__ = "traces"
 

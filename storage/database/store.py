@@ -66,10 +66,8 @@ class UnavailableError(UserError):
 
 
 class Store:
-    """An open store. Threads can share it, because every `read` and `write` opens a session of its own.
-
-    `name` is the path, or the URL without the password. `cache` holds data derived from the store.
-    """
+    """An open store. Threads can share it, because every `read` and `write` opens a session of its own. `name` is
+    the path, or the URL without the password. `cache` holds data derived from the store."""
 
     def __init__(self, engine: Engine, name: str) -> None:
         self.engine = engine
@@ -234,10 +232,8 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _use_wal(engine: Engine) -> None:
-    """Switch SQLite to write-ahead logging, which allows readers and one writer at the same time.
-
-    The mode is stored in the file and cannot be set inside a transaction.
-    """
+    """Switch SQLite to write-ahead logging, which allows readers and one writer at the same time. The mode is
+    stored in the file and cannot be set inside a transaction."""
     patience = time.monotonic() + _BUSY_SECONDS
     with engine.execution_options(**{_BEGIN: ""}).connect() as connection:
         while True:
@@ -312,10 +308,8 @@ def snapshot(store: Store) -> Iterator[Session]:
 
 
 def read_columns(session: Session, statement: Select[*tuple[Any, ...]]) -> list[list[Any]]:
-    """Execute a query and return its result column by column.
-
-    The query bypasses the ORM, whose work on each row would take most of the time.
-    """
+    """Execute a query and return its result column by column. The query bypasses the ORM, whose work on each row
+    would take most of the time."""
     columns: list[list[Any]] = [[] for _ in statement.selected_columns]
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
         for column, values in zip(columns, zip(*part, strict=True), strict=True):

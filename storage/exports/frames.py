@@ -132,11 +132,8 @@ def frame(
 def named_evaluators(
     store: Store, dataset: Dataset, evaluators: str | Sequence[str] | None
 ) -> list[StoredEvaluator]:
-    """Return the evaluators with these names or fingerprints, without duplicates.
-
-    If `evaluators` is None, return all evaluators that have judged the dataset. Raises `UserError` if a name
-    matches no evaluator or several.
-    """
+    """Return the evaluators with these names or fingerprints, without duplicates. If `evaluators` is None, return
+    all evaluators that have judged the dataset. Raises `UserError` if a name matches no evaluator or several."""
     if evaluators is None:
         return evaluators_of(store, dataset.id)
     names = [evaluators] if isinstance(evaluators, str) else evaluators
@@ -147,10 +144,7 @@ def judgment_frames(
     store: Store, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> Iterator[pd.DataFrame]:
     """Yield frames with one row per sub-step of the given traces, in order. If no rows exist, one empty frame is
-    yielded.
-
-    `evaluators` are database ids and default to all evaluators.
-    """
+    yielded. `evaluators` are database ids and default to all evaluators."""
     chosen = [one for one in list_evaluators(store) if evaluators is None or one.id in evaluators]
     parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
     yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
@@ -335,10 +329,7 @@ def _metadata(
     metas: Sequence[Mapping[str, Any]], place: NDArray[np.int32], names: Sequence[str] | None, dataset: str
 ) -> dict[str, Any]:
     """Return the metadata columns `names` (by default all), where `place` holds the index of each row's trace in
-    `metas`.
-
-    Raises `UserError` if none of the traces has a named field, or if there are too many fields.
-    """
+    `metas`. Raises `UserError` if none of the traces has a named field, or if there are too many fields."""
     flat = [dict(_fields(meta)) for meta in metas]
     there = Counter(name for fields in flat for name in fields)
     if names is None and len(there) > _MOST_FIELDS:
@@ -366,10 +357,7 @@ def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 def _values(values: Sequence[Any]) -> Any:
     """Return the values of a field as a pandas array of booleans, integers or floats, or failing that, as a
-    categorical.
-
-    None stands for a missing value.
-    """
+    categorical. None stands for a missing value."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool}:
         return pd.array(values, "boolean")

@@ -98,10 +98,8 @@ def _check_kind(kind: FileKind, first: Sequence[tuple[str, Row]], name: str) -> 
 
 
 def _likely(kind: FileKind, row: Row, where: str) -> str | None:
-    """Return the name of a different kind to which a row seems to belong.
-
-    Returns None if the row is of the kind `kind`, or has some other fault.
-    """
+    """Return the name of a different kind to which a row seems to belong. Returns None if the row is of the kind
+    `kind`, or has some other fault."""
     try:
         parse_row(kind, row, where)
     except OtherKindError as error:

@@ -80,29 +80,21 @@ def find_benchmark(dataset: str) -> Benchmark:
 
 
 def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
-    """Return the benchmark and the score file with a given hash, or None if the hash is unknown.
-
-    If the hash is that of the benchmark's own file, the score file is None.
-    """
+    """Return the benchmark and the score file with a given hash, or None if the hash is unknown. If the hash is
+    that of the benchmark's own file, the score file is None."""
     return _known().get(sha256)
 
 
 def find_published(kind: str, name: str | None) -> Benchmark | None:
     """Return the benchmark to which a published file of a kind belongs, or None if the file is not in the
-    catalogue.
-
-    Raises `UserError` in the same cases as `FileKind.public_file`.
-    """
+    catalogue. Raises `UserError` in the same cases as `FileKind.public_file`."""
     url = find_kind(kind).public_file(name).url
     return next((one for one in benchmarks() if one.file.url == url), None)
 
 
 def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
-    """Return the files that contain the traces of a benchmark with `parts`.
-
-    `content` is the content of the benchmark's index file. Raises `UserError` if no file in the index belongs to
-    one of the parts.
-    """
+    """Return the files that contain the traces of a benchmark with `parts`. `content` is the content of the
+    benchmark's index file. Raises `UserError` if no file in the index belongs to one of the parts."""
     root = benchmark.file.url.removesuffix(f"/{benchmark.file.name}")
     pairs = [line.split(maxsplit=1) for line in content.splitlines() if line.strip()]
     listed = {path.strip().removeprefix("./"): sha256 for sha256, path in pairs}

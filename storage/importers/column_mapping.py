@@ -141,10 +141,8 @@ def _find(row: Row, name: str) -> Any:
 
 
 def _within(value: Any, name: str) -> Any:
-    """Return the value at the dotted path `name` in an object or a list.
-
-    A key applied to a list is looked up in every element. The result is `_MISSING` unless all elements have it.
-    """
+    """Return the value at the dotted path `name` in an object or a list. A key applied to a list is looked up in
+    every element. The result is `_MISSING` unless all elements have it."""
     if isinstance(value, dict):
         return _find(value, name)
     if not isinstance(value, list):

@@ -63,10 +63,8 @@ def _is_here(path: Path, digest: str) -> bool:
 
 @contextmanager
 def _locked(path: Path, progress: Progress) -> Iterator[None]:
-    """Keep other processes from downloading the same file.
-
-    If a different process is already downloading it, wait and report the progress of that download to `progress`.
-    """
+    """Keep other processes from downloading the same file. If a different process is already downloading it, wait
+    and report the progress of that download to `progress`."""
     lock = FileLock(path.with_name(_LOCK))
     while not lock.is_locked:
         try:

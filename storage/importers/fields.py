@@ -43,10 +43,8 @@ def identifier(row: Row, key: str) -> str:
 
 
 def content_id(row: Row) -> str:
-    """Return an id for a row that has none: a hash of the row's content that ignores the order of its keys.
-
-    Unlike a line number, this id stays the same when rows are added to the file or moved.
-    """
+    """Return an id for a row that has none: a hash of the row's content that ignores the order of its keys. Unlike
+    a line number, this id stays the same when rows are added to the file or moved."""
     return hashlib.sha256(canonical(row)).hexdigest()[:16]
 
 

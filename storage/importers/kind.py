@@ -19,11 +19,8 @@ OnBad = Callable[[str, UserError, bytes], None]
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A published benchmark file.
-
-    `sha256` is the hash of its content, or None if unknown. In that case, the content is checked against
-    `git_blob`, the file's id in a Git repository, if that is known.
-    """
+    """A published benchmark file. `sha256` is the hash of its content, or None if unknown. In that case, the
+    content is checked against `git_blob`, the file's id in a Git repository, if that is known."""
 
     name: str
     url: str

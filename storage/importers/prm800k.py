@@ -56,10 +56,8 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def beside_the_paper(traces: int, labelled: int) -> str:
-    """Return a sentence that compares the number of traces and of labelled steps with those in the paper.
-
-    The paper (appendix "Data and Reproducibility") does not say which records of the files it counts.
-    """
+    """Return a sentence that compares the number of traces and of labelled steps with those in the paper. The paper
+    (appendix "Data and Reproducibility") does not say which records of the files it counts."""
     counts = "; ".join(f"{of}: {n:,} and {steps:,}" for of, (n, steps) in PAPER.items())
     return f"{traces:,} traces with {labelled:,} labelled steps; the paper has {counts}"
 

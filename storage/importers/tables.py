@@ -81,10 +81,8 @@ def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
 
 
 def arrow_batches(path: Path) -> Iterator[Any]:
-    """Yield the content of an Arrow file in batches of rows. Errors of pyarrow are passed on.
-
-    The file can be a stream, as written by `datasets`, or a file with an index at its end.
-    """
+    """Yield the content of an Arrow file in batches of rows. Errors of pyarrow are passed on. The file can be a
+    stream, as written by `datasets`, or a file with an index at its end."""
     arrow, _ = load_parquet()
     with arrow.memory_map(str(path)) as content:
         if content.read(len(_ARROW_FILE)) == _ARROW_FILE:

@@ -29,10 +29,8 @@ class Fetch(Record):
 
 
 def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
-    """Queue a job that downloads a hub model if it is not yet downloaded, and loads it.
-
-    Raises `UserError` if the name of the model cannot be stored.
-    """
+    """Queue a job that downloads a hub model if it is not yet downloaded, and loads it. Raises `UserError` if the
+    name of the model cannot be stored."""
     check_name(remote.repo, "the name of the model")
     request = asdict(Fetch(remote.repo, remote.revision, remote.pins))
     return start_request(store, Task.FETCH, remote.repo, request, remote.size)

@@ -78,10 +78,8 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
 
 
 def _dataset_of(store: Store, path: Path) -> str:
-    """Return the name of the dataset whose traces match the ids and numbers of scores in a score file.
-
-    Raises `UserError` unless exactly one dataset matches.
-    """
+    """Return the name of the dataset whose traces match the ids and numbers of scores in a score file. Raises
+    `UserError` unless exactly one dataset matches."""
     names = matching_datasets(store, path)
     if len(names) == 1:
         return names[0]
@@ -92,10 +90,8 @@ def _dataset_of(store: Store, path: Path) -> str:
 
 
 def _apart(files: list[Found], root: Path) -> Iterator[Found]:
-    """Rename the datasets of files that would otherwise become the same dataset.
-
-    A renamed dataset gets the name of its file, or the path of the file if several files have the same name.
-    """
+    """Rename the datasets of files that would otherwise become the same dataset. A renamed dataset gets the name of
+    its file, or the path of the file if several files have the same name."""
     named = [_with_name(one, one.path.stem) for one in files]
     by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]
     plain, by_name = _datasets(files), _datasets(named)

@@ -56,10 +56,8 @@ def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Pro
 
 
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
-    """Import a benchmark from the catalogue with its published scores, downloading files that are not cached.
-
-    Bad rows, such as those of PRMBench, are left out, because the user cannot correct a published file.
-    """
+    """Import a benchmark from the catalogue with its published scores, downloading files that are not cached. Bad
+    rows, such as those of PRMBench, are left out, because the user cannot correct a published file."""
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
     bad_rows = _bad_rows(path.name, leave_out=True)
@@ -87,10 +85,8 @@ def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineS
 
 
 class _PartLines:
-    """The lines of several files, each of which is JSON Lines or a single JSON object.
-
-    `name` and `sha256` are those of the index file that lists these files and their hashes.
-    """
+    """The lines of several files, each of which is JSON Lines or a single JSON object. `name` and `sha256` are
+    those of the index file that lists these files and their hashes."""
 
     def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
         self.name = self.file_name = name
@@ -173,10 +169,8 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:
-    """Return the outcome of an import whose worker stopped just after storing the file.
-
-    Raises `NotFoundError` if no dataset contains the file.
-    """
+    """Return the outcome of an import whose worker stopped just after storing the file. Raises `NotFoundError` if
+    no dataset contains the file."""
     for dataset in list_datasets(store):
         if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
             return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)

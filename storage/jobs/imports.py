@@ -41,20 +41,16 @@ class FileImport(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class BenchmarkImport(Record):
-    """A request to import the benchmark of the catalogue whose dataset name is `benchmark`.
-
-    `scores` says whether to import its published scores too.
-    """
+    """A request to import the benchmark of the catalogue whose dataset name is `benchmark`. `scores` says whether
+    to import its published scores too."""
 
     benchmark: str
     scores: bool = True
 
 
 def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
-    """Queue the import of an uploaded file.
-
-    Raises `NotFoundError` if this user has no such upload, and `UserError` if the upload is incomplete.
-    """
+    """Queue the import of an uploaded file. Raises `NotFoundError` if this user has no such upload, and `UserError`
+    if the upload is incomplete."""
     upload = get_upload(store, wanted.upload, user_id)
     if not upload.is_whole:
         raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")

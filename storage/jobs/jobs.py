@@ -178,10 +178,7 @@ def start_job(
 
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
     """Queue an import or a fetch and return it. If a job with the same request is already queued or running, return
-    that job.
-
-    `total` is the number of bytes to transfer.
-    """
+    that job. `total` is the number of bytes to transfer."""
     with _queueing(store) as session:
         _lock_requests(session)
         same = select(JobRow).where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
@@ -360,21 +357,16 @@ def _changed(session: Session, statement: Update) -> bool:
 
 
 def _lock_dataset(session: Session, dataset_id: int) -> None:
-    """Prevent other sessions from starting jobs on this dataset until the transaction ends.
-
-    SQLite needs no lock for this, because it allows only one writer. Raises `NotFoundError` if the dataset does not
-    exist.
-    """
+    """Prevent other sessions from starting jobs on this dataset until the transaction ends. SQLite needs no lock
+    for this, because it allows only one writer. Raises `NotFoundError` if the dataset does not exist."""
     locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
     if session.scalar(locked) is None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
 
 
 def _lock_requests(session: Session) -> None:
-    """Prevent other sessions, on any server, from queueing an import or a fetch until the transaction ends.
-
-    SQLite needs no lock for this, because it allows only one writer.
-    """
+    """Prevent other sessions, on any server, from queueing an import or a fetch until the transaction ends. SQLite
+    needs no lock for this, because it allows only one writer."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_REQUESTS)))
 

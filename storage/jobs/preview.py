@@ -52,9 +52,7 @@ class Preview:
 
 def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | None = None) -> Preview:
     """Preview a complete upload. If `kind` or `columns` is given, it replaces the one suggested for the file.
-
-    Raises `UserError` if the content of the upload cannot be recognised.
-    """
+    Raises `UserError` if the content of the upload cannot be recognised."""
     source, beginning = UploadSource(store, upload), read_beginning(store, upload.id)
     finding = recognise(beginning, source, upload.name, upload.sha256)
     if finding.holds == Holds.SCORES:

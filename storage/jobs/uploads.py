@@ -133,10 +133,8 @@ def add_part(store: Store, upload_id: int, user_id: int, start: int, content: by
 
 
 def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Upload:
-    """Return the upload with this id, provided that it belongs to the user `user_id`, if that is given.
-
-    Raises `NotFoundError` if there is no such upload.
-    """
+    """Return the upload with this id, provided that it belongs to the user `user_id`, if that is given. Raises
+    `NotFoundError` if there is no such upload."""
     with store.read() as session:
         return _upload(_get(session, upload_id, user_id))
 
@@ -168,10 +166,8 @@ def read_beginning(store: Store, upload_id: int) -> bytes:
 
 
 class UploadSource:
-    """The lines of a complete upload, as a `storage.traces.imports.LineSource`.
-
-    Raises `UserError` if the upload is incomplete, and `NotFoundError` if it is removed while being read.
-    """
+    """The lines of a complete upload, as a `storage.traces.imports.LineSource`. Raises `UserError` if the upload is
+    incomplete, and `NotFoundError` if it is removed while being read."""
 
     def __init__(self, store: Store, upload: Upload) -> None:
         if not upload.is_whole:

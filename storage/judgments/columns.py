@@ -131,9 +131,7 @@ class Gold(TraceGold):
 
     def ends_at_first_error(self) -> bool:
         """True if most traces with an error end at the error, so that the length of a trace gives the error away.
-
-        "Most" means at least nine tenths, as in PRM800K.
-        """
+        "Most" means at least nine tenths, as in PRM800K."""
         wrong = np.flatnonzero(self.valid == 0)
         if not len(wrong):
             return False
@@ -180,10 +178,8 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return `label` and `valid` for all steps of the given traces, trace by trace.
-
-    `counts` holds the step counts of the traces. Both arrays are `SILENT` where there is no gold label.
-    """
+    """Return `label` and `valid` for all steps of the given traces, trace by trace. `counts` holds the step counts
+    of the traces. Both arrays are `SILENT` where there is no gold label."""
     statement = text(_STEPS[session.get_bind().dialect.name]).bindparams(bindparam("ids", expanding=True))
     signs: dict[int, str] = {}
     ids = trace_ids.tolist()
@@ -271,9 +267,7 @@ def read_rows(
     rationales: bool = False,
 ) -> JudgmentRows:
     """Read the judgments by the given evaluators that stand in the given modes, for the slice `part` of the traces.
-
-    Raises `DamagedError` if the length of a judgment does not fit its trace, or if a value is not a probability.
-    """
+    Raises `DamagedError` if the length of a judgment does not fit its trace, or if a value is not a probability."""
     row, standing = JudgmentRow, [stands(mode) for mode in modes]
     # For a single mode the condition says it already.
     shown = standing if len(modes) > 1 else []
@@ -375,10 +369,8 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
 
 
 def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
-    """Build the step table of a dataset from `probs`, which has one row of probabilities per sub-step.
-
-    A row of zeros or NaN stands for missing scores. If every step has exactly one sub-step, `probs` is not copied.
-    """
+    """Build the step table of a dataset from `probs`, which has one row of probabilities per sub-step. A row of
+    zeros or NaN stands for missing scores. If every step has exactly one sub-step, `probs` is not copied."""
     if gold.has_substeps:
         least, redundancy, silent = step_rows(probs, gold.owners)
         probs = probs[least]

@@ -99,10 +99,7 @@ def register_evaluator(
     info: Mapping[str, Any] | None = None,
 ) -> StoredEvaluator:
     """Return the evaluator with this fingerprint, adding it to the store if necessary. An existing evaluator is
-    unchanged.
-
-    Raises `UserError` if the name cannot be stored.
-    """
+    unchanged. Raises `UserError` if the name cannot be stored."""
     check_name(name, "the name of the evaluator")
     row = {"name": name, "fingerprint": fingerprint, "format": format, "attention": attention}
     with store.write() as session:
@@ -123,10 +120,8 @@ def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]
 
 
 def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> StoredEvaluator:
-    """Return the stored form of an evaluator that is or was loaded, adding it to the store if necessary.
-
-    If the evaluator's own thresholds have changed, they are updated in the store.
-    """
+    """Return the stored form of an evaluator that is or was loaded, adding it to the store if necessary. If the
+    evaluator's own thresholds have changed, they are updated in the store."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
     stored = register_evaluator(
         store,

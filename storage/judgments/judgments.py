@@ -206,11 +206,8 @@ def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment 
 
 
 def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a judgment is not stale and provides scores in at least one of `modes`.
-
-    If no modes are given, scores in any mode will do. The condition applies to `JudgmentRow` joined with
-    `TraceRow`.
-    """
+    """Return the SQL condition that a judgment is not stale and provides scores in at least one of `modes`. If no
+    modes are given, scores in any mode will do. The condition applies to `JudgmentRow` joined with `TraceRow`."""
     given = {one.value for mode in modes or Mode for one in giving(mode)}
     return and_(JudgmentRow.mode.in_(sorted(given)), is_fresh(JudgmentRow.trace_digest, TraceRow.digest))
 
@@ -221,19 +218,15 @@ def stands(mode: Mode) -> ColumnElement[bool]:
 
 
 def overruled(mode: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a newer judgment, which is not stale, also provides scores in the mode.
-
-    The condition applies to `JudgmentRow` joined with `TraceRow`.
-    """
+    """Return the SQL condition that a newer judgment, which is not stale, also provides scores in the mode. The
+    condition applies to `JudgmentRow` joined with `TraceRow`."""
     given = _newer.mode.in_([one.value for one in giving(mode)])
     return _has_newer(JudgmentRow, given, is_fresh(_newer.trace_digest, TraceRow.digest))
 
 
 def _has_newer(old: Any, *which: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return the SQL condition that the same evaluator has a newer judgment of the trace than `old`.
-
-    `old` holds the columns of the older judgment. Only newer judgments that meet the conditions `which` count.
-    """
+    """Return the SQL condition that the same evaluator has a newer judgment of the trace than `old`. `old` holds
+    the columns of the older judgment. Only newer judgments that meet the conditions `which` count."""
     newer = (
         _newer.trace_id == old.trace_id,
         _newer.evaluator_id == old.evaluator_id,
@@ -251,10 +244,8 @@ def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
 def read_many(
     store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
 ) -> list[list[StoredJudgment]]:
-    """Like `read_judgments`, but for several traces, with a single query. The result has one list per trace.
-
-    If `evaluator_id` is given, only that evaluator's judgments are included.
-    """
+    """Like `read_judgments`, but for several traces, with a single query. The result has one list per trace. If
+    `evaluator_id` is given, only that evaluator's judgments are included."""
     statement = (
         select(JudgmentRow, EvaluatorRow)
         .join(EvaluatorRow, EvaluatorRow.id == JudgmentRow.evaluator_id)
@@ -305,10 +296,8 @@ def are_probabilities(values: Floats32) -> bool:
 
 
 def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
-    """Restore scores from the bytes that `pack` returned and, for an ensemble, from the bytes of its spread.
-
-    Raises `DamagedError` if the bytes are not valid scores in this mode.
-    """
+    """Restore scores from the bytes that `pack` returned and, for an ensemble, from the bytes of its spread. Raises
+    `DamagedError` if the bytes are not valid scores in this mode."""
     try:
         probs = _floats(data).reshape(-1, 3)
         spreads = None if spread is None else _floats(spread)

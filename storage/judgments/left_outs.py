@@ -37,10 +37,8 @@ _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
 
 def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap.
-
-    Raises `ValueError` unless the scores with nothing left out have one row per sub-step of the trace.
-    """
+    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap. Raises
+    `ValueError` unless the scores with nothing left out have one row per sub-step of the trace."""
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
     rows = scores.rows()
@@ -61,11 +59,8 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Add scores for further left-out sub-steps to the stored scores of the same evaluator, trace and gap.
-
-    Raises `UserError` if they contradict the evaluator's stored scores for the same sub-step or with nothing left
-    out.
-    """
+    """Add scores for further left-out sub-steps to the stored scores of the same evaluator, trace and gap. Raises
+    `UserError` if they contradict the evaluator's stored scores for the same sub-step or with nothing left out."""
     stored = read_left_out(session, evaluator_id, trace, scores.gap)
     offline = _judged(evaluator_id, trace).where(JudgmentRow.mode == Mode.OFFLINE.value)
     judged = session.scalar(offline.with_only_columns(JudgmentRow.probabilities))
@@ -97,10 +92,7 @@ def iterate_left_out(
     store: Store, dataset_id: int, evaluator_id: int, gap: Gap = Gap.DELETED
 ) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
     """Yield (trace, scores) for each trace of a dataset that an evaluator has scored with steps left out, in file
-    order.
-
-    Traces that have changed since they were scored are skipped.
-    """
+    order. Traces that have changed since they were scored are skipped."""
     rest = iterate(store, dataset_id, traces().where(_made(evaluator_id, gap)))
     of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
     while part := list(islice(rest, _PART)):
@@ -115,9 +107,7 @@ def iterate_left_out(
 
 def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
     """Yield the traces of a dataset that are not yet scored with every sub-step left out once, in file order.
-
-    Scores may be saved during the iteration.
-    """
+    Scores may be saved during the iteration."""
     return iterate(store, dataset_id, traces().where(~_made(evaluator_id, gap, complete=True)))
 
 
@@ -172,9 +162,7 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
 
 def measure_needed(store: Store, dataset_id: int, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
     """Measure how well the largest falls in validity tell the necessary steps of a dataset from its other steps.
-
-    The result maps the name of each evaluator that has scored the dataset with steps left out to its figure.
-    """
+    The result maps the name of each evaluator that has scored the dataset with steps left out to its figure."""
     return {
         name: measure_falls(_labelled_falls(iterate_left_out(store, dataset_id, evaluator_id, gap)))
         for evaluator_id, name in left_out_evaluators(store, gap).get(dataset_id, {}).items()
@@ -238,10 +226,8 @@ def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
 
 
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
-    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores with steps left out.
-
-    With `complete`, the condition requires scores for every left-out sub-step.
-    """
+    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores with steps left out. With
+    `complete`, the condition requires scores for every left-out sub-step."""
     conditions = [
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,

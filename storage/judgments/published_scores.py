@@ -147,11 +147,8 @@ def parse_scores(row: Row) -> PublishedScores:
 
 
 def _without_a_step(row: Row) -> PublishedScores:
-    """Parse a row of scores with one sub-step left out.
-
-    In the row, `whole` holds the scores with nothing left out, `scores` holds the scores of the remaining
-    sub-steps, and `left_out` is the 1-based index of the sub-step.
-    """
+    """Parse a row of scores with one sub-step left out. In the row, `whole` holds the scores with nothing left out,
+    `scores` holds the scores of the remaining sub-steps, and `left_out` is the 1-based index of the sub-step."""
     gap = row.get("gap", Gap.DELETED.value)
     if gap not in [one.value for one in Gap]:
         raise UserError(f"the field 'gap' is {describe(gap)}, expected {' or '.join(Gap)}.")
@@ -166,10 +163,8 @@ def _without_a_step(row: Row) -> PublishedScores:
 
 
 def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
-    """Merge two rows of the same trace that leave out different sub-steps.
-
-    Raises `UserError` if the rows contradict each other, or if one of the rows leaves nothing out.
-    """
+    """Merge two rows of the same trace that leave out different sub-steps. Raises `UserError` if the rows
+    contradict each other, or if one of the rows leaves nothing out."""
     if not (first.left_out and second.left_out) or first.recorded is not None or second.recorded is not None:
         raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
     (gap, before), (other, after) = *first.left_out.items(), *second.left_out.items()

@@ -117,11 +117,8 @@ def import_score_lines(
 
 
 def matching_datasets(store: Store, path: str | Path) -> list[str]:
-    """Return the names of the datasets that a score file may belong to.
-
-    These are the datasets in which every row of the file has a trace with as many sub-steps as the row has scores.
-    Raises `UserError` if a row is bad.
-    """
+    """Return the names of the datasets that a score file may belong to. These are the datasets in which every row
+    of the file has a trace with as many sub-steps as the row has scores. Raises `UserError` if a row is bad."""
     with open_input(path) as file:
         return datasets_of(store, read_scores(file, str(path))[0])
 
@@ -176,11 +173,8 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
 
 
 def outputs_of(rows: Sequence[Located]) -> Outputs:
-    """Return the kind of scores that all rows have.
-
-    Raises `UserError` if the rows differ in their kind of scores or their evaluator, or if only some of them have
-    an id or a left-out step.
-    """
+    """Return the kind of scores that all rows have. Raises `UserError` if the rows differ in their kind of scores
+    or their evaluator, or if only some of them have an id or a left-out step."""
     (_, first), *_ = rows
     for where, row in rows:
         if row.outputs != first.outputs:
@@ -257,10 +251,8 @@ def _judgments(
 def _save_left_out(
     session: Session, evaluator: StoredEvaluator, store: Store, dataset_id: int, matches: Mapping[str, Located]
 ) -> None:
-    """Store scores with steps left out, keeping the existing scores.
-
-    If leaving out a step never changes the scores of earlier steps, the evaluator is recorded as causal.
-    """
+    """Store scores with steps left out, keeping the existing scores. If leaving out a step never changes the scores
+    of earlier steps, the evaluator is recorded as causal."""
     named = {id for id, (_, row) in matches.items() if row.left_out}
     causal, earlier = True, False
     for trace in iterate_named(store, dataset_id, named) if named else ():

@@ -34,10 +34,7 @@ class Need(StrEnum):
 @dataclass(frozen=True)
 class StepFall:
     """The largest fall in the validity of a later sub-step when the sub-step with the 0-based index `step` is left
-    out.
-
-    The fall is computed by `core.left_out.Dependence.largest_falls`.
-    """
+    out. The fall is computed by `core.left_out.Dependence.largest_falls`."""
 
     trace_id: int
     step: int

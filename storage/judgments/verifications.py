@@ -33,21 +33,16 @@ class Verification:
 
     @property
     def agrees(self) -> bool | None:
-        """True if the published figure is within the interval, where both are rounded to one decimal.
-
-        None if the figure or the interval is missing.
-        """
+        """True if the published figure is within the interval, where both are rounded to one decimal. None if the
+        figure or the interval is missing."""
         if self.published is None or self.low is None or self.high is None:
             return None
         return round(self.low, 1) <= self.published <= round(self.high, 1)
 
     @property
     def words(self) -> str:
-        """A line of text that compares the measured figure with the published one.
-
-        For example, `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59.0:
-        differs`.
-        """
+        """A line of text that compares the measured figure with the published one. For example, `ProcessBench gsm8k
+        (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59.0: differs`."""
         ends = "" if self.low is None or self.high is None else f" ({self.low:.1f} to {self.high:.1f})"
         verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[self.agrees]
         beside = "nothing is published" if self.published is None else f"published {self.published:.1f}: {verdict}"
@@ -65,10 +60,7 @@ def save_verification(store: Store, verification: Verification) -> None:
 
 def list_verifications(store: Store, repos: Sequence[str] | None = None) -> list[Verification]:
     """Return the newest verification of each model, revision, weight type and part, in the order in which they were
-    stored.
-
-    If `repos` is given, only these models are included.
-    """
+    stored. If `repos` is given, only these models are included."""
     rows = select(VerificationRow).order_by(VerificationRow.id)
     if repos is not None:
         rows = rows.where(VerificationRow.repo.in_(repos))

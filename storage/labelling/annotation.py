@@ -90,11 +90,8 @@ class AnnotationEvent:
 
 
 def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
-    """Return a person's events on a trace of a campaign, in order.
-
-    This includes events in a slot that somebody else has since taken over, because the person did that work and saw
-    the trace.
-    """
+    """Return a person's events on a trace of a campaign, in order. This includes events in a slot that somebody
+    else has since taken over, because the person did that work and saw the trace."""
     statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
     return [_event(row) for row in session.execute(statement).mappings()]
 
@@ -260,11 +257,8 @@ def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Ann
 
 
 class Fold:
-    """Derives an annotation from a log of events. Further events can be added.
-
-    If the trace has lost steps since it was labelled, it is treated as having all the steps that the events refer
-    to.
-    """
+    """Derives an annotation from a log of events. Further events can be added. If the trace has lost steps since it
+    was labelled, it is treated as having all the steps that the events refer to."""
 
     def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
@@ -345,11 +339,8 @@ LONGEST = 4000
 
 
 def check_reason(text: object, missing: str, hint: str = "Give a short reason.") -> str:
-    """Return `text` without leading and trailing white space.
-
-    Raises `UserError` with the message `missing` if the text is empty, and also raises it if the text is too long
-    or cannot be stored.
-    """
+    """Return `text` without leading and trailing white space. Raises `UserError` with the message `missing` if the
+    text is empty, and also raises it if the text is too long or cannot be stored."""
     if not isinstance(text, str) or not text.strip():
         raise UserError(missing, hint)
     check_text(text, "the text")

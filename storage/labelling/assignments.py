@@ -105,21 +105,15 @@ def find_slot(store: Store, public_id: str) -> int:
 
 
 def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
-    """Return which kinds of information about the slot's trace an annotator can see or has seen.
-
-    The additional key `OWN` says whether they have labelled the same text before. The result is logged with each
-    event.
-    """
+    """Return which kinds of information about the slot's trace an annotator can see or has seen. The additional key
+    `OWN` says whether they have labelled the same text before. The result is logged with each event."""
     seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     return {what: what in seen for what in WHAT} | {OWN: has_labelled_text(session, user.id, slot.item_id)}
 
 
 def check_owner(slot: Slot, user: User) -> None:
-    """Raise an error unless the slot belongs to this person.
-
-    The error is `ForbiddenError` if the slot is free. It is `ConflictError` if the slot belongs to somebody else,
-    even if it once belonged to this person.
-    """
+    """Raise an error unless the slot belongs to this person. The error is `ForbiddenError` if the slot is free. It
+    is `ConflictError` if the slot belongs to somebody else, even if it once belonged to this person."""
     if slot.state == FREE:
         raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
     if slot.user_id != user.id:
@@ -151,11 +145,8 @@ def renew(session: Session, slot_id: int, lease: int) -> None:
 
 
 def shorten(session: Session, campaign_id: int, lease: int) -> None:
-    """Shorten the leases of a campaign that end later than a new lease would.
-
-    Such leases began before the clock was set back. Without this, a person who has left would keep a trace for too
-    long.
-    """
+    """Shorten the leases of a campaign that end later than a new lease would. Such leases began before the clock
+    was set back. Without this, a person who has left would keep a trace for too long."""
     latest = _end(now(), lease)
     too_late = (SlotRow.campaign_id == campaign_id, SlotRow.state == LEASED, SlotRow.expires > latest)
     session.execute(update(SlotRow).where(*too_late).values(expires=latest))

@@ -158,10 +158,8 @@ def close_campaign(store: Store, campaign_id: int) -> Campaign:
 
 
 def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
-    """Put a new version of the guideline into force and return its version number.
-
-    If the text has not changed, no version is added. Raises `ConflictError` if the campaign is closed.
-    """
+    """Put a new version of the guideline into force and return its version number. If the text has not changed, no
+    version is added. Raises `ConflictError` if the campaign is closed."""
     check_guideline(text)
     with store.write() as session:
         if _locked(session, campaign_id).closed is not None:

@@ -96,11 +96,8 @@ class Dispute:
 
 @dataclass(frozen=True)
 class DisputeFilter:
-    """A filter of disputes by dataset, trace and state. None and "" match anything.
-
-    If `unblinded_for` is a user id, the filter matches only disputes about traces that this user may see unblinded
-    (see `unblinded`).
-    """
+    """A filter of disputes by dataset, trace and state. None and "" match anything. If `unblinded_for` is a user
+    id, the filter matches only disputes about traces that this user may see unblinded (see `unblinded`)."""
 
     dataset: str = ""
     state: DisputeState | None = None

@@ -41,11 +41,8 @@ _SPARE = 10
 
 
 def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
-    """Sort the traces `ids`, given in file order, by the plan's `ordering`.
-
-    Returns each id together with `ORDERED` or `RANDOM`, which says how the trace was placed. Raises `UserError` if
-    there are no judgments to sort by.
-    """
+    """Sort the traces `ids`, given in file order, by the plan's `ordering`. Returns each id together with `ORDERED`
+    or `RANDOM`, which says how the trace was placed. Raises `UserError` if there are no judgments to sort by."""
     rng = random.Random(plan.seed)
     if plan.ordering == Ordering.FILE:
         return [(id, ORDERED) for id in ids]
@@ -140,10 +137,8 @@ def _texts(session: Session, dataset: str, ids: Sequence[int]) -> set[str]:
 
 
 def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
-    """Return (id, text digest) for each trace with gold labels on all steps up to and including the first error.
-
-    If the trace has no error, all of its steps must have gold labels.
-    """
+    """Return (id, text digest) for each trace with gold labels on all steps up to and including the first error. If
+    the trace has no error, all of its steps must have gold labels."""
     last = func.coalesce(TraceRow.first_error, TraceRow.n_steps)
     silent = exists().where(StepRow.trace_id == TraceRow.id, StepRow.position <= last, StepRow.valid.is_(None))
     complete = (
@@ -157,9 +152,7 @@ def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
 
 def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
     """Yield a set of trace ids for the reference answer and for the evaluator's scores, if the campaign shows them.
-
-    The sets hold the traces with a reference answer and those with a judgment by the campaign's evaluator.
-    """
+    The sets hold the traces with a reference answer and those with a judgment by the campaign's evaluator."""
     if plan.shows_answer:
         metas = session.execute(select(TraceRow.id, TraceRow.meta), execution_options=IN_PARTS)
         yield {id for id, meta in metas if find_answer(meta) is not None}

@@ -31,10 +31,8 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """The numbers of traces that an annotator has submitted, currently holds, and has skipped.
-
-    Hidden gold items are included.
-    """
+    """The numbers of traces that an annotator has submitted, currently holds, and has skipped. Hidden gold items
+    are included."""
 
     user: str
     submitted: int

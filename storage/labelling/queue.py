@@ -217,8 +217,6 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
 
 
 def _unchanged() -> ColumnElement[bool]:
-    """Return the SQL condition that the trace of an item has not changed since the campaign was created.
-
-    Traces that have changed can no longer be labelled.
-    """
+    """Return the SQL condition that the trace of an item has not changed since the campaign was created. Traces
+    that have changed can no longer be labelled."""
     return exists().where(TraceRow.id == ItemRow.trace_id, TraceRow.digest == ItemRow.digest)

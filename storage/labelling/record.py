@@ -102,10 +102,8 @@ def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annot
 
 
 def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:
-    """Return the event already stored under the same key, even if the person has since lost the slot.
-
-    Raises `ConflictError` if the stored event has different content.
-    """
+    """Return the event already stored under the same key, even if the person has since lost the slot. Raises
+    `ConflictError` if the stored event has different content."""
     same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
     if event.cause:
         of = None if event.of is None else find_event(session, earlier.user_id, event.of)
@@ -142,10 +140,8 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
 
 
 def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> AnnotationEvent:
-    """Return the logged event that an undo or redo applies to.
-
-    Raises `UserError` if there is none, and `ConflictError` if its key is not `event.of`.
-    """
+    """Return the logged event that an undo or redo applies to. Raises `UserError` if there is none, and
+    `ConflictError` if its key is not `event.of`."""
     stack = annotation.undo if event.cause == "undo" else annotation.redo
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")

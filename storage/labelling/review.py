@@ -22,11 +22,8 @@ from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 @dataclass(frozen=True)
 class ShownScores:
-    """An evaluator's scores of the visible steps in one mode.
-
-    A missing score is None. If the evaluator gives only validity, every redundancy is None. If `in_words` is True,
-    the scores stand for a verdict in words.
-    """
+    """An evaluator's scores of the visible steps in one mode. A missing score is None. If the evaluator gives only
+    validity, every redundancy is None. If `in_words` is True, the scores stand for a verdict in words."""
 
     evaluator: str
     mode: Mode
@@ -80,10 +77,8 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
-    """Return the scores of the revealed steps by the campaign's evaluator, or () if the campaign hides scores.
-
-    In a stepwise campaign the scores are online, because offline scores depend on steps that are not yet revealed.
-    """
+    """Return the scores of the revealed steps by the campaign's evaluator, or () if the campaign hides scores. In a
+    stepwise campaign the scores are online, because offline scores depend on steps that are not yet revealed."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
@@ -152,10 +147,7 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
 
 
 def _note(store: Store, user: User, review: Review) -> None:
-    """Record what the person is about to see.
-
-    This is needed because they may withdraw the annotation afterwards, or get the same text in a different
-    campaign.
-    """
+    """Record what the person is about to see. This is needed because they may withdraw the annotation afterwards,
+    or get the same text in a different campaign."""
     present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
     keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

@@ -124,10 +124,8 @@ def forgive(session: Session, attempt: Attempt) -> None:
 
 
 def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
-    """Return the remaining pause caused by all failures before this attempt and by simultaneous attempts.
-
-    The remaining pause never exceeds the full pause, even if the clock has been set back.
-    """
+    """Return the remaining pause caused by all failures before this attempt and by simultaneous attempts. The
+    remaining pause never exceeds the full pause, even if the clock has been set back."""
     rows = select(FailedLoginRow.moment).where(
         FailedLoginRow.key == limit.key,
         FailedLoginRow.id.not_in(attempt.rows),

@@ -55,10 +55,8 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
 
 
 def invite_to_reset(store: Store, name: str, by: User) -> str:
-    """Create an invitation with which a user can choose a new password, and return its token.
-
-    Raises `NotFoundError` if there is no active user with this name.
-    """
+    """Create an invitation with which a user can choose a new password, and return its token. Raises
+    `NotFoundError` if there is no active user with this name."""
     active = select(UserRow).where(UserRow.name == name, UserRow.name != LOCAL, UserRow.ended.is_(None))
     with store.read() as session:
         row = session.scalars(active).one_or_none()
@@ -181,10 +179,8 @@ def _usable() -> Select[InvitationRow, str]:
 
 
 def _inviter(invitation_id: int) -> Select[int]:
-    """Select the admin who created an invitation.
-
-    The result is empty if the creator is no longer an admin, or if the invited user has been deactivated.
-    """
+    """Select the admin who created an invitation. The result is empty if the creator is no longer an admin, or if
+    the invited user has been deactivated."""
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
         select(inviter.id)

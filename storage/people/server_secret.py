@@ -48,9 +48,6 @@ def keyed_digest(secret: bytes, *about: object) -> bytes:
 
 def shuffle_people(store: Store, user_ids: Iterable[int], *about: object) -> list[int]:
     """Return user ids in a random order that is always the same for the same values of `about`, such as a campaign
-    id.
-
-    Orders for different values of `about` are unrelated, and an order reveals nothing about the users.
-    """
+    id. Orders for different values of `about` are unrelated, and an order reveals nothing about the users."""
     secret = read_secret(store)
     return sorted(set(user_ids), key=lambda user_id: keyed_digest(secret, *about, user_id))

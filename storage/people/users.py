@@ -80,11 +80,8 @@ def list_users(store: Store) -> list[User]:
 
 
 def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -> User:
-    """Change a user's role. The new role applies from the user's next request on.
-
-    Raises `NotFoundError` if the user does not exist. With `keep_admin`, raises `ConflictError` if no admin would
-    be left.
-    """
+    """Change a user's role. The new role applies from the user's next request on. Raises `NotFoundError` if the
+    user does not exist. With `keep_admin`, raises `ConflictError` if no admin would be left."""
     with store.write() as session:
         row = _changeable(session, name)
         if keep_admin and role is not Role.ADMIN:

@@ -68,11 +68,8 @@ def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> 
 
 
 def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
-    """Rename a view and return its query.
-
-    Raises `NotFoundError` if the view does not exist, and the same errors as `save_view` if the new name cannot be
-    used.
-    """
+    """Rename a view and return its query. Raises `NotFoundError` if the view does not exist, and the same errors as
+    `save_view` if the new name cannot be used."""
     check_name(name, "the name of the view")
     try:
         with store.write() as session:

@@ -35,10 +35,8 @@ _OTHER_LISTING = "Name another file with --skipped."
 
 
 class RefusedRows:
-    """Counts the bad rows of the file `name`, in order to refuse the file at the end.
-
-    The error then says how many rows are bad and tells the user, with the text `leave_out`, how to leave them out.
-    """
+    """Counts the bad rows of the file `name`, in order to refuse the file at the end. The error then says how many
+    rows are bad and tells the user, with the text `leave_out`, how to leave them out."""
 
     def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
         self._name, self._leave_out = name, leave_out
@@ -114,10 +112,8 @@ class LeftOutRows:
             self._listing.close()
 
     def _digest(self, content: bytes) -> str:
-        """Return a digest of a row's content and of the number of earlier rows with the same content.
-
-        Two identical bad rows are therefore counted as two rows.
-        """
+        """Return a digest of a row's content and of the number of earlier rows with the same content. Two identical
+        bad rows are therefore counted as two rows."""
         digest = hashlib.sha256(content)
         key = digest.digest()
         if self._seen[key]:
@@ -180,11 +176,8 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """True if two listings contain the same rows.
-
-    The errors of the rows may differ, because a repeated import finds the good rows already stored and can report
-    different errors.
-    """
+    """True if two listings contain the same rows. The errors of the rows may differ, because a repeated import
+    finds the good rows already stored and can report different errors."""
     with open(one, encoding="utf-8") as left, open(other, encoding="utf-8", errors="replace") as right:
         return all(_place(a) == _place(b) for a, b in zip_longest(left, right, fillvalue=""))
 

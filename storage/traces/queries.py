@@ -58,10 +58,8 @@ class Dataset:
 
 @dataclass(frozen=True)
 class StoredTrace(Trace):
-    """A trace in the store. `id` is its id within the dataset, and `trace_id` is its database id.
-
-    It can be scored like any trace, and its judgment can be stored.
-    """
+    """A trace in the store. `id` is its id within the dataset, and `trace_id` is its database id. It can be scored
+    like any trace, and its judgment can be stored."""
 
     trace_id: int = field(kw_only=True)
     dataset_id: int = field(kw_only=True)
@@ -238,10 +236,7 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
 
 def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
     """Load the traces selected by `statement`, which is based on `traces()`, with their steps and in the same
-    order.
-
-    This takes three queries.
-    """
+    order. This takes three queries."""
     rows = session.execute(statement).all()
     steps = _load_steps(session, [row.id for row in rows]) if rows else {}
     return [

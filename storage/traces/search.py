@@ -46,10 +46,8 @@ _EITHER = (
 
 
 def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
-    """Add stored traces, given as (database id, trace), to the search index.
-
-    PostgreSQL updates its index by itself. A trigger removes deleted traces from the index.
-    """
+    """Add stored traces, given as (database id, trace), to the search index. PostgreSQL updates its index by
+    itself. A trigger removes deleted traces from the index."""
     if session.get_bind().dialect.name == "sqlite":
         rows = [
             {"id": id, "text": comparable(_BETWEEN.join((trace.problem, *trace.substeps)))} for id, trace in traces

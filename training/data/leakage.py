@@ -58,10 +58,8 @@ def normalise(problem: str) -> str:
 
 
 class Benchmarks:
-    """The problems of the benchmarks named in a configuration.
-
-    The constructor reads all problems, and raises `UserError` if a benchmark cannot be read.
-    """
+    """The problems of the benchmarks named in a configuration. The constructor reads all problems, and raises
+    `UserError` if a benchmark cannot be read."""
 
     def __init__(self, origins: Iterable[TraceOrigin], root: Path) -> None:
         self._whole: dict[str, set[int]] = defaultdict(set)

@@ -83,10 +83,8 @@ class Mixture:
                 raise UserError(f"{self._notice(at)}; nothing is left to learn from.", "Check the source.")
 
     def heads(self, count: int) -> Iterator[Trace]:
-        """Yield the first `count` traces of each source, for example to train a tokenizer on them.
-
-        The traces alternate between the sources, and each trace occurs once, whatever the weight of its source.
-        """
+        """Yield the first `count` traces of each source, for example to train a tokenizer on them. The traces
+        alternate between the sources, and each trace occurs once, whatever the weight of its source."""
         streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
         for of_each in zip_longest(*streams):
             yield from (numbered[1] for numbered in of_each if numbered is not None)
@@ -125,9 +123,7 @@ class Mixture:
 
     def notices(self) -> list[str]:
         """Return a line for each source that lost traces, is PRM800K, or has traces that could not be continued.
-
-        The lines are complete once iteration has ended.
-        """
+        The lines are complete once iteration has ended."""
         return [
             self._notice(at) + "."
             for at, tally in enumerate(self._tallies)

@@ -152,10 +152,8 @@ class RelabelledReading:
 
 
 def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
-    """Return the campaign that an origin names. If it names none, return the only campaign over its dataset.
-
-    Raises `UserError` if the origin names no campaign and the dataset has no campaign or several.
-    """
+    """Return the campaign that an origin names. If it names none, return the only campaign over its dataset. Raises
+    `UserError` if the origin names no campaign and the dataset has no campaign or several."""
     dataset = find_dataset(store, origin.dataset or "")
     if origin.campaign is not None:
         return find_campaign(store, origin.campaign)

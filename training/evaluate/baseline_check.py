@@ -50,11 +50,8 @@ class BaselineCheck:
 
 
 def check_row(row: Row) -> BaselineCheck | None:
-    """Return the baseline check of a row of an evaluation.
-
-    Returns None if the row is a baseline's own, if there is no baseline to compare with, or if there are too few
-    labels.
-    """
+    """Return the baseline check of a row of an evaluation. Returns None if the row is a baseline's own, if there is
+    no baseline to compare with, or if there are too few labels."""
     if row.is_baseline or not row.beats.exists or math.isnan(row.beats.low) or not _has_enough(row):
         return None
     value = row.measured[row.beats_in].value.number

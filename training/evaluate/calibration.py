@@ -48,11 +48,8 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold, with its figures on the steps used to choose it.
-
-    The figures are macro-F1, and the precision and recall of errors, as fractions. Precision is NaN if no error is
-    found at this threshold.
-    """
+    """A threshold, with its figures on the steps used to choose it. The figures are macro-F1, and the precision and
+    recall of errors, as fractions. Precision is NaN if no error is found at this threshold."""
 
     value: float
     macro_f1: float
@@ -171,10 +168,8 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """All thresholds worth trying, with their figures, in arrays of shape (m,).
-
-    Threshold i may be any number greater than `above[i]` and at most `up_to[i]`.
-    """
+    """All thresholds worth trying, with their figures, in arrays of shape (m,). Threshold i may be any number
+    greater than `above[i]` and at most `up_to[i]`."""
 
     above: Floats64
     up_to: Floats64

@@ -50,10 +50,8 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
 
 
 def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
-    """Return the false positive rates, true positive rates and thresholds of the ROC curve.
-
-    The arrays are empty if the curve is undefined because the items are all of one class or have no scores.
-    """
+    """Return the false positive rates, true positive rates and thresholds of the ROC curve. The arrays are empty if
+    the curve is undefined because the items are all of one class or have no scores."""
     if items.ranking_problem:
         empty = np.empty(0)
         return empty, empty, empty

@@ -44,10 +44,8 @@ def shares(labels: AnyInts) -> Floats64:
 
 @dataclass(frozen=True)
 class RuleFigures:
-    """The figures of one rule for predicting a class.
-
-    `rule` is the name of the rule, and `predicted` is the fraction of steps for which it predicts the class.
-    """
+    """The figures of one rule for predicting a class. `rule` is the name of the rule, and `predicted` is the
+    fraction of steps for which it predicts the class."""
 
     rule: str
     predicted: float
@@ -57,11 +55,8 @@ class RuleFigures:
 
 
 def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
-    """Return the figures of one rule for predicting a class.
-
-    If `tau` is None, the rule predicts the class where it is the most probable one. Otherwise the rule predicts it
-    where its probability is at least `tau`.
-    """
+    """Return the figures of one rule for predicting a class. If `tau` is None, the rule predicts the class where it
+    is the most probable one. Otherwise the rule predicts it where its probability is at least `tau`."""
     # Probabilities are in single precision, so the threshold has to be too.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
     side = steps.against_rest(label)
@@ -71,10 +66,8 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigu
 
 
 def class_f1(side: Items) -> Value:
-    """Return the F1 of a class against the rest.
-
-    It is 0 if the class is never predicted, and undefined if no gold label is of this class.
-    """
+    """Return the F1 of a class against the rest. It is 0 if the class is never predicted, and undefined if no gold
+    label is of this class."""
     if not side.gold.any():
         return Value.none("the gold has no such item")
     return Value(f1(side.gold, side.predicted))

@@ -94,10 +94,8 @@ BaselineTables = dict[Mode, list[tuple[Baseline, StepTable]]]
 def read_tables(
     store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], trivial: BaselineTables
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
-    """Yield the tables of the baselines (`trivial`) and of the evaluators' judgments, mode by mode.
-
-    To save memory, the judgments are read one evaluator at a time.
-    """
+    """Yield the tables of the baselines (`trivial`) and of the evaluators' judgments, mode by mode. To save memory,
+    the judgments are read one evaluator at a time."""
     for mode, tables in trivial.items():
         for baseline, table in tables:
             yield MeasuredEvaluator(baseline.name, baseline.outputs), mode, table
@@ -353,10 +351,8 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
 
 
 def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
-    """Yield a row for each kind of error in the gold labels.
-
-    Only the first row has the figures that do not depend on the kind of error.
-    """
+    """Yield a row for each kind of error in the gold labels. Only the first row has the figures that do not depend
+    on the kind of error."""
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | others(subject, weights)
     if set(table.groups) & _PRMBENCH:
@@ -380,10 +376,8 @@ def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: W
 
 
 def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tuple[list[Row], tuple[Published, ...]]:
-    """Return the rows with the published figures that match them, and the published figures that match no row.
-
-    A published figure only matches an evaluator that has judged all of the benchmark's traces.
-    """
+    """Return the rows with the published figures that match them, and the published figures that match no row. A
+    published figure only matches an evaluator that has judged all of the benchmark's traces."""
     matched, beside = set(), []
     for row in rows:
         matches = [

@@ -109,10 +109,8 @@ class _Judged:
         return 0 if self.focus is None or evidence is None else int(evidence - self.focus)
 
     def focus_is(self, online: bool | None = None, offline: bool | None = None) -> Count:
-        """Return (1, 1) if the step in focus has the given validity in each mode, and (0, 1) otherwise.
-
-        A mode for which None is given is ignored.
-        """
+        """Return (1, 1) if the step in focus has the given validity in each mode, and (0, 1) otherwise. A mode for
+        which None is given is ignored."""
         assert self.focus is not None
         verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
         return int(all(valid == wanted for valid, wanted in verdicts if wanted is not None)), 1
@@ -145,10 +143,8 @@ class _Judged:
 
 
 def _share(items: Sequence[_Judged], count: Callable[[_Judged], Count]) -> dict[str, Any]:
-    """Add up the counts of all traces. Return the sums, the share and its interval.
-
-    The share is null if the total is 0.
-    """
+    """Add up the counts of all traces. Return the sums, the share and its interval. The share is null if the total
+    is 0."""
     counts = np.array([count(item) for item in items]).reshape(-1, 2)
     hits, total = counts.sum(axis=0)
     if not total:

@@ -67,10 +67,8 @@ def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[st
 
 
 def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """Return step macro-F1 and AUC online, offline, and as the difference offline minus online.
-
-    The intervals of all three are over the same resamples.
-    """
+    """Return step macro-F1 and AUC online, offline, and as the difference offline minus online. The intervals of
+    all three are over the same resamples."""
     weights = resamples(len(judgments), _DRAWS)
     points: dict[str, _Rows] = {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):

@@ -254,10 +254,8 @@ def filter_facts(results: Sequence[Result]) -> Facts:
 
 
 def training_facts(folder: Path) -> Facts:
-    """Return the facts of a training run, read from the folder of the evaluator that the run produced.
-
-    Raises `UserError` if the folder does not come from a training run.
-    """
+    """Return the facts of a training run, read from the folder of the evaluator that the run produced. Raises
+    `UserError` if the folder does not come from a training run."""
     try:
         about = read_json(folder / CARD)["provenance"]
         history = parse_json(read_bytes(folder / "log_history.json"))
@@ -346,10 +344,8 @@ def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
 
 
 def neutral_facts(store: Store, dataset: Dataset) -> Facts:
-    """Return figures on how well LLaDA-PRM, in offline mode, detects the neutral steps of a PRM800K dataset.
-
-    The result is empty if LLaDA-PRM has not judged the dataset.
-    """
+    """Return figures on how well LLaDA-PRM, in offline mode, detects the neutral steps of a PRM800K dataset. The
+    result is empty if LLaDA-PRM has not judged the dataset."""
     evaluator = next((one for one in evaluators_of(store, dataset.id) if _is_llada_prm(one)), None)
     if evaluator is None:
         return {}

@@ -63,9 +63,7 @@ class PaperItem:
 
     def agrees(self, value: float) -> bool | None:
         """True if a value rounds to the printed number or, where the paper states an upper bound, lies below it.
-
-        None if the paper states only an approximate number.
-        """
+        None if the paper states only an approximate number."""
         if self.how == "largest drop":
             return value < self.value + 0.05 if "at most" in self.printed else value < self.value
         if self.what.endswith((", about", ", near")):

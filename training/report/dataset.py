@@ -122,10 +122,8 @@ class Excerpt:
 
 
 def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
-    """Return the excerpt of a report for one mode and one kind of error.
-
-    The section on how later steps change validity covers both modes.
-    """
+    """Return the excerpt of a report for one mode and one kind of error. The section on how later steps change
+    validity covers both modes."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
     of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)

@@ -52,11 +52,8 @@ class Patched:
                 yield PatchEffect(row, other)
 
     def as_json(self) -> dict[str, object]:
-        """Return both evaluations and their differences as JSON values.
-
-        `without` and `with` hold the results of `Evaluation.as_json` without and with the patch. `changes` holds
-        the paired differences.
-        """
+        """Return both evaluations and their differences as JSON values. `without` and `with` hold the results of
+        `Evaluation.as_json` without and with the patch. `changes` holds the paired differences."""
         return {
             "dataset": self.before.dataset.name,
             "patch": self.patch.about(),
@@ -67,10 +64,8 @@ class Patched:
 
 
 def _counts(changes: Sequence[PatchEffect]) -> str:
-    """Return a sentence that compares how many solutions and steps count before and after the patch.
-
-    The sentence gives the numbers of the first row.
-    """
+    """Return a sentence that compares how many solutions and steps count before and after the patch. The sentence
+    gives the numbers of the first row."""
     before, after = changes[0].before, changes[0].after
     return (
         f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"

@@ -58,10 +58,7 @@ class Plot:
 
 def styles(rows: Iterable[Row]) -> dict[str, Style]:
     """Assign each evaluator a colour that is the same in every figure, and a dash pattern if there are too few
-    colours.
-
-    Baselines are grey.
-    """
+    colours. Baselines are grey."""
     names = list(dict.fromkeys(row.evaluator for row in rows if not row.is_baseline))
     baselines = list(dict.fromkeys(row.evaluator for row in rows if row.is_baseline))
     dashes = ("solid", *_DASHES)
@@ -75,10 +72,8 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
 
 
 def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
-    """Return an empty figure whose axes have the titles `x` and `y`.
-
-    With `square`, both axes go from 0 to 1 and the diagonal is drawn.
-    """
+    """Return an empty figure whose axes have the titles `x` and `y`. With `square`, both axes go from 0 to 1 and
+    the diagonal is drawn."""
     # Set at once, since Plotly validates a figure at every change, and a report has dozens of figures.
     layout: dict[str, Any] = {
         "template": "none",
@@ -137,10 +132,8 @@ def make_plot(caption: str, figure: go.Figure, notes: Iterable[str]) -> Plot:
 
 
 def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """Plot the share of valid steps against the mean validity score in each of ten bins.
-
-    Larger points stand for more steps.
-    """
+    """Plot the share of valid steps against the mean validity score in each of ten bins. Larger points stand for
+    more steps."""
     figure = make_figure("Mean validity", "Share of valid steps", square=True)
     notes = []
     for row in rows:
@@ -172,9 +165,7 @@ def position_plot(
     values: Mapping[str, Mapping[Third, Value]], look: Styles, caption: str, title: str, *, difference: bool = False
 ) -> Plot:
     """Plot the `values` of a figure in each third of the solutions, keyed by evaluator and third, with intervals.
-
-    With `difference`, the values are differences, shown in percentage points around zero.
-    """
+    With `difference`, the values are differences, shown in percentage points around zero."""
     figure = make_figure("Third of the solution", f"{title}, percentage points" if difference else title)
     notes = []
     names = [third.value for third in Third]
@@ -353,9 +344,7 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
 
 def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
     """Write each figure as NAME.pdf and NAME.png to `folder`, on a white background. Several curves get a legend.
-
-    Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written.
-    """
+    Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     paper = {name: _on_paper(figure) for name, figure in figures.items()}
     write_pictures({folder / f"{name}.{suffix}": paper[name] for name in paper for suffix in _PICTURES})

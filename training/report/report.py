@@ -96,10 +96,8 @@ def _patched_name(patched: Patched) -> str:
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
-    """Return the patches, keyed by the name of their dataset.
-
-    Raises `UserError` if the dataset of a patch is not in the report, or if a dataset has two patches.
-    """
+    """Return the patches, keyed by the name of their dataset. Raises `UserError` if the dataset of a patch is not
+    in the report, or if a dataset has two patches."""
     by_dataset: dict[str, Patch] = {}
     for patch in patches:
         if patch.dataset not in {dataset.name for dataset in datasets}:
@@ -124,10 +122,8 @@ def _check_slugs(names: Sequence[str]) -> None:
 def _chosen(
     evaluators: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
-    """Return the evaluators called `names` (default: all), keyed by id and with distinct names.
-
-    Raises `UserError` if a name is not among `evaluators`.
-    """
+    """Return the evaluators called `names` (default: all), keyed by id and with distinct names. Raises `UserError`
+    if a name is not among `evaluators`."""
     for name in names:
         if name not in {one.name for one in evaluators.values()}:
             raise UserError(

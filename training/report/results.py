@@ -80,10 +80,8 @@ def make_table(
 
 
 def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
-    """Return a table of the protocol's four figures, and of the difference to the best baseline.
-
-    Rows of the paper that this evaluation lacks follow at the end, marked as published.
-    """
+    """Return a table of the protocol's four figures, and of the difference to the best baseline. Rows of the paper
+    that this evaluation lacks follow at the end, marked as published."""
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
         EVALUATOR,
@@ -144,10 +142,8 @@ def _printed(one: Published) -> tuple[Value, ...]:
 
 
 def published(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return a table of the paper's figures and of the differences of the measured ones, for rows that have both.
-
-    A difference is the measured figure minus the published one. Returns None if no row has both.
-    """
+    """Return a table of the paper's figures and of the differences of the measured ones, for rows that have both. A
+    difference is the measured figure minus the published one. Returns None if no row has both."""
     rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
     for name, shown in PROTOCOL.items():
@@ -225,10 +221,8 @@ def measures(
     kind: CellKind,
     traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
-    """Return a table of the figures in `titles`, in every mode, or None if no row has any of these figures.
-
-    A figure that all rows lack is left out, and the notes say why. `traces` returns the trace count of a row.
-    """
+    """Return a table of the figures in `titles`, in every mode, or None if no row has any of these figures. A
+    figure that all rows lack is left out, and the notes say why. `traces` returns the trace count of a row."""
     rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
     if not shown:
@@ -367,10 +361,8 @@ def has_pairs(evaluation: Evaluation) -> bool:
 
 
 def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
-    """Return the figures in each third of the solutions, keyed by evaluator and mode.
-
-    Besides each offline figure, the difference offline minus online is given under its name followed by `_gain`.
-    """
+    """Return the figures in each third of the solutions, keyed by evaluator and mode. Besides each offline figure,
+    the difference offline minus online is given under its name followed by `_gain`."""
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
     values: dict[tuple[str, Mode], dict[Third, dict[str, Value]]] = {}

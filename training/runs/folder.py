@@ -23,10 +23,8 @@ _NAMED = 4
 
 
 class RunFolder:
-    """The folder of a run. Its JSON file `record` holds the settings that determine the results.
-
-    Settings whose keys are in `free` do not affect the results and may change when the run is resumed.
-    """
+    """The folder of a run. Its JSON file `record` holds the settings that determine the results. Settings whose
+    keys are in `free` do not affect the results and may change when the run is resumed."""
 
     def __init__(self, path: Path, record: str = RECORD, free: Collection[str] = ()) -> None:
         self.path = path
@@ -43,9 +41,7 @@ class RunFolder:
 
     def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
         """Raise `UserError` if the folder contains unrelated files, or a run whose settings differ from `values`.
-
-        The error names the keys of the settings that differ. Keys in `free` are ignored.
-        """
+        The error names the keys of the settings that differ. Keys in `free` are ignored."""
         if not self.has_run():
             if self.path.exists() and not self._is_free():
                 raise UserError(
@@ -70,9 +66,7 @@ class RunFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Lock the folder. If several processes were launched together, the first takes the lock for all of them.
-
-        Raises `UserError` if a different run holds the lock or if the folder cannot be written.
-        """
+        Raises `UserError` if a different run holds the lock or if the folder cannot be written."""
         if not is_main_process():
             yield
             return
@@ -91,22 +85,16 @@ class RunFolder:
                     self.path.rmdir()
 
     def _is_free(self) -> bool:
-        """True if the folder contains nothing but a lock and a record.
-
-        A process launched together with this one may be writing these files, or a killed process may have left them
-        behind.
-        """
+        """True if the folder contains nothing but a lock and a record. A process launched together with this one
+        may be writing these files, or a killed process may have left them behind."""
         own = {_LOCK, self._record.name, f"{self._record.name}.partial"}
         return self.path.is_dir() and all(path.name in own for path in self.path.iterdir())
 
 
 @contextmanager
 def locked(lock: Path, place: Path) -> Iterator[None]:
-    """Hold the lock file `lock` within the `with` block, and delete it at the end.
-
-    Raises `UserError`, naming the folder `place`, if a different process holds the lock or if the file cannot be
-    written.
-    """
+    """Hold the lock file `lock` within the `with` block, and delete it at the end. Raises `UserError`, naming the
+    folder `place`, if a different process holds the lock or if the file cannot be written."""
     held = FileLock(lock, timeout=0)
     try:
         held.acquire()

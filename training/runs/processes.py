@@ -42,10 +42,8 @@ def gpus_here() -> int:
 
 
 def launcher(processes: int) -> list[str]:
-    """Return the Python arguments that launch a module in `processes` processes. `-m MODULE` must follow them.
-
-    The result is empty for a single process.
-    """
+    """Return the Python arguments that launch a module in `processes` processes. `-m MODULE` must follow them. The
+    result is empty for a single process."""
     if processes == 1:
         return []
     return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
@@ -53,11 +51,8 @@ def launcher(processes: int) -> list[str]:
 
 @dataclass(frozen=True)
 class MachineShare:
-    """The share of the machine that a run needs.
-
-    `processes` is the number of processes of a run. Each process gets a GPU if the machine has any, and otherwise
-    `threads` processor cores.
-    """
+    """The share of the machine that a run needs. `processes` is the number of processes of a run. Each process gets
+    a GPU if the machine has any, and otherwise `threads` processor cores."""
 
     processes: int
     threads: int
@@ -83,10 +78,7 @@ class MachineShare:
 
 class ProcessGroup:
     """A context manager that starts processes and, at its end or on SIGTERM, terminates those that are still
-    running.
-
-    It must be used in the main thread.
-    """
+    running. It must be used in the main thread."""
 
     def __init__(self, share: MachineShare) -> None:
         self._share = share

@@ -13,10 +13,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def code_revision() -> dict[str, Any]:
-    """Return the git `commit` of this code, and `modified`, which is True if there are uncommitted changes.
-
-    The result is empty if the code is not in a git checkout or git fails.
-    """
+    """Return the git `commit` of this code, and `modified`, which is True if there are uncommitted changes. The
+    result is empty if the code is not in a git checkout or git fails."""
     if not (_ROOT / ".git").exists():
         return {}
     commit, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain")

@@ -106,10 +106,8 @@ class RayScorer:
     """
 
     def __init__(self, spec: str, place: Placement, workers: int) -> None:
-        """Load the evaluator without starting any workers.
-
-        Raises `UserError` in the same cases as `load_for_workers`.
-        """
+        """Load the evaluator without starting any workers. Raises `UserError` in the same cases as
+        `load_for_workers`."""
         self.evaluator, self._theirs = load_for_workers(spec, place)
         self._workers = workers
 
@@ -146,9 +144,7 @@ def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], li
 
 def open_scorer(spec: str, place: Placement, workers: int | None) -> Scorer | RayScorer:
     """Return a scorer that runs on `workers` Ray workers or, if `workers` is None, in this process at `place`.
-
-    Raises `UserError` in the same cases as `load_evaluator` and `load_for_workers`.
-    """
+    Raises `UserError` in the same cases as `load_evaluator` and `load_for_workers`."""
     if workers is not None:
         return RayScorer(spec, place, workers)
     return Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))

@@ -191,10 +191,8 @@ class Resumable(Trainer):
             ) from None
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log a row with the seconds spent on the run so far, including the time before it was resumed.
-
-        The trainer's final summary is dropped, because it covers only the time since the run was resumed.
-        """
+        """Log a row with the seconds spent on the run so far, including the time before it was resumed. The
+        trainer's final summary is dropped, because it covers only the time since the run was resumed."""
         if "train_runtime" not in logs:
             super().log(logs | {"seconds": round(time.monotonic() - self._begun, 2)}, start_time)
 

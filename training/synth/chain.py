@@ -48,9 +48,7 @@ class PlantedError:
 @dataclass(frozen=True)
 class Link:
     """One calculation as it is carried out: its formula, the values put into the formula, and the stated result.
-
-    `turned` holds the keys of the values that are multiples of π.
-    """
+    `turned` holds the keys of the values that are multiples of π."""
 
     calculation: Calculation
     formula: Formula

@@ -33,9 +33,7 @@ Equation = tuple[str, str, str]
 
 def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
     """Yield `size` drills of 1 to 6 equations each. On average, the fraction `wrong` of the equations is wrong.
-
-    Drill k depends only on `seed`, `wrong` and k.
-    """
+    Drill k depends only on `seed`, `wrong` and k."""
     for number in range(size):
         rng = random.Random(f"drill:{seed}:{number}")
         latex = rng.random() < 0.6
@@ -235,10 +233,8 @@ def _collect(latex: bool, rng: random.Random) -> Equation:
 
 
 def _solved(latex: bool, rng: random.Random) -> Equation:
-    """Generate a linear equation and its solution.
-
-    The left side of the result is all the text before the solution, such as `3x + 2 = 8, so x`.
-    """
+    """Generate a linear equation and its solution. The left side of the result is all the text before the solution,
+    such as `3x + 2 = 8, so x`."""
     x, a, value, b = rng.choice("xxxyntab"), rng.randint(2, 12), rng.randint(-12, 12), rng.randint(-30, 30)
     joint = rng.choice(
         [r" \Rightarrow ", r" \implies ", ", so ", "$, so $"] if latex else [", so ", ", then ", " => "]

@@ -85,8 +85,6 @@ def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, large
 
 @cache
 def read_family(family: str, kind: type[T]) -> T:
-    """Read the YAML file of a family. The result is cached.
-
-    Raises `UserError`, naming the file and the key, if the file does not fit the type `kind`.
-    """
+    """Read the YAML file of a family. The result is cached. Raises `UserError`, naming the file and the key, if the
+    file does not fit the type `kind`."""
     return validate_yaml(kind, STORIES / f"{family}.yaml")

@@ -252,10 +252,8 @@ def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:
 
 
 def _write(node: ast.expr, values: Values, style: Style, first: bool = False) -> tuple[str, int]:
-    """Return the text of a part of a formula, and the precedence of its outermost operation.
-
-    `first` is True if nothing precedes the part, so that a leading minus needs no brackets.
-    """
+    """Return the text of a part of a formula, and the precedence of its outermost operation. `first` is True if
+    nothing precedes the part, so that a leading minus needs no brackets."""
     match node:
         case ast.Name(id="π"):
             return "π", _ATOM

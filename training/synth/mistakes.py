@@ -128,10 +128,8 @@ def _fraction_slip(right: Number, rng: random.Random) -> Number:
 
 
 def misread(value: Number, others: Sequence[Number], rng: random.Random) -> Number:
-    """Choose a number that could be mistaken for `value`.
-
-    The result is `value` with its digits reversed, a different quantity of the problem, or a number near `value`.
-    """
+    """Choose a number that could be mistaken for `value`. The result is `value` with its digits reversed, a
+    different quantity of the problem, or a number near `value`."""
     swapped = int(str(abs(int(value)))[::-1])
     near = [value + 10, value + 1, value - 1, value + 2]
     choices = [n for n in [swapped, swapped, *others, rng.choice(near)] if n > 1 and n != value]

@@ -25,11 +25,8 @@ ANSWER_RATE = 0.85
 
 @dataclass(frozen=True)
 class _StoryWriter:
-    """Writes the steps of one planned solution.
-
-    `reading` is the key of the quantity that a step first reads off the problem, or None. `outlined` is True if the
-    first step announces the plan. `rng` chooses the wording.
-    """
+    """Writes the steps of one planned solution. `reading` is the key of the quantity that a step first reads off
+    the problem, or None. `outlined` is True if the first step announces the plan. `rng` chooses the wording."""
 
     story: Story
     problem: DrawnProblem
@@ -108,11 +105,8 @@ class _StoryWriter:
 
     @property
     def _reason_rate(self) -> float:
-        """The probability of wording a mistake with its own reason.
-
-        The probability is lower if the reason is false in every problem, because it then always gives the error
-        away.
-        """
+        """The probability of wording a mistake with its own reason. The probability is lower if the reason is false
+        in every problem, because it then always gives the error away."""
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
@@ -274,10 +268,8 @@ def _stated(chain: StoryChain, key: str) -> StatedValues:
 
 
 def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = False) -> SolutionPlan:
-    """Plan a random solution of one of a story's problems. The solution contains an error if `wrong` is True.
-
-    With `larger`, its numbers go beyond the range used in training.
-    """
+    """Plan a random solution of one of a story's problems. The solution contains an error if `wrong` is True. With
+    `larger`, its numbers go beyond the range used in training."""
     problem = draw_problem(story, rng, larger)
     style = Style.draw(rng, story.decimals)
     stated = problem.faulty if wrong else problem.right

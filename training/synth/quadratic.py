@@ -252,11 +252,8 @@ class _QuadraticWriter:
 def plan_quadratic(
     wording: QuadraticWording, wrong: bool, rng: random.Random, larger: bool = False
 ) -> SolutionPlan:
-    """Plan a random solution of a quadratic equation with two different nonzero roots.
-
-    The solution contains an error if `wrong` is True. With `larger`, its numbers go beyond the range used in
-    training.
-    """
+    """Plan a random solution of a quadratic equation with two different nonzero roots. The solution contains an
+    error if `wrong` is True. With `larger`, its numbers go beyond the range used in training."""
     right, faulty, kind, focus = _draw(rng, larger)
     style = Style.draw(rng)
     template = rng.choice(wording.problems)

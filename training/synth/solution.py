@@ -27,10 +27,8 @@ Wording = Callable[[bool], str]
 
 @dataclass(frozen=True)
 class SolutionStep:
-    """A step of a solution, with the values that it states.
-
-    If the solution has an error, `values` include the error's consequences, whereas `corrected_values` do not.
-    """
+    """A step of a solution, with the values that it states. If the solution has an error, `values` include the
+    error's consequences, whereas `corrected_values` do not."""
 
     text: Wording
     values: StatedValues = field(default_factory=dict)

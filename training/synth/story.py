@@ -170,11 +170,8 @@ class Quantity(Model):
 
 
 class Counterpart(Model):
-    """Problems with the same quantities in which a mistake is the right calculation.
-
-    `what` gives new names, by key, to results that mean something else in these problems. `conditions` are added to
-    those of the story.
-    """
+    """Problems with the same quantities in which a mistake is the right calculation. `what` gives new names, by
+    key, to results that mean something else in these problems. `conditions` are added to those of the story."""
 
     problems: Templates
     what: dict[str, str] = Field({})
@@ -243,10 +240,8 @@ class Calculation(Model):
         return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
 
     def turned(self, mistake: Mistake, what: str) -> Self:
-        """Return a copy of this calculation with right and wrong exchanged.
-
-        The formula of `mistake` becomes the right one, and this calculation's own formula becomes the mistake.
-        """
+        """Return a copy of this calculation with right and wrong exchanged. The formula of `mistake` becomes the
+        right one, and this calculation's own formula becomes the mistake."""
         own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
         return self.model_construct(
             key=self.key,
@@ -373,10 +368,8 @@ class Story(Model):
         )
 
     def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
-        """Return the variant of this story in which `mistake` is the right calculation.
-
-        The variant leaves out steps that are not needed and statements about the answer that may be false.
-        """
+        """Return the variant of this story in which `mistake` is the right calculation. The variant leaves out
+        steps that are not needed and statements about the answer that may be false."""
         steps: dict[str, Calculation] = {}
         needed = {list(self.steps)[-1]}
         for key, calculation in reversed(self.steps.items()):
@@ -419,10 +412,8 @@ class Story(Model):
 
     @cached_property
     def joinable(self) -> tuple[int, ...]:
-        """The indices of the calculations that can share a step with the next one.
-
-        This requires that only the next calculation uses their result.
-        """
+        """The indices of the calculations that can share a step with the next one. This requires that only the next
+        calculation uses their result."""
         count = len(self.calculations)
         return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
 

@@ -219,10 +219,8 @@ def terse(template: str) -> str:
 
 
 def verdict(result: object, stated: object, rng: random.Random, shown: str = "") -> str:
-    """Return the part of a check that compares its own result with the value stated earlier.
-
-    `shown` is the stated value as it is written.
-    """
+    """Return the part of a check that compares its own result with the value stated earlier. `shown` is the stated
+    value as it is written."""
     return rng.choice(_PAIRS)[result != stated].replace("{c}", shown or str(stated))
 
 

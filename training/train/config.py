@@ -204,9 +204,6 @@ class TrainConfig(Optimisation):
 
 
 def read_config(path: str | Path) -> TrainConfig:
-    """Read the configuration in a YAML file.
-
-    Raises `UserError`, naming the file and the key, if a key is unknown (suggesting the nearest valid key), if a
-    value has the wrong type, or if keys contradict each other.
-    """
+    """Read the configuration in a YAML file. Raises `UserError`, naming the file and the key, if a key is unknown
+    (suggesting the nearest valid key), if a value has the wrong type, or if keys contradict each other."""
     return validate_yaml(TrainConfig, path)

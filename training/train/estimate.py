@@ -321,10 +321,7 @@ def estimate_run(
 
 def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
     """Return the device that `gpu` describes. If it is None, return the device of the plan or, without one,
-    `DEFAULT`.
-
-    Raises `UserError` in the same cases as `Gpu.read`.
-    """
+    `DEFAULT`. Raises `UserError` in the same cases as `Gpu.read`."""
     return Gpu.read(gpu) if gpu else Gpu(*plan.gpu) if plan and plan.gpu else DEFAULT
 
 

@@ -81,9 +81,7 @@ def _is_meant(name: str, target: str) -> bool:
 
 def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
     """Return the model with new adapters initialised with `seed`. Only the adapters and the head can be trained.
-
-    The adapters and the head are in float32, whatever the type of the frozen weights.
-    """
+    The adapters and the head are in float32, whatever the type of the frozen weights."""
     peft = load_peft()
     heads = ["score"] if model.mixture is None else ["score", "mixture"]
     for name in heads:
@@ -141,11 +139,8 @@ def save_adapter(
     provenance: Mapping[str, Any],
     dtype: torch.dtype,
 ) -> None:
-    """Write an adapter to `folder` in PEFT's layout.
-
-    `config` is PEFT's configuration of the adapter. `weights` are the trained weights, keyed by their names in
-    PEFT's model.
-    """
+    """Write an adapter to `folder` in PEFT's layout. `config` is PEFT's configuration of the adapter. `weights` are
+    the trained weights, keyed by their names in PEFT's model."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
     save_file(tensors, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
@@ -161,10 +156,8 @@ def save_adapter(
 
 
 def _stored_name(name: str, model: StepModel) -> str:
-    """Return the name under which PEFT stores a weight.
-
-    The stored name lacks the adapter's name `default` and includes the prefix of the backbone's class.
-    """
+    """Return the name under which PEFT stores a weight. The stored name lacks the adapter's name `default` and
+    includes the prefix of the backbone's class."""
     name = name.removeprefix(_PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
     if name.startswith("model."):
         prefix = model.model.base_model_prefix

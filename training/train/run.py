@@ -183,10 +183,8 @@ def _save(
     base: AdapterBase | None,
     record: dict[str, Any],
 ) -> None:
-    """Write the evaluator, the log and the training curves.
-
-    Every process must call this function, because all processes take part in gathering the weights.
-    """
+    """Write the evaluator, the log and the training curves. Every process must call this function, because all
+    processes take part in gathering the weights."""
     weights = trainer.adapter_weights() if config.lora else {}
     model = trainer.step_model if config.lora else trainer.whole_model()
     if not trainer.args.should_save:

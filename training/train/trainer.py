@@ -48,10 +48,8 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
 
 
 def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
-    """Build a model from its weights. The head gets a bias if the weights include one.
-
-    If `weights` is empty, the model's tensors are left without data (on the meta device).
-    """
+    """Build a model from its weights. The head gets a bias if the weights include one. If `weights` is empty, the
+    model's tensors are left without data (on the meta device)."""
     with torch.device("meta"):
         whole = StepModel.from_config(config, mixed="mixture.weight" in weights)
         if "score.bias" in weights:
@@ -62,10 +60,8 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
 
 
 def _of_examples(labels: Tensor) -> Tensor:
-    """Return one label per example, of shape (batch,), given the labels of step ends, of shape (batch, steps).
-
-    The label is 0 for an example with a labelled step end, and `IGNORED` otherwise.
-    """
+    """Return one label per example, of shape (batch,), given the labels of step ends, of shape (batch, steps). The
+    label is 0 for an example with a labelled step end, and `IGNORED` otherwise."""
     return torch.where((labels != IGNORED).any(1), 0, IGNORED)
 
 
@@ -147,10 +143,8 @@ class StepTrainer(Resumable):
         return assembled(model.config, weights if self.args.should_save else {})
 
     def adapter_weights(self) -> dict[str, Tensor]:
-        """Return the trained weights, gathered in the main process and keyed by their names in PEFT's model.
-
-        Every process must call this method.
-        """
+        """Return the trained weights, gathered in the main process and keyed by their names in PEFT's model. Every
+        process must call this method."""
         model: Any = self.model
         if not self.is_fsdp_enabled:
             return trained_weights(model)

@@ -160,11 +160,8 @@ def _listing(args: argparse.Namespace, path: Path) -> Path:
 
 
 def _import_found(args: argparse.Namespace) -> None:
-    """Detect the kind of every file in a folder, and import the files.
-
-    Files that cannot be imported are reported, and all others are stored. If there were files that could not be
-    imported, `UserError` is raised at the end.
-    """
+    """Detect the kind of every file in a folder, and import the files. Files that cannot be imported are reported,
+    and all others are stored. If there were files that could not be imported, `UserError` is raised at the end."""
     if args.download or args.dataset is not None or args.skipped is not None:
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
     found, refused = find_files(Path(args.path)), 0

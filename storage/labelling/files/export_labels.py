@@ -37,11 +37,8 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class LabelExport:
-    """The outcome of an export.
-
-    `rows` is the number of rows written, and `what` names the kind of row. `left_out` counts omitted rows by
-    reason.
-    """
+    """The outcome of an export. `rows` is the number of rows written, and `what` names the kind of row. `left_out`
+    counts omitted rows by reason."""
 
     path: str
     rows: int

@@ -29,11 +29,8 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """The outcome of an import.
-
-    `added` is the number of new events, annotations or decisions, and `repeated` the number that were already
-    stored.
-    """
+    """The outcome of an import. `added` is the number of new events, annotations or decisions, and `repeated` the
+    number that were already stored."""
 
     campaign: str
     what: str

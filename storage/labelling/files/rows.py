@@ -139,10 +139,8 @@ class ImportedTrace(LabelRow):
 
 
 class CampaignLine(LabelRow):
-    """The first line of a log, which describes the campaign.
-
-    It has the fields of `CampaignRow` except references to other tables.
-    """
+    """The first line of a log, which describes the campaign. It has the fields of `CampaignRow` except references
+    to other tables."""
 
     name: Text
     dataset: Text
@@ -203,11 +201,8 @@ class ItemLine(LabelRow):
 
 
 class EventLine(LabelRow):
-    """A line of a log with an event.
-
-    It has the fields of `EventRow`, except that the kind is in `event` and that the item, slot and annotator are
-    given by position, number and name.
-    """
+    """A line of a log with an event. It has the fields of `EventRow`, except that the kind is in `event` and that
+    the item, slot and annotator are given by position, number and name."""
 
     event: Word
     item: Count

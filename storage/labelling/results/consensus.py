@@ -217,11 +217,8 @@ def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> La
 
 @dataclass(frozen=True)
 class TraceLabels:
-    """A campaign's consensus on a trace, with all annotations of the trace.
-
-    `ahead` is True if the viewer still has to label the same text in a blind campaign, so that the labels must stay
-    hidden.
-    """
+    """A campaign's consensus on a trace, with all annotations of the trace. `ahead` is True if the viewer still has
+    to label the same text in a blind campaign, so that the labels must stay hidden."""
 
     campaign: Campaign
     consensus: Consensus

@@ -39,11 +39,8 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Adjudication:
-    """The state of a campaign's adjudication.
-
-    `disagreements` are in the order of the queue. `decisions` holds the decisions in force, keyed by item id and
-    step.
-    """
+    """The state of a campaign's adjudication. `disagreements` are in the order of the queue. `decisions` holds the
+    decisions in force, keyed by item id and step."""
 
     disagreements: tuple[Disagreement, ...]
     decisions: dict[tuple[int, int], Decision]

@@ -178,10 +178,8 @@ def _arrays(
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
-    """Return the number of later steps that were visible when each label was last changed.
-
-    The result is keyed by item id, user id and step.
-    """
+    """Return the number of later steps that were visible when each label was last changed. The result is keyed by
+    item id, user id and step."""
     events = (
         select(EventRow.item_id, EventRow.user_id, EventRow.step, EventRow.revealed)
         .where(EventRow.campaign_id == campaign.id, EventRow.kind == "label", EventRow.slot_id.is_not(None))
@@ -197,10 +195,7 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
 
 def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
     """Return the gold labels and the validity of each item as arrays of shape (steps,), and the number of changed
-    traces.
-
-    For a trace that has changed since it was labelled, all values are NaN.
-    """
+    traces. For a trace that has changed since it was labelled, all values are NaN."""
     gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0
     for start in range(0, len(rated), BATCH):

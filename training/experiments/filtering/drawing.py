@@ -80,10 +80,8 @@ def _met(rows: Iterable[Row | UserError], conditions: RowConditions) -> NDArray[
 
 
 def _keep(met: Sequence[NDArray[np.bool_]], counts: Sequence[int], draw: Draw) -> None:
-    """Reduce the masks `met` in place to a random sample of `draw.size` rows.
-
-    Every subset of that size is equally likely.
-    """
+    """Reduce the masks `met` in place to a random sample of `draw.size` rows. Every subset of that size is equally
+    likely."""
     assert draw.size is not None
     drawn = np.zeros(sum(counts), np.bool_)
     drawn[random.Random(f"pool:{draw.seed}").sample(range(len(drawn)), draw.size)] = True

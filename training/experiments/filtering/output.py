@@ -40,10 +40,7 @@ def write_subsets(
     folder: Path, pool: Pool, scores: ChunkedScores, subsets: Mapping[str, ChosenSubset], watch: Watch
 ) -> dict[str, str]:
     """Write each subset to its file and return the SHA-256 of each file. A file is written completely or not at
-    all.
-
-    Raises `UserError` if the pool has changed since it was scored, or if a file cannot be written.
-    """
+    all. Raises `UserError` if the pool has changed since it was scored, or if a file cannot be written."""
     with ExitStack() as stack:
         files = {name: stack.enter_context(_open(subset_path(folder, name))) for name in subsets}
         chosen = _members(subsets, scores.rows)
@@ -82,10 +79,8 @@ def _open(path: Path) -> Iterator[_HashedFile]:
 
 
 def _members(subsets: Mapping[str, ChosenSubset], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """Return an array of shape (rows + 1,) with, for each row, a bit mask of the subsets that contain it.
-
-    Rows are counted from 1.
-    """
+    """Return an array of shape (rows + 1,) with, for each row, a bit mask of the subsets that contain it. Rows are
+    counted from 1."""
     members = np.zeros(rows + 1, np.uint8)
     for bit, subset in enumerate(subsets.values()):
         members[subset.rows] |= np.uint8(1 << bit)
@@ -101,10 +96,8 @@ def make_manifest(
     subsets: Mapping[str, ChosenSubset],
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the manifest of a filtering run.
-
-    The manifest depends only on the pool, the evaluator and the rule, not on the machine or the number of workers.
-    """
+    """Return the manifest of a filtering run. The manifest depends only on the pool, the evaluator and the rule,
+    not on the machine or the number of workers."""
     left_out = (row.left_out for row in scores.scores() if isinstance(row, UnscoredRow))
     overlapping = Counter(row.problem_of for row in scores.scores() if isinstance(row, OverlappingRow))
     size = max(len(subset.rows) for subset in subsets.values())

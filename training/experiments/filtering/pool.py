@@ -143,10 +143,8 @@ def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
 
 
 def _lines(lines: Iterable[bytes], name: str) -> Iterator[PlacedRow]:
-    """Yield the readable rows and, in place of each unreadable row, its error, in order.
-
-    Raises `UserError` if many consecutive rows are not JSON objects.
-    """
+    """Yield the readable rows and, in place of each unreadable row, its error, in order. Raises `UserError` if many
+    consecutive rows are not JSON objects."""
     bad: list[PlacedRow] = []
 
     def keep(where: str, error: UserError, _: object) -> None:
@@ -300,10 +298,8 @@ class Pool:
 
 
 def read_benchmarks(paths: Sequence[Path]) -> dict[str, Benchmarks]:
-    """Read the problems of benchmark files, keyed by the first 16 hexadecimal digits of each file's SHA-256.
-
-    Raises `UserError` if a file cannot be read, if a row has no problem, or if two files have the same content.
-    """
+    """Read the problems of benchmark files, keyed by the first 16 hexadecimal digits of each file's SHA-256. Raises
+    `UserError` if a file cannot be read, if a row has no problem, or if two files have the same content."""
     benchmarks: dict[str, Benchmarks] = {}
     for path in paths:
         benchmark = _read_benchmark(path)
@@ -327,10 +323,8 @@ def _read_benchmark(path: Path) -> Benchmarks:
 
 
 class Chunks:
-    """The pool in chunks of `size` rows. The last chunk may be shorter.
-
-    Request chunks in ascending order, because going back means reading the pool again from its start.
-    """
+    """The pool in chunks of `size` rows. The last chunk may be shorter. Request chunks in ascending order, because
+    going back means reading the pool again from its start."""
 
     def __init__(self, pool: Pool, size: int) -> None:
         self._pool, self._size = pool, size

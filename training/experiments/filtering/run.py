@@ -193,10 +193,8 @@ def _done(wanted: Filtering) -> dict[str, Any]:
 def _begin(
     wanted: Filtering, folder: RunFolder, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch
 ) -> None:
-    """Claim the folder for this run, after checking every row of the pool.
-
-    If the scores of an earlier run are reused, copy them instead of checking the rows.
-    """
+    """Claim the folder for this run, after checking every row of the pool. If the scores of an earlier run are
+    reused, copy them instead of checking the rows."""
     if folder.has_run():
         return
     if wanted.scores is None:
@@ -209,10 +207,8 @@ def _begin(
 
 
 def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
-    """Return the number of rows in the pool of the run in `folder`, whose scores are to be reused.
-
-    Raises `UserError` if those scores are not the ones that this run needs.
-    """
+    """Return the number of rows in the pool of the run in `folder`, whose scores are to be reused. Raises
+    `UserError` if those scores are not the ones that this run needs."""
     other = RunFolder(folder)
     if not other.has_run():
         raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")

@@ -67,10 +67,8 @@ class ChunkScorer:
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
-    """Return the error of a row that cannot be scored, or None if the row can be scored or overlaps a benchmark.
-
-    A row cannot be scored if it does not hold a solution or exceeds the evaluator's context.
-    """
+    """Return the error of a row that cannot be scored, or None if the row can be scored or overlaps a benchmark. A
+    row cannot be scored if it does not hold a solution or exceeds the evaluator's context."""
     if isinstance(entry, BadRow):
         return entry.error
     if isinstance(entry, Overlap):
@@ -84,10 +82,8 @@ def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
 
 @contextmanager
 def _one_thread(wanted: bool) -> Iterator[None]:
-    """If `wanted` is True, make PyTorch use a single thread within the `with` block.
-
-    The fast forward pass has its own threads, and the last bit of its results depends on PyTorch's thread count.
-    """
+    """If `wanted` is True, make PyTorch use a single thread within the `with` block. The fast forward pass has its
+    own threads, and the last bit of its results depends on PyTorch's thread count."""
     before = torch.get_num_threads()
     if wanted:
         torch.set_num_threads(1)
@@ -98,11 +94,8 @@ def _one_thread(wanted: bool) -> Iterator[None]:
 
 
 def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -> int:
-    """Check every row of the pool and return the number of rows.
-
-    Raises `UserError` if every row is impossible to score or, unless `skip_bad` is set, if any row is. The error
-    lists the first few such rows.
-    """
+    """Check every row of the pool and return the number of rows. Raises `UserError` if every row is impossible to
+    score or, unless `skip_bad` is set, if any row is. The error lists the first few such rows."""
     rows = bad = overlapping = 0
     first: list[str] = []
     for rows, entry in enumerate(pool, start=1):

@@ -31,10 +31,8 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoolScores:
-    """The row numbers, counted from 1, and the scores of all scored solutions, in arrays of shape (n,).
-
-    The arrays take 24 bytes per solution. Redundancy is NaN if the evaluator does not give it.
-    """
+    """The row numbers, counted from 1, and the scores of all scored solutions, in arrays of shape (n,). The arrays
+    take 24 bytes per solution. Redundancy is NaN if the evaluator does not give it."""
 
     rows: Rows
     validity: NDArray[np.float64]
@@ -60,11 +58,8 @@ class PoolScores:
 
 @dataclass(frozen=True)
 class SubsetRule:
-    """A rule for choosing subsets.
-
-    `by` names the subsets. Each subset gets `match` solutions or, if `match` is None, as many as val+red has.
-    `seed` decides between equally good solutions.
-    """
+    """A rule for choosing subsets. `by` names the subsets. Each subset gets `match` solutions or, if `match` is
+    None, as many as val+red has. `seed` decides between equally good solutions."""
 
     by: tuple[str, ...] = SUBSETS
     match: int | None = None

@@ -42,11 +42,8 @@ class SubsetFile:
 
 
 def read_subset(path: Path) -> SubsetFile:
-    """Read a subset from a file.
-
-    Raises `UserError` if there are no rows, or if a row lacks a query or a response, in which case the error names
-    the line.
-    """
+    """Read a subset from a file. Raises `UserError` if there are no rows, or if a row lacks a query or a response,
+    in which case the error names the line."""
     rows = []
     with open_input(path) as file:
         for number, row in read_rows(file, str(path)):
@@ -86,10 +83,8 @@ class TextExample:
 
 
 def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str, query: str) -> list[int]:
-    """Return the token ids that precede an answer, beginning with the tokenizer's start token if it has one.
-
-    They are the same in training and in generation.
-    """
+    """Return the token ids that precede an answer, beginning with the tokenizer's start token if it has one. They
+    are the same in training and in generation."""
     ids = tokenizer(prompt.replace(QUERY, query))["input_ids"]
     # Some tokenizers end every text with an end token, but here the answer follows.
     return list(ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids)

@@ -67,11 +67,8 @@ class Experiment:
     folder: Path
 
     def run(self, jobs: int) -> None:
-        """Do the remaining runs, `jobs` at a time. A failed run does not stop the others.
-
-        Raises `UserError` if the folder belongs to a different study, if a file or package is missing or, at the
-        end, if any run failed.
-        """
+        """Do the remaining runs, `jobs` at a time. A failed run does not stop the others. Raises `UserError` if the
+        folder belongs to a different study, if a file or package is missing or, at the end, if any run failed."""
         check_installed()
         Grader()
         problems_file = problems_path(self.study.problems_file, self.path.parent)
@@ -173,10 +170,8 @@ class StudyWorker:
     processes: ProcessGroup
 
     def do(self, run: StudyRun) -> Result:
-        """Do a run, or resume it, and return its result. If the run is finished, only read the result.
-
-        Raises `UserError` if the run fails or is being done by a different process.
-        """
+        """Do a run, or resume it, and return its result. If the run is finished, only read the result. Raises
+        `UserError` if the run fails or is being done by a different process."""
         result = result_path(self.folder, run)
         with RunFolder(self.folder / run.name).lock():
             if result.is_file():

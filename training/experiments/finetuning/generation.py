@@ -28,11 +28,8 @@ ANSWERS = "answers.jsonl"
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """An answer that a model generated.
-
-    `tokens` is the number of tokens in the answer, not counting the end token. `ended` is True if the model reached
-    the end token.
-    """
+    """An answer that a model generated. `tokens` is the number of tokens in the answer, not counting the end token.
+    `ended` is True if the model reached the end token."""
 
     text: str
     tokens: int
@@ -55,21 +52,16 @@ class Engine(Protocol):
 
 
 def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, place: Placement) -> Engine:
-    """Load the model in a folder for generation.
-
-    The engine `auto` stands for vLLM if vLLM and a GPU are available, and for Transformers otherwise. Raises
-    `UserError` if vLLM is requested but not installed.
-    """
+    """Load the model in a folder for generation. The engine `auto` stands for vLLM if vLLM and a GPU are available,
+    and for Transformers otherwise. Raises `UserError` if vLLM is requested but not installed."""
     if engine_name(name) == "vllm":
         return VllmEngine(folder, place)
     return TransformersEngine(load_model(folder, place), tokenizer)
 
 
 def engine_name(name: str) -> str:
-    """Return the engine, `vllm` or `transformers`, that `name` stands for on this machine.
-
-    Raises `UserError` if vLLM is requested but not installed.
-    """
+    """Return the engine, `vllm` or `transformers`, that `name` stands for on this machine. Raises `UserError` if
+    vLLM is requested but not installed."""
     installed = find_spec("vllm") is not None
     if name == "vllm" and not installed:
         raise UserError("vLLM is not installed.", "Install it, or take --engine transformers.")
@@ -143,9 +135,7 @@ class VllmEngine:
 
 def batches_of(lengths: Sequence[int], size: int) -> list[list[int]]:
     """Divide prompts with the given lengths into batches of `size`, and return the prompts' indices in each batch.
-
-    The longest prompts come first, so that a lack of memory shows at once.
-    """
+    The longest prompts come first, so that a lack of memory shows at once."""
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     return [order[start : start + size] for start in range(0, len(order), size)]
 

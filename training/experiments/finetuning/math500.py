@@ -66,10 +66,8 @@ class Problems:
         return len(self.items)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the name, size and hash of the problems as JSON values.
-
-        `constant` is the most frequent answer and the number of problems for which it is right.
-        """
+        """Return the name, size and hash of the problems as JSON values. `constant` is the most frequent answer and
+        the number of problems for which it is right."""
         answer, count = Counter(problem.answer for problem in self.items).most_common(1)[0]
         constant = {"answer": answer, "right": count}
         return {"name": self.name, "count": len(self), "sha256": self.sha256, "constant": constant}
@@ -90,11 +88,8 @@ def read_problems(path: Path) -> Problems:
 
 
 def problems_path(file: Path | None, root: Path = Path()) -> Path:
-    """Return the path of `file`, which is looked up in `root` and then in the data folder.
-
-    If `file` is None, return the path of MATH-500 in the data folder. Raises `UserError` if the file does not
-    exist.
-    """
+    """Return the path of `file`, which is looked up in `root` and then in the data folder. If `file` is None,
+    return the path of MATH-500 in the data folder. Raises `UserError` if the file does not exist."""
     try:
         return data_files(str(file or _DEFAULT), root)[0][1]
     except UserError:
@@ -168,10 +163,8 @@ def measure(
 
 
 def output_names(specs: Sequence[str]) -> list[str]:
-    """Return the name of each model's result folder within the common output folder.
-
-    Raises `UserError` if two models have the same name.
-    """
+    """Return the name of each model's result folder within the common output folder. Raises `UserError` if two
+    models have the same name."""
     names = [model_name(model_folder(spec)) for spec in specs]
     for name in names:
         if names.count(name) > 1:

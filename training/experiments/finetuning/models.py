@@ -71,10 +71,8 @@ def _check_causal(folder: Path) -> None:
 
 
 def load_model(folder: Path, place: Placement) -> PreTrainedModel:
-    """Load the model in a folder with the data type and on the device that `place` specifies.
-
-    Raises `UserError`, naming the tensor, if a tensor is missing or has the wrong shape.
-    """
+    """Load the model in a folder with the data type and on the device that `place` specifies. Raises `UserError`,
+    naming the tensor, if a tensor is missing or has the wrong shape."""
     config = read_config(folder, read_config_file(folder))
     try:
         return load_weights("AutoModelForCausalLM", folder, config, place, attn_implementation="sdpa")
@@ -83,10 +81,8 @@ def load_model(folder: Path, place: Placement) -> PreTrainedModel:
 
 
 def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the tokenizer in a folder. If the tokenizer has no pad token, its end token is used for padding.
-
-    Raises `UserError` if there is no tokenizer, or if the tokenizer has no end token.
-    """
+    """Load the tokenizer in a folder. If the tokenizer has no pad token, its end token is used for padding. Raises
+    `UserError` if there is no tokenizer, or if the tokenizer has no end token."""
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, ImportError, KeyError) as error:
@@ -114,10 +110,8 @@ def model_fingerprint(folder: Path, prompt: str) -> str:
 
 
 def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
-    """Write a randomly initialised Llama and a byte-level tokenizer trained on `texts` to a folder.
-
-    The weights are initialised with `seed`. The tokenizer has `vocabulary` tokens plus an end token.
-    """
+    """Write a randomly initialised Llama and a byte-level tokenizer trained on `texts` to a folder. The weights are
+    initialised with `seed`. The tokenizer has `vocabulary` tokens plus an end token."""
     learnt = train_tokenizer(texts, vocabulary)
     learnt.add_special_tokens([_END])
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]

@@ -13,10 +13,8 @@ from stepsight.training.report.report import Report
 
 
 def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Report:
-    """Return a report on the results in the given folders, on the paper's printed table, or on both.
-
-    Raises `UserError` if a folder contains no results, or if a model or the paper's table is given twice.
-    """
+    """Return a report on the results in the given folders, on the paper's printed table, or on both. Raises
+    `UserError` if a folder contains no results, or if a model or the paper's table is given twice."""
     printed = [path for path in paths if is_paper(path)]
     if len(printed) > 1:
         raise UserError("the paper's table is given twice.", "Give it once.")

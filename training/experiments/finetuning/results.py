@@ -94,11 +94,8 @@ def read_result(path: Path) -> Result:
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
-    """Read all results in the given folders and their subfolders.
-
-    Raises `UserError` if no results are found, if a model occurs twice, or if the results are for different
-    problems.
-    """
+    """Read all results in the given folders and their subfolders. Raises `UserError` if no results are found, if a
+    model occurs twice, or if the results are for different problems."""
     results: list[Result] = []
     seen: dict[tuple[object, ...], Path] = {}
     for folder in folders:

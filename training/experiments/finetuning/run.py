@@ -171,10 +171,8 @@ def _versions() -> dict[str, str]:
 
 
 def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dict[str, Any], draw: bool) -> None:
-    """Write the model, the log and the training curves.
-
-    Every process must call this function, because all processes take part in gathering the weights.
-    """
+    """Write the model, the log and the training curves. Every process must call this function, because all
+    processes take part in gathering the weights."""
     weights = trainer.whole_weights()
     if not trainer.args.should_save:
         return

@@ -57,11 +57,8 @@ def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, config=STRICT)
 class ScratchModel(Record):
-    """A small, randomly initialised model.
-
-    The model has the dimensions of `backbone`, a tokenizer of `vocabulary` tokens trained on the pool, and weights
-    initialised with `seed`.
-    """
+    """A small, randomly initialised model. The model has the dimensions of `backbone`, a tokenizer of `vocabulary`
+    tokens trained on the pool, and weights initialised with `seed`."""
 
     backbone: Backbone
     vocabulary: PositiveInt = 1024

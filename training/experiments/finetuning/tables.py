@@ -22,10 +22,8 @@ _AGAINST = Column("difference", "Δ Random", CellKind.POINTS)
 
 @dataclass(frozen=True)
 class _Group:
-    """The runs on one subset that an evaluator chose.
-
-    `random` holds the runs on the random subset of the same size, if any.
-    """
+    """The runs on one subset that an evaluator chose. `random` holds the runs on the random subset of the same
+    size, if any."""
 
     scorer: str
     subset: str
@@ -44,11 +42,8 @@ class _Group:
 
     @cached_property
     def gain(self) -> Value:
-        """The mean accuracy minus the mean accuracy on the random subset.
-
-        The interval comes from a bootstrap over the problems, with the same resamples for all runs, and over the
-        seeds of both subsets.
-        """
+        """The mean accuracy minus the mean accuracy on the random subset. The interval comes from a bootstrap over
+        the problems, with the same resamples for all runs, and over the seeds of both subsets."""
         if self.subset == RANDOM or not self.random:
             return Value.none("it is what the others are compared with, or there is nothing to compare with")
         # True for the problems that each run solved, shape (runs, problems).
@@ -67,11 +62,8 @@ class _Group:
 
 
 def _groups(results: Iterable[Result]) -> list[_Group]:
-    """Group the runs by evaluator and subset.
-
-    Evaluators are sorted by name. The paper's subsets come first, in the paper's order, followed by all others,
-    sorted by name. Runs are sorted by seed.
-    """
+    """Group the runs by evaluator and subset. Evaluators are sorted by name. The paper's subsets come first, in the
+    paper's order, followed by all others, sorted by name. Runs are sorted by seed."""
     order = {name: place for place, name in enumerate(SUBSETS)}
     runs: dict[tuple[str, str], list[Result]] = {}
     for one in sorted(
@@ -128,10 +120,8 @@ def _notes(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def subset_table(results: Sequence[Result]) -> Table:
-    """Return a table of the subsets, as in the paper, with random subsets at the end.
-
-    The table shows means over the seeds and differences from the random subset of the same size.
-    """
+    """Return a table of the subsets, as in the paper, with random subsets at the end. The table shows means over
+    the seeds and differences from the random subset of the same size."""
     groups = sorted(_groups(results), key=lambda group: group.subset == RANDOM)
     rows = tuple(
         (group.scorer, group.title, _size(group.runs), len(group.runs), *group.means, group.gain)

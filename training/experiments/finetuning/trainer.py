@@ -99,10 +99,8 @@ class FineTuner(Resumable, SFTTrainer):
         self.keep_quiet()
 
     def get_train_dataloader(self) -> EpochLoader:
-        """Return a loader of this process's share of the batches.
-
-        The loader of the base class would repeat rows if the last step has too few rows for all processes.
-        """
+        """Return a loader of this process's share of the batches. The loader of the base class would repeat rows if
+        the last step has too few rows for all processes."""
         return EpochLoader(
             cast(Any, self.train_dataset),
             batch_sampler=self.batches,

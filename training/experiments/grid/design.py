@@ -88,11 +88,8 @@ class HeldOutSet(Record):
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """The settings that distinguish one run of a grid.
-
-    `mask` is the attention, such as `causal`. If the run reads more than once, the reading follows, as in
-    `causal-twice`.
-    """
+    """The settings that distinguish one run of a grid. `mask` is the attention, such as `causal`. If the run reads
+    more than once, the reading follows, as in `causal-twice`."""
 
     size: str
     data: str
@@ -171,10 +168,8 @@ class Design(Record):
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's grid.json.")
 
     def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
-        """Return the training configuration of a run. `tokenizer` is the folder of a shared tokenizer, if any.
-
-        With `leave_out_tests`, the test sets are added to the benchmarks of the configuration.
-        """
+        """Return the training configuration of a run. `tokenizer` is the folder of a shared tokenizer, if any. With
+        `leave_out_tests`, the test sets are added to the benchmarks of the configuration."""
         own = {"attention": run.attention, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
         own |= {} if run.reading == Reading.ONCE else {"reading": run.reading.value}
         shared = self.base | self.sizes[run.size] | self.data[run.data]

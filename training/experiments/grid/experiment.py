@@ -165,9 +165,7 @@ class Grid:
 
 def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: str | None = None) -> str:
     """Return the estimated needs of the runs as text, with the total hours for doing all runs one after another.
-
-    Raises `UserError`, naming the run, if a run does not fit into the GPU's memory.
-    """
+    Raises `UserError`, naming the run, if a run does not fit into the GPU's memory."""
     estimates: dict[tuple[str, str], Estimate] = {}
     for run in runs:
         if (run.size, run.data) not in estimates:
@@ -238,10 +236,8 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
 
 
 def _readers(evaluator: Evaluator, held: HeldOutSet, traces: Sequence[Trace]) -> Iterator[tuple[str, Evaluator]]:
-    """Yield (mode, evaluator) for each mode in which an evaluator is measured on a test set.
-
-    For a run that reads twice, each control of the first copy counts as a mode with an evaluator of its own.
-    """
+    """Yield (mode, evaluator) for each mode in which an evaluator is measured on a test set. For a run that reads
+    twice, each control of the first copy counts as a mode with an evaluator of its own."""
     yield from ((mode, evaluator) for mode in held.modes)
     if not isinstance(evaluator, ModelEvaluator) or evaluator.reading != Reading.TWICE:
         return
@@ -251,10 +247,8 @@ def _readers(evaluator: Evaluator, held: HeldOutSet, traces: Sequence[Trace]) ->
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:
-    """Return the judgments of the traces in a mode, leaving out traces that are too long.
-
-    For an evaluator that does not see later steps, the judgments `before` of a different mode are reused.
-    """
+    """Return the judgments of the traces in a mode, leaving out traces that are too long. For an evaluator that
+    does not see later steps, the judgments `before` of a different mode are reused."""
     if not scorer.evaluator.sees_later_steps and before:
         return [replace(judgment, mode=mode) for judgment in before]
     return list(scorer.score(traces, mode, on_skip=lambda trace, error: None))

@@ -69,9 +69,7 @@ def gains(pairs: pd.DataFrame) -> pd.Series:
 
 def contrast(gains: ArrayLike) -> Contrast:
     """Summarise the differences of the pairs as wins, ties and a mean. Undefined differences are left out.
-
-    Differences below one billionth count as ties, so that rounded figures that look equal are treated as equal.
-    """
+    Differences below one billionth count as ties, so that rounded figures that look equal are treated as equal."""
     kept = _numbers(gains)
     return Contrast(
         wins=int((kept > 1e-9).sum()),

@@ -74,10 +74,8 @@ def third_plot(results: GridResults, key: Key) -> Plot:
 
 
 def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
-    """Plot the gain of the bidirectional mask in two grids side by side, for each test set and mode.
-
-    `names` are the names of the two grids, and `table` is the result of `tables.survival_table`.
-    """
+    """Plot the gain of the bidirectional mask in two grids side by side, for each test set and mode. `names` are
+    the names of the two grids, and `table` is the result of `tables.survival_table`."""
     plots = []
     for metric in (MACRO_AUC, LATE_AUC):
         figure = make_figure("percentage points", "")

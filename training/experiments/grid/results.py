@@ -46,10 +46,8 @@ class Figures:
     steps: int = 0
 
     def of(self, part: str = "") -> Mapping[str, float]:
-        """Return the figures of the third or class called `part`, or the figures of all steps if `part` is "".
-
-        The result is empty if the figures are unknown.
-        """
+        """Return the figures of the third or class called `part`, or the figures of all steps if `part` is "". The
+        result is empty if the figures are unknown."""
         return {**self.thirds, **self.classes}.get(part, {}) if part else self.whole
 
     def as_json(self) -> dict[str, Any]:
@@ -174,10 +172,8 @@ class GridResults:
 
 
 def read_results(path: Path) -> GridResults:
-    """Read the results in a grid's folder, in a `results.json`, or in the paper's table of runs.
-
-    Raises `UserError` if no results are found.
-    """
+    """Read the results in a grid's folder, in a `results.json`, or in the paper's table of runs. Raises `UserError`
+    if no results are found."""
     file = path / WHOLE if path.is_dir() else path
     if not file.is_file():
         raise UserError(f"{path}: there is no {file.name} with the results of a grid.", "Run stepsight grid first.")

@@ -173,10 +173,8 @@ def _lacking(judged: Sequence[Ranked]) -> dict[Way, str]:
 
 
 def _rates(one: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:
-    """Return how often each way chooses right over all subsets of a problem's candidates.
-
-    The result has shape (ways, sizes).
-    """
+    """Return how often each way chooses right over all subsets of a problem's candidates. The result has shape
+    (ways, sizes)."""
     correct = one.correct
     assert correct is not None
     votes = [way for way in _VOTES if way not in lacking]

@@ -56,11 +56,8 @@ class AnswerComparer:
         return f"{plain}, else by math-verify {version('math-verify')}" if self._grader else plain
 
     def same(self, first: str, second: str) -> bool:
-        """True if two answers are equal.
-
-        If they are neither equal texts nor both numbers, math-verify decides. It treats the first answer as the
-        correct one, so the order can matter.
-        """
+        """True if two answers are equal. If they are neither equal texts nor both numbers, math-verify decides. It
+        treats the first answer as the correct one, so the order can matter."""
         left, right = normalised(first), normalised(second)
         return left == right or self._same(left, right)
 
@@ -89,10 +86,8 @@ class AnswerComparer:
 
 @lru_cache(maxsize=100_000)
 def normalised(answer: str) -> str:
-    r"""Return an answer without LaTeX spacing, dollar signs, boxes, text commands or a final full stop.
-
-    A number, such as 1,000, 26.0 or \frac{1}{2}, is returned in lowest terms.
-    """
+    r"""Return an answer without LaTeX spacing, dollar signs, boxes, text commands or a final full stop. A number,
+    such as 1,000, 26.0 or \frac{1}{2}, is returned in lowest terms."""
     text = answer.strip()
     for pattern in _WRAPPED:
         while (inner := pattern.sub(r"\1", text)) != text:
@@ -103,11 +98,8 @@ def normalised(answer: str) -> str:
 
 
 def answer_of(solution: str) -> str | None:
-    r"""Return the final answer of a solution, or None if it has none.
-
-    The final answer is the content of the last `\boxed{…}` or, if there is no box, the text after the last `####`,
-    as in GSM8K.
-    """
+    r"""Return the final answer of a solution, or None if it has none. The final answer is the content of the last
+    `\boxed{…}` or, if there is no box, the text after the last `####`, as in GSM8K."""
     boxes = list(_BOX.finditer(solution))
     if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:
         return inside.strip() or None

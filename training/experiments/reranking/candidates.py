@@ -139,10 +139,7 @@ def read_candidates(path: Path) -> CandidateSet:
 
 def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
     """Return the traces of a stored dataset as candidates. Their answers are taken from their meta or their last
-    steps.
-
-    Raises `UserError` in the same cases as `read_candidates`, but names the trace.
-    """
+    steps. Raises `UserError` in the same cases as `read_candidates`, but names the trace."""
     trace_ids: list[int] = []
 
     def noted() -> Iterator[StoredTrace]:
@@ -236,10 +233,8 @@ def _candidate(row: Row, line: int, trace: Trace | None) -> Candidate:
 
 
 def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
-    """Parse a row as a trace with the id `where`.
-
-    Raises `UserError`, with a message that starts with `where`, if the row is invalid.
-    """
+    """Parse a row as a trace with the id `where`. Raises `UserError`, with a message that starts with `where`, if
+    the row is invalid."""
     try:
         if "problem" not in row:
             raise UserError("the field 'problem' is missing.", "Each row needs problem, and steps or solution.")
@@ -286,10 +281,8 @@ def _correct(row: Mapping[str, Any]) -> bool | None:
 
 
 def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], line: int) -> ProblemGroup:
-    """Return the problem that a row belongs to, adding it to `problems` if it is new.
-
-    Raises `UserError` if the row contradicts an earlier row of the problem.
-    """
+    """Return the problem that a row belongs to, adding it to `problems` if it is new. Raises `UserError` if the row
+    contradicts an earlier row of the problem."""
     digest = hashlib.sha256(row.get("problem", "").encode()).hexdigest()
     named = row.get("problem_id")
     key = ("text", digest) if named is None else ("id", _short(named, "problem_id"))

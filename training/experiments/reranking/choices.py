@@ -70,11 +70,8 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerC
 
 @dataclass(frozen=True)
 class RuleChoice:
-    """The candidate that a rule chooses.
-
-    `place` is the index of the candidate, and `score` is its score by the rule, or None for a majority vote.
-    `official` is True if the evaluator's authors use the rule.
-    """
+    """The candidate that a rule chooses. `place` is the index of the candidate, and `score` is its score by the
+    rule, or None for a majority vote. `official` is True if the evaluator's authors use the rule."""
 
     rule: str
     place: int
@@ -83,10 +80,8 @@ class RuleChoice:
 
 
 def choices_of(ranked: Ranked, name: str) -> tuple[RuleChoice, ...]:
-    """Return the choices of all rules, by the scores of the evaluator called `name`, and of the majority vote.
-
-    If `name` is "", there is no evaluator, and only the majority vote can choose.
-    """
+    """Return the choices of all rules, by the scores of the evaluator called `name`, and of the majority vote. If
+    `name` is "", there is no evaluator, and only the majority vote can choose."""
     official = official_rule(name)
     theirs = Aggregation.MIN if official is None else official.by
     found = []

@@ -30,10 +30,8 @@ HEAD = ("evaluator", "fingerprint", "mode", "candidates")
 
 @dataclass(frozen=True, eq=False)
 class EvaluatorScores:
-    """An evaluator's scores of every candidate in a pool, in the order of the pool.
-
-    `unused` counts the rows of the score file that belong to no candidate in the pool.
-    """
+    """An evaluator's scores of every candidate in a pool, in the order of the pool. `unused` counts the rows of the
+    score file that belong to no candidate in the pool."""
 
     evaluator: str
     mode: Mode

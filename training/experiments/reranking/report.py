@@ -45,10 +45,8 @@ Measured = Sequence[tuple[RankedPool, Accuracy]]
 
 
 def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, day: date | None = None) -> Report:
-    """Return a report that compares evaluators by the rule `by`. `source` is the name of the pool.
-
-    `lead` names the evaluators and says how answers were compared. Raises `ValueError` if no right answer is known.
-    """
+    """Return a report that compares evaluators by the rule `by`. `source` is the name of the pool. `lead` names the
+    evaluators and says how answers were compared. Raises `ValueError` if no right answer is known."""
     measured = measured_of(reranking)
     if not measured:
         raise ValueError("no right answer is known")
@@ -177,10 +175,8 @@ def _between(measured: Measured, by: str) -> Table:
 
 
 def tables_of(reached: Accuracy, suffix: str = "") -> tuple[Table, ...]:
-    """Return tables of the accuracy by way and number of candidates, of gains, and of differences between rules.
-
-    A gain is the difference between a way and a baseline with all candidates. `suffix` is added to the file names.
-    """
+    """Return tables of the accuracy by way and number of candidates, of gains, and of differences between rules. A
+    gain is the difference between a way and a baseline with all candidates. `suffix` is added to the file names."""
     sizes = reached.shown_sizes
     places = [reached.sizes.index(size) for size in sizes]
     columns = [Column("way", "Way of choosing", CellKind.TEXT)]

@@ -38,9 +38,7 @@ Shown = Callable[[Sequence[Ranked]], Iterable[Ranked]]
 @dataclass(frozen=True, eq=False)
 class RankedPool:
     """A pool ranked by one evaluator: the candidates of each problem with scores, and the accuracy of every way.
-
-    `accuracy` is None if no right answer is known.
-    """
+    `accuracy` is None if no right answer is known."""
 
     scored: EvaluatorScores
     ranked: list[Ranked]
@@ -51,10 +49,8 @@ class RankedPool:
         return self.scored.evaluator
 
     def rule(self, by: str) -> Aggregation:
-        """Return the rule called `by`, which may stand for the rule of the evaluator's authors.
-
-        Raises `UserError` if `by` stands for the authors' rule and they state none.
-        """
+        """Return the rule called `by`, which may stand for the rule of the evaluator's authors. Raises `UserError`
+        if `by` stands for the authors' rule and they state none."""
         if by != OFFICIAL:
             return Aggregation(by)
         official = official_rule(self.name)
@@ -69,10 +65,8 @@ class RankedPool:
 
 @dataclass(frozen=True, eq=False)
 class Reranking:
-    """A pool ranked by one or more evaluators.
-
-    `compared` says how answers were compared, and `ties` says how the accuracies treat equally good candidates.
-    """
+    """A pool ranked by one or more evaluators. `compared` says how answers were compared, and `ties` says how the
+    accuracies treat equally good candidates."""
 
     pool: CandidateSet
     evaluators: tuple[RankedPool, ...]
@@ -85,10 +79,8 @@ class Reranking:
         return any(one.accuracy is not None for one in self.evaluators)
 
     def choices(self, method: RankingMethod, by: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `choices.choices` for each evaluator and problem.
-
-        Raises `UserError` in the same cases as `RankedPool.rule`, before the first row.
-        """
+        """Yield the rows of `choices.choices` for each evaluator and problem. Raises `UserError` in the same cases
+        as `RankedPool.rule`, before the first row."""
         rules = [one.rule(by) for one in self.evaluators]
         return self._choices(method, rules)
 

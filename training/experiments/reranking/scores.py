@@ -103,10 +103,8 @@ def _by_step(judgment: Judgment) -> StepScores:
 
 
 def _read(file: RowFile, head: dict[str, Any], pool: CandidateSet, window: int) -> list[CandidateScores]:
-    """Return the scores in the file, up to the last complete window of the scorer.
-
-    Candidates scored in the same window affect each other's last digit, so a partial window is scored again.
-    """
+    """Return the scores in the file, up to the last complete window of the scorer. Candidates scored in the same
+    window affect each other's last digit, so a partial window is scored again."""
     rows = iter(file)
     first = next(rows, None)
     if first is None:
