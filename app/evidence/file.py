@@ -76,7 +76,7 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
 
 
 def _katex_style(text: str) -> str:
-    """Return KaTeX's style sheet with those fonts embedded that the formulas in `text` need."""
+    """Return KaTeX's style sheet, in which the fonts that formulas in `text` need are embedded."""
     needed = (*_COMMON, *(font for font, asked in _ASKED.items() if re.search(asked, text)))
 
     def face(match: re.Match[str]) -> str:

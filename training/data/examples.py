@@ -100,8 +100,8 @@ def padded_width(longest: int, limit: int | None) -> int:
 
 
 def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
-    """Pad a batch of examples on the right and return the tensors for `StepModel.forward`. The width is chosen by
-    `padded_width` with `limit`. The attention mask covers each example's own tokens."""
+    """Pad a batch of examples on the right and return the tensors for `StepModel.forward`. All examples are padded
+    to the width that `padded_width` returns for `limit`. The attention mask covers each example's own tokens."""
     width, reads = padded_width(max(len(e.ids) for e in batch), limit), max(len(e.ends) for e in batch)
     ids = np.zeros((len(batch), width), np.int64)
     mask = np.zeros((len(batch), width), np.int64)

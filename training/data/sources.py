@@ -32,7 +32,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SourceReading(Protocol[T_co]):
-    """A source that is read anew by every iteration. `record` describes the last complete iteration."""
+    """A source that is read again on every iteration. `record` describes the last complete iteration."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 

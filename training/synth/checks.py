@@ -57,7 +57,7 @@ class Inspection:
         return len(self.groups) - 1 + self.offset
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Yield every check. If a check passes despite the error, its `settles` is False."""
+        """Yield every check. Checks that pass despite the error get `settles=False`."""
         wrong = self.stated is not self.right
         for check in self._all():
             yield replace(check, settles=False) if check.settles and check.passes == wrong else check

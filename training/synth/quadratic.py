@@ -192,7 +192,7 @@ class _QuadraticWriter:
         return "So " + ", and ".join(shown[-2:]) + "."
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Yield every check. If a check passes despite the error, its `settles` is False."""
+        """Yield every check. Checks that pass despite the error get `settles=False`."""
         wrong = self.stated != self.right
         for kind, target, text, passes, settles in (*self._root_checks(), *self._other_checks()):
             yield SelfCheck(kind, target, partial(str, text), passes, settles and passes != wrong)

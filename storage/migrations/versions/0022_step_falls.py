@@ -1,4 +1,5 @@
-"""Add a table for the largest fall in validity without each step, and the columns for jobs that leave steps out."""
+"""Add a table for the largest fall in validity when each step is left out, and the columns for jobs that leave
+steps out."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -223,7 +223,7 @@ def estimate_fine_tuning(
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:
-    """Return a training configuration whose memory and time needs are the same, in order to estimate them."""
+    """Return a training configuration with the same memory and time needs, for estimating them."""
     if recipe.init is None:
         raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
     return TrainConfig(

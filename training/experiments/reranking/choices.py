@@ -80,8 +80,8 @@ class RuleChoice:
 
 
 def choices_of(ranked: Ranked, name: str) -> tuple[RuleChoice, ...]:
-    """Return the choices of all rules, by the scores of the evaluator called `name`, and of the majority vote. If
-    `name` is "", there is no evaluator, and only the majority vote can choose."""
+    """Return the candidate that each rule chooses by the scores of the evaluator `name`, and the one with the
+    majority vote. If `name` is "", no evaluator is given, and only the majority vote is returned."""
     official = official_rule(name)
     theirs = Aggregation.MIN if official is None else official.by
     found = []
