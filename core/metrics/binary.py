@@ -81,9 +81,11 @@ def _pairs_within(items: Items) -> tuple[Floats64, Floats64]:
     """Count, by trace, the pairs that the positive wins and all pairs, each of shape (traces,)."""
     size = int(items.trace.max()) + 1
     won, pairs = np.zeros((2, size))
-    for trace in np.unique(items.trace[items.gold]):
-        own = items.trace == trace
-        difference = items.scores[own & items.gold][:, None] - items.scores[own & ~items.gold]
+    order = np.argsort(items.trace, kind="stable")
+    traces, starts = np.unique(items.trace[order], return_index=True)
+    for trace, own in zip(traces, np.split(order, starts[1:]), strict=True):
+        positive = items.gold[own]
+        difference = items.scores[own[positive]][:, None] - items.scores[own[~positive]]
         won[trace] = (difference > 0).sum() + (difference == 0).sum() / 2
         pairs[trace] = difference.size
     return won, pairs

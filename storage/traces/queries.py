@@ -202,14 +202,20 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
 
 
 def count_siblings(store: Store, trace: StoredTrace) -> int:
-    """Count the dataset's traces that solve the same problem, including `trace`, up to `MOST_SIBLINGS`."""
+    """Count the dataset's traces that solve the same problem, including `trace`."""
     return len(_sibling_ids(store, trace))
 
 
 def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
-    """Return the traces in the same dataset that solve the same problem, including `trace`, in file order."""
+    """Return the traces in the same dataset that solve the same problem, including `trace`, in file order.
+
+    Of more than `MOST_SIBLINGS` they are `trace` and the first others.
+    """
+    first = _sibling_ids(store, trace)[:MOST_SIBLINGS]
+    if trace.trace_id not in first:
+        first = [*first[: MOST_SIBLINGS - 1], trace.trace_id]
     with store.read() as session:
-        wanted = traces().where(TraceRow.id.in_(_sibling_ids(store, trace))).order_by(TraceRow.position)
+        wanted = traces().where(TraceRow.id.in_(first)).order_by(TraceRow.position)
         return [one for one in load_traces(session, wanted) if one.problem == trace.problem]
 
 
@@ -277,7 +283,8 @@ def _sibling_ids(store: Store, trace: StoredTrace) -> list[int]:
         key = ("problems", trace.dataset_id)
         problems = store.cache.get(key, revision, lambda: _read_hashes(session, trace.dataset_id))
     found = problems.trace_ids[problems.hashes == np.frombuffer(_digest(trace.problem), np.uint64)]
-    return [int(one) for one in found[:MOST_SIBLINGS]]
+    ids: list[int] = found.tolist()
+    return ids
 
 
 def _read_hashes(session: Session, dataset_id: int) -> ProblemHashes:

@@ -2,7 +2,13 @@
 
 from stepsight.core.trace import Trace
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import count_siblings, find_dataset, iterate_traces, read_siblings
+from stepsight.storage.traces.queries import (
+    MOST_SIBLINGS,
+    count_siblings,
+    find_dataset,
+    iterate_traces,
+    read_siblings,
+)
 from tests.storage.samples import add, write_lines
 
 
@@ -20,3 +26,11 @@ def test_a_trace_that_is_added_is_a_sibling_too(store, tmp_path):
         import_file(store, "jsonl", write_lines(tmp_path / f"{count}.jsonl", rows[:count]), "d")
         (trace, *_) = iterate_traces(store, find_dataset(store, "d").id)
         assert count_siblings(store, trace) == count
+
+
+def test_of_many_siblings_the_first_and_the_trace_itself_are_read(sqlite_store):
+    stored = add(sqlite_store, [Trace.of("same", ["x"], id=f"{i}") for i in range(MOST_SIBLINGS + 4)], "pool")
+    assert count_siblings(sqlite_store, stored[0]) == len(stored)
+    for trace, last in ((stored[0], MOST_SIBLINGS - 1), (stored[-1], MOST_SIBLINGS + 3)):
+        read = read_siblings(sqlite_store, trace)
+        assert [one.id for one in read] == [*map(str, range(MOST_SIBLINGS - 1)), str(last)]

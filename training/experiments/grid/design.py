@@ -147,6 +147,11 @@ class Design(Record):
         parts |= {f"data.{name}": values for name, values in self.data.items()}
         for part, key in ((part, key) for part, values in parts.items() for key in _OWN if key in values):
             raise invalid(f"{part}.{key} is set by the grid itself.", "Remove it.")
+        if CAUSAL not in self.masks and self.readings != (Reading.ONCE,):
+            raise invalid(
+                f"readings has {self.readings[-1]}, and masks has no {CAUSAL}.",
+                f"Add {CAUSAL}, or remove readings.",
+            )
         return self
 
     def runs(self) -> Iterator[RunSettings]:

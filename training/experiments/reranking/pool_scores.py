@@ -22,7 +22,12 @@ from stepsight.storage.exports.frames import named_evaluators
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.score_files import Located, outputs_of, read_scores
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.experiments.reranking.candidates import CandidateScores, CandidateSet, stored_candidates
+from stepsight.training.experiments.reranking.candidates import (
+    Candidate,
+    CandidateScores,
+    CandidateSet,
+    stored_candidates,
+)
 
 HEAD = ("evaluator", "fingerprint", "mode", "candidates")
 """The keys of the first line of a file of kept scores."""
@@ -104,13 +109,18 @@ def is_kept(path: Path) -> bool:
     return set(HEAD) <= first.keys()
 
 
-def parse_kept(row: Mapping[str, Any], line: int, path: Path) -> CandidateScores:
-    """Parse a row of a file kept by an earlier run. Raises `UserError` if it is not the row of the candidate in
-    line `line`."""
+def parse_kept(row: Mapping[str, Any], candidate: Candidate, path: Path) -> CandidateScores:
+    """Parse a row of a file kept by an earlier run. Raises `UserError` if it does not have the candidate's line and
+    number of steps."""
     try:
-        if row["line"] != line:
-            raise ValueError(f"line {row['line']!r:.20} where {line} belongs")
-        return None if "too_long" in row else StepScores(np.array(row["steps"], np.float32))
+        if row["line"] != candidate.line:
+            raise ValueError(f"line {row['line']!r:.20} where {candidate.line} belongs")
+        if "too_long" in row:
+            return None
+        scores = StepScores(np.array(row["steps"], np.float32))
+        if len(scores) != candidate.steps:
+            raise ValueError(f"{len(scores)} scores for the {candidate.steps} steps of line {candidate.line}")
+        return scores
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not a file of scores ({error}).", "Remove it.") from None
 
@@ -127,9 +137,7 @@ def _read_kept(path: Path, pool: CandidateSet, mode: Mode) -> EvaluatorScores:
         raise UserError(f"{path}: holds scores of other candidates.", f"Score those of {pool.name}.")
     if head["mode"] != mode:
         raise UserError(f"{path}: holds scores of mode {head['mode']!r:.20}.", "Ask for them with that --mode.")
-    scores = [
-        parse_kept(row, candidate.line, path) for (_, row), candidate in zip(rows, pool.candidates, strict=False)
-    ]
+    scores = [parse_kept(row, candidate, path) for (_, row), candidate in zip(rows, pool.candidates, strict=False)]
     _check_all_scored(str(path), range(len(scores), len(pool)), pool)
     redundant = any(one is not None and one.redundancy.any() for one in scores)
     outputs = Outputs.THREE_WAY if redundant else Outputs.VALIDITY

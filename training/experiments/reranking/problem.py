@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
-from stepsight.storage.traces.queries import StoredTrace, read_siblings
+from stepsight.storage.traces.queries import StoredTrace, count_siblings, read_siblings
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateScores, candidates_of
 from stepsight.training.experiments.reranking.choices import RuleChoice, choices_of, rank
@@ -35,7 +35,8 @@ class ProblemCandidates:
     """The candidates of a problem in file order, the right answer if it is known, and the choices of the rules.
 
     `mode` is the mode of the judgments. `unscored` counts the candidates without scores; if there are any, only a
-    majority vote can choose.
+    majority vote can choose. `more` counts the solutions of the problem that are not read (see
+    `MOST_SIBLINGS`).
     """
 
     candidates: tuple[ShownCandidate, ...]
@@ -43,6 +44,7 @@ class ProblemCandidates:
     choices: tuple[RuleChoice, ...]
     mode: Mode
     unscored: int
+    more: int
 
 
 def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | None, name: str) -> ProblemCandidates:
@@ -52,7 +54,8 @@ def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | Non
     or, if there are none, online. Answers are compared as texts and numbers. Raises `UserError` if two candidates
     contradict each other in their meta.
     """
-    traces = [one for one in read_siblings(store, trace) if one.meta.get(_ID) == trace.meta.get(_ID)]
+    siblings = read_siblings(store, trace)
+    traces = [one for one in siblings if one.meta.get(_ID) == trace.meta.get(_ID)]
     pool = candidates_of(traces)
     mode, judgments = _judgments(store, traces, evaluator_id)
     scored = [_step_scores(one, mode) for one in judgments]
@@ -72,7 +75,8 @@ def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | Non
         )
         for place, one in enumerate(traces)
     )
-    return ProblemCandidates(shown, pool.problems[0].gold, choices, mode, unscored)
+    more = count_siblings(store, trace) - len(siblings)
+    return ProblemCandidates(shown, pool.problems[0].gold, choices, mode, unscored, more)
 
 
 def _judgments(

@@ -113,9 +113,7 @@ def _read(file: RowFile, head: dict[str, Any], pool: CandidateSet, window: int) 
         return []
     _check_head(first, head, file.path)
     whole = _whole_windows(list(rows)[: len(pool)], window, len(pool))
-    return [
-        parse_kept(row, candidate.line, file.path) for row, candidate in zip(whole, pool.candidates, strict=False)
-    ]
+    return [parse_kept(row, candidate, file.path) for row, candidate in zip(whole, pool.candidates, strict=False)]
 
 
 def _check_head(first: dict[str, Any], head: dict[str, Any], path: Path) -> None:

@@ -94,6 +94,7 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
         {"seeds": [1, 1]},
         {"sizes": {"a b": {}}},
         {"masks": ["both"]},
+        {"masks": ["bidirectional"], "readings": ["once", "twice"]},
         {"sizes": {"a": {"seed": 3}}},
         {"sizes": {"a": {"epoch": 3}}},
         {"processes": 0},

@@ -105,7 +105,12 @@ def test_kept_scores_are_of_these_candidates_in_this_mode_and_of_all_of_them(tmp
     kept = [{"line": line, "steps": [[0.5, 0.25, 0.25]] * 2} for line in (1, 2, 3)]
     scored = read(tmp_path, pool, [head, *kept])
     assert (scored.evaluator, scored.outputs, validities(scored)) == ("tiny", Outputs.THREE_WAY, [[0.5, 0.5]] * 3)
-    for rows in ([head | {"candidates": "0"}, *kept], [head | {"mode": "online"}, *kept], [head, *kept[:2]]):
+    for rows in (
+        [head | {"candidates": "0"}, *kept],
+        [head | {"mode": "online"}, *kept],
+        [head, *kept[:2]],
+        [head, *kept[:2], kept[2] | {"steps": [[0.5, 0.25, 0.25]]}],
+    ):
         with refused():
             read(tmp_path, pool, rows)
 
