@@ -26,8 +26,10 @@ class Distribution:
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """Return the distribution of the step validities that the filter's evaluator gave in the filter's mode. The
-    filter must name an evaluator, and its condition `bin` is ignored."""
+    """Return the distribution of the step validities that the filter's evaluator gave in the filter's mode.
+
+    The filter must name an evaluator, and its condition `bin` is ignored.
+    """
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)
