@@ -109,6 +109,16 @@ def test_every_trace_is_scored_once_without_each_of_its_steps(sqlite_store, tiny
     assert len(seen) == 5
 
 
+def test_a_job_has_an_evaluator_read_twice(sqlite_store, tiny_causal):
+    add(sqlite_store)
+    spec = f"{tiny_causal}, read twice"
+    wanted = load_evaluator(spec)
+    job = start(sqlite_store, tiny_causal, spec=spec, evaluator=wanted.name, fingerprint=wanted.fingerprint)
+    assert Worker(sqlite_store).work_one()
+    assert (get_job(sqlite_store, job.id).state, get_job(sqlite_store, job.id).done) == (State.DONE, 4)
+    assert [(row.name, row.attention) for row in list_evaluators(sqlite_store)] == [(wanted.name, wanted.attention)]
+
+
 def test_traces_too_long_are_left_out_and_told(sqlite_store, tiny):
     add(sqlite_store, [*many(3), Trace.of("q", ["7" * 2000], id="long")])
     job = start(sqlite_store, tiny)
