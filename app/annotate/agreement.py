@@ -295,7 +295,7 @@ def _shown_traces(measured: CampaignAgreement, heatmap: Heatmap, address: Agreem
 
 
 def _file(measured: CampaignAgreement, name: str) -> Response:
-    """Return the named table as a CSV download. Raises `NotFoundError` if there is no such table."""
+    """Return the named table as a CSV download. Raises `NotFoundError` if the table does not exist."""
     table = measured.find_table(name)
     disposition = f'attachment; filename="agreement-{measured.ratings.campaign.id}-{table.name}.csv"'
     return Response(to_csv(table), media_type="text/csv", headers={"content-disposition": disposition})

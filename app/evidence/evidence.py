@@ -244,7 +244,7 @@ def _is_causal(row: StoredEvaluator | None) -> bool:
 
 def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:
     """Build a hindsight judgment in which no score ever changes, from an offline judgment or, if the evaluator is
-    causal, an online one. Returns None if there is no such judgment.
+    causal, an online one. Returns None if the store has neither.
 
     If the evaluator is not causal, this is done only if its leave-one-out scores are stored, as `known` says.
     """

@@ -43,7 +43,8 @@ class StepList:
     """A page of one of the two lists of steps, and its address `here`.
 
     `datasets` and `offers` are the datasets and evaluators to choose from. `rows` pairs each step with its trace,
-    and `more` is True if another page follows. `notices` say what was asked for and is not there.
+    and `more` is True if there is a next page. `notices` say which of the things that the address names do not
+    exist.
     """
 
     here: EvidenceAddress
@@ -63,9 +64,9 @@ class StepList:
 def open_steps(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> StepList | None:
     """Open the list of steps that an address names. Returns None if the dataset has no scores with steps left out.
 
-    If the address names no dataset, the first dataset with these scores is used. If the evaluator or the gap that
-    it names has no such scores, the first one that has is used. Raises `NotFoundError` if the dataset does not
-    exist.
+    If the address names no dataset, the first dataset with these scores is used. If the evaluator or the gap in the
+    address has no such scores, the first evaluator or gap that has them is used instead, with a notice. Raises
+    `NotFoundError` if the dataset does not exist.
     """
     ids = left_out_evaluators(store)
     scored = [one for one in list_datasets(store) if one.id in ids]

@@ -192,10 +192,8 @@ def _dataset(
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
-    """For each dataset, return its name and the evaluators that do not beat the trivial baselines on it.
-
-    Only the dataset's first kind of error counts. Datasets without such evaluators are left out.
-    """
+    """Return (dataset name, evaluators) for each dataset on which some evaluators do not beat the trivial
+    baselines. Only the dataset's first kind of error counts."""
     first = {column.name: column for column in reversed(columns)}
     found = [
         (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())

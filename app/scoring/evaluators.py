@@ -153,7 +153,7 @@ class Evaluators:
         return [(one.words, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
 
     def is_reread(self, name: str) -> bool:
-        """True if this is the name of an evaluator here, with another reading than its own."""
+        """True if `name` stands for an evaluator of this server with a reading that differs from its own."""
         return self._split(name)[1] is not None and self.gives_scores(name)
 
     def about(self, name: str) -> EvaluatorSummary:

@@ -66,7 +66,8 @@ def is_placed(args: argparse.Namespace) -> bool:
 
 
 def placement_arguments(args: argparse.Namespace) -> list[str]:
-    """Return those options of `add_placement` that were given, as command-line arguments for another process."""
+    """Return the options of `add_placement` that were given, as command-line arguments for starting a second
+    process."""
     spread = args.device_map if isinstance(args.device_map, str | None) else json.dumps(args.device_map)
     options = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
     return [f"{name}={value}" for name, value in options.items() if value is not None]

@@ -92,7 +92,7 @@ class Conditions(BaseModel):
       outcome if its gold labels or verdicts are incomplete.
     - `other_mistake`: the same comparison for the evaluator `other`.
     - `modes`: whether the online and offline verdicts on the solution agree. Both must exist.
-    - `against`: another evaluator, such that one of the two calls the solution valid and the other invalid.
+    - `against`: a second evaluator. One of the two must call the solution valid and the other invalid.
     - `change`: the least value of the largest absolute retroactive change, which only hindsight judgments
       have.
     - `cell`, such as `neg-pos`: the trace has a step with the first gold label to which the evaluator gives

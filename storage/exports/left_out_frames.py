@@ -1,11 +1,11 @@
-"""Scores without a step as pandas frames: what each step of a dataset's solutions rests on.
+"""Scores with steps left out as pandas frames, which show what each step of a dataset's solutions rests on.
 
     import stepsight
 
     changes = stepsight.left_out_frame(store, "strict-prmbench", evaluators="Qwen2.5-Math-PRM-7B")
     changes.groupby(["trace", "missing_step"]).change.min()
 
-There is a row for each sub-step of a trace that is missing and each of the others.
+For every sub-step that is left out of a trace, the frame has a row for each remaining sub-step.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -37,10 +37,10 @@ _PART = 200
 
 
 def left_out_frame(store: Store, dataset: str, evaluators: str | Sequence[str] | None = None) -> pd.DataFrame:
-    """Return an evaluator's scores of a dataset without each sub-step, in one frame with the columns `COLUMNS`.
+    """Return evaluators' scores of a dataset with each sub-step left out, in one frame with the columns `COLUMNS`.
 
-    `evaluators` are names or fingerprints, by default all that have such scores. Raises `UserError` if there is no
-    such dataset or evaluator.
+    `evaluators` are names or fingerprints; by default, all evaluators with these scores are included. Raises
+    `UserError` if the dataset or an evaluator does not exist.
     """
     chosen = None if evaluators is None else named_evaluators(store, find_dataset(store, dataset), evaluators)
     ids = None if chosen is None else {one.id for one in chosen}
@@ -50,9 +50,10 @@ def left_out_frame(store: Store, dataset: str, evaluators: str | Sequence[str] |
 def left_out_frames(
     store: Store, dataset: str, trace_ids: Sequence[int] | None, evaluators: Collection[int] | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames of some traces of a dataset, by default all, by the evaluators with these database ids.
+    """Yield frames with the given traces of a dataset (by default all), scored by the evaluators with these
+    database ids.
 
-    There is at least one frame.
+    At least one frame is yielded, even if it is empty.
     """
     dataset_id, wanted = find_dataset(store, dataset).id, None if trace_ids is None else set(trace_ids)
     yield _frame(dataset, [])

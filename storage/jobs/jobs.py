@@ -207,7 +207,7 @@ def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta(
 
 
 def get_job(store: Store, job_id: int) -> Job:
-    """Return the job with this id. Raises `NotFoundError` if there is none."""
+    """Return the job with this id. Raises `NotFoundError` if the job does not exist."""
     with store.read() as session:
         return _get(session, job_id)
 

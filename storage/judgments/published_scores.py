@@ -45,9 +45,9 @@ class PublishedScores:
     an array of shape (n, 3), or a `solution` score, or a verdict in words, which consists of its `word`, the
     `blamed` steps (counted from 1), and a `rationale`.
 
-    `left_out` maps what replaced a sub-step, and then the 0-based index of each left-out sub-step, to the scores of
-    the other sub-steps, shape (n - 1, 3). Only rows written by `stepsight score` have `evaluator`, `mode`,
-    `recorded` (the scores and their places in the trace) and `spent` (the usage).
+    `left_out` maps the gap that replaced a sub-step, and then the 0-based index of the left-out sub-step, to the
+    scores of the remaining sub-steps, an array of shape (n - 1, 3). Only rows written by `stepsight score` have
+    `evaluator`, `mode`, `recorded` (the scores and their places in the trace) and `spent` (the usage).
     """
 
     id: str | None

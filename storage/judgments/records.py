@@ -32,9 +32,10 @@ def trace_records(store: Store, trace: StoredTrace, *, left_out: bool) -> list[J
 def left_out_records(
     store: Store, dataset_id: int, evaluator: StoredEvaluator, gap: Gap
 ) -> Iterator[JudgmentRecord]:
-    """Yield the records of an evaluator's offline judgments of a dataset with its scores without each step.
+    """Yield an evaluator's scores of a dataset with each step left out, together with its offline judgments, as
+    records.
 
-    There is one for each trace with such scores, in file order.
+    There is one record for each trace with these scores, in file order.
     """
     thresholds = find_thresholds(store, evaluator.id)
     for trace, left_out in iterate_left_out(store, dataset_id, evaluator.id, gap):

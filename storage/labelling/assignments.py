@@ -80,7 +80,7 @@ def lock_person(session: Session, user: User) -> None:
 
 
 def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
-    """Return the slot with this database id. Raises `NotFoundError` if there is none."""
+    """Return the slot with this database id. Raises `NotFoundError` if the slot does not exist."""
     wanted = _slots().where(SlotRow.id == in_range(slot_id))
     if lock:
         wanted = wanted.with_for_update(of=SlotRow, key_share=True)
@@ -91,7 +91,7 @@ def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
 
 
 def find_slot(store: Store, public_id: str) -> int:
-    """Return the database id of the slot with this public id. Raises `NotFoundError` if there is none."""
+    """Return the database id of the slot with this public id. Raises `NotFoundError` if no slot has this id."""
     with store.read() as session:
         # PostgreSQL cannot compare with every text, and no slot has such an id.
         known = SlotRow.public_id == (public_id if public_id.isprintable() else "")

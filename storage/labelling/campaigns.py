@@ -123,7 +123,7 @@ def list_campaigns(store: Store) -> list[Campaign]:
 
 
 def find_campaign(store: Store, name: str) -> Campaign:
-    """Return the campaign with this name. Raises `NotFoundError` if there is none."""
+    """Return the campaign with this name. Raises `NotFoundError` if no campaign has this name."""
     check_text(name, "the name of the campaign")
     with store.read() as session:
         row = session.execute(_campaigns().where(CampaignRow.name == name)).mappings().one_or_none()
@@ -133,7 +133,7 @@ def find_campaign(store: Store, name: str) -> Campaign:
 
 
 def get_campaign(store: Store, campaign_id: int) -> Campaign:
-    """Return the campaign with this database id. Raises `NotFoundError` if there is none."""
+    """Return the campaign with this database id. Raises `NotFoundError` if the campaign does not exist."""
     with store.read() as session:
         return load_campaign(session, campaign_id)
 

@@ -169,7 +169,7 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: Dispu
 
 
 def get_dispute(store: Store, dispute_id: int) -> Dispute:
-    """Return the dispute with this id. Raises `NotFoundError` if there is none."""
+    """Return the dispute with this id. Raises `NotFoundError` if the dispute does not exist."""
     with store.read() as session:
         return _existing(session, dispute_id)
 

@@ -66,7 +66,7 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
 def find_user(store: Store, name: str) -> User:
     """Return the user with this name.
 
-    Raises `NotFoundError` if there is none, and `UserError` if the name is invalid.
+    Raises `NotFoundError` if no user has this name, and `UserError` if the name is invalid.
     """
     check_name(name, "the name of the user")
     with store.read() as session:

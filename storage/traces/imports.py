@@ -265,8 +265,8 @@ def import_file(
     as `change` returns them.
 
     Raises `UserError`, with the number of bad rows, if there are any and `skipped` is not given. Also raises
-    `UserError` if the file has no trace or no wanted trace, looks like another kind, or cannot be read to its end,
-    and if the dataset is of another kind. Nothing is stored in these cases.
+    `UserError` if the file has no trace or no wanted trace, looks like a different kind, or cannot be read to its
+    end, or if the dataset is of a different kind. Nothing is stored in these cases.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind

@@ -113,7 +113,7 @@ def list_datasets(store: Store) -> list[Dataset]:
 
 
 def find_dataset(store: Store, name: str) -> Dataset:
-    """Return the dataset with this name. Raises `NotFoundError` if there is none."""
+    """Return the dataset with this name. Raises `NotFoundError` if no dataset has this name."""
     check_text(name, "the name of the dataset")
     with store.read() as session:
         if datasets := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
@@ -133,7 +133,7 @@ def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
 
 
 def get_trace(store: Store, trace_id: int) -> StoredTrace:
-    """Return the trace with this database id. Raises `NotFoundError` if there is none."""
+    """Return the trace with this database id. Raises `NotFoundError` if the trace does not exist."""
     with store.read() as session:
         matches = load_traces(session, traces().where(TraceRow.id == in_range(trace_id)))
     if not matches:
@@ -142,7 +142,7 @@ def get_trace(store: Store, trace_id: int) -> StoredTrace:
 
 
 def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
-    """Return the trace with this id in the named dataset. Raises `NotFoundError` if there is none."""
+    """Return the trace with this id in the named dataset. Raises `NotFoundError` if the trace does not exist."""
     check_text(dataset, "the name of the dataset")
     check_text(id, "the id")
     with store.read() as session:

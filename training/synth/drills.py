@@ -1,7 +1,7 @@
 """Drills: short traces of unrelated equations, each either right or wrong, written as in real solutions.
 
-The text of an equation is drawn together with its value, so its label is exact by construction. No equation depends
-on an earlier one, so every step of a drill is labelled.
+The text of an equation is generated together with its value, so its label is exact by construction. No equation
+depends on an earlier one, so every step of a drill is labelled.
 """
 
 import random

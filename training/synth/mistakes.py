@@ -16,8 +16,8 @@ PI = "π"
 class ErrorKind(StrEnum):
     """The kinds of planted errors.
 
-    Slips, misread quantities and wrong final answers can occur in any story. An error of another kind needs a
-    calculation that invites it.
+    Slips, misread quantities and wrong final answers can occur in any story. Errors of the remaining kinds need a
+    calculation that invites them.
     """
 
     SLIP = "arithmetic slip"
@@ -78,7 +78,7 @@ def _dropped_terms(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
 
 
 def _unit_errors(tree: ast.expr) -> Iterator[tuple[ErrorKind, str]]:
-    """Yield the formula with one conversion factor replaced by another, in every possible way."""
+    """Yield the formula with one conversion factor replaced by a different one, in every possible way."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             right = node.right

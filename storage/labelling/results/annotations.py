@@ -190,8 +190,10 @@ MAJORITY, TIE, NONE = "majority", "tie", "none"
 
 
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
-    """Return the label that most annotators gave to a step, or None if there is none, and how the result came
-    about. None among `labels` counts as an abstention."""
+    """Return the label that most annotators gave to a step, and how this result came about.
+
+    The label is None if no label has the most votes. None among `labels` counts as an abstention.
+    """
     counts = Counter(label for label in labels if label is not None)
     if not counts:
         return None, NONE

@@ -94,8 +94,11 @@ def _one_thread(wanted: bool) -> Iterator[None]:
 
 
 def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -> int:
-    """Check every row of the pool and return the number of rows. Raises `UserError` if every row is impossible to
-    score or, unless `skip_bad` is set, if any row is. The error lists the first few such rows."""
+    """Check every row of the pool and return the number of rows.
+
+    Raises `UserError` if no row can be scored, or if some row cannot be scored and `skip_bad` is not set. The error
+    lists the first few of these rows.
+    """
     rows = bad = overlapping = 0
     first: list[str] = []
     for rows, entry in enumerate(pool, start=1):

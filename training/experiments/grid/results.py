@@ -188,7 +188,7 @@ def read_results(path: Path) -> GridResults:
 
 
 def read_run(path: Path) -> RunResult:
-    """Read the result file of one run. Raises `UserError` if the file is not such a result."""
+    """Read the result file of one run. Raises `UserError` if the file is not the result of a run."""
     try:
         return _run(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

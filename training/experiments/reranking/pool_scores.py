@@ -102,8 +102,7 @@ def stored_scores(
 
 
 def is_kept(path: Path) -> bool:
-    """True if a file was kept by an earlier run. The first line of such a file identifies the candidates by their
-    hash."""
+    """True if a file was kept by an earlier run, so that its first line identifies the candidates by their hash."""
     with open_input(path) as file:
         first = next(read_rows(file, str(path)), (0, {}))[1]
     return set(HEAD) <= first.keys()
