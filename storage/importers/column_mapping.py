@@ -11,13 +11,27 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
-from stepsight.core.label import Label
+from stepsight.core.text.printed import holds_steps, parse_printed
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
-from stepsight.storage.importers.fields import content_id, describe, located, until_error
+from stepsight.storage.importers.fields import (
+    RATINGS,
+    VALIDITY,
+    content_id,
+    describe,
+    inner,
+    is_missing,
+    label_key,
+    listed_value,
+    located,
+    meaning,
+    says_not_applicable,
+    step_of,
+    until_error,
+    whole_number,
+)
 from stepsight.storage.importers.kind import FileKind, Row, RowReader
 
 NAME = "columns"
@@ -31,21 +45,19 @@ LABELS = {
 }
 """The possible contents of a column of labels, as the page words them."""
 
-_RATINGS: dict[object, Label] = {-1: Label.NEG, 0: Label.NEU, 1: Label.POS} | {one.text: one for one in Label}
-_VALID: dict[object, bool] = {
-    1: True, 0: False, "+": True, "-": False, "true": True, "false": False,
-    "correct": True, "incorrect": False, "good": True, "bad": False, "right": True, "wrong": False,
-}  # fmt: skip
-_NONE = ("", "n/a", "none", "null")
-_WHOLE = re.compile("[+-]?[0-9]{1,9}")
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
 _MISSING = object()
+_EXPECTED = {
+    "ratings": "Expected -1, 0, 1 or neg, neu, pos.",
+    "validity": "Expected 0, 1, true, false, + or -.",
+}
 _GUESSES = {
     "id": ("id", "uuid", "idx", "uid"),
     "problem": ("problem", "question", "prompt", "query", "instruction", "input"),
     "steps": (
-        "steps", "solution", "completions", "response", "process", "output", "answer", "completion", "reasoning",
+        "steps", "solution_steps", "solution", "completions", "response", "process", "output", "answer",
+        "completion", "reasoning",
     ),
     "labels": ("labels", "ratings", "rating", "step_labels", "label", "first_error", "first_error_step"),
 }  # fmt: skip
@@ -86,9 +98,10 @@ def column_names(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         for key, value in row.items():
             names[key] = None
+            value = inner(value)
             one = value[0] if isinstance(value, list) and value else value
             if isinstance(one, dict):
-                names.update(dict.fromkeys(f"{key}.{inner}" for inner in one))
+                names.update(dict.fromkeys(f"{key}.{within}" for within in one))
     return list(names)[:_MOST]
 
 
@@ -106,11 +119,12 @@ def _guess(names: Sequence[str], words: Sequence[str]) -> str:
 
 
 def _guess_labels(values: Sequence[object]) -> str:
-    lists = [value for value in map(_list, values) if value is not None]
+    lists = [value for value in map(listed_value, values) if value is not None]
     if not lists:
-        return "error-from-0" if any(_number(value) is not None for value in values) else "ratings"
-    every = {str(one).lower() for value in lists for one in value}
-    return "validity" if every <= {"0", "1", "true", "false", "+", "-", "none"} else "ratings"
+        return "error-from-0" if any(whole_number(value) is not None for value in values) else "ratings"
+    every = [one for value in lists for one in value if not is_missing(one)]
+    words = {"true", "false", "+", "-", "correct", "incorrect", "right", "wrong", "good", "bad"}
+    return "validity" if {label_key(one) for one in every} <= {0, 1, *words} else "ratings"
 
 
 def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
@@ -123,37 +137,71 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
         labels = _find(row, columns.labels) if columns.labels else None
         if labels is _MISSING:
             raise _missing(row, columns.labels)
-        used = {name.split(".", 1)[0] for name in (columns.problem, columns.steps, columns.labels, columns.id)}
         return Trace(
             id=_id(row, columns.id) if columns.id else content_id(row),
             problem=problem,
             steps=_labelled(steps, labels, columns),
-            meta={key: value for key, value in row.items() if key not in used},
+            meta=_rest(row, [columns.problem, columns.steps, columns.labels, columns.id]),
         )
+
+
+def _rest(row: Row, names: Sequence[str]) -> Row:
+    """Return a row without the columns of these names. What stands beside `b` of a column `a.b` stays in `a`."""
+    rest = dict(row)
+    for name in filter(None, names):
+        first, _, within = name.partition(".")
+        if name in rest or not within:
+            rest.pop(name, None)
+        elif first in rest:
+            rest[first] = _without(rest[first], within)
+            if rest[first] is _MISSING:
+                del rest[first]
+    return rest
+
+
+def _without(value: Any, name: str) -> Any:
+    """Return a value without what `name` finds in it, or `_MISSING` if nothing is left."""
+    value = inner(value)
+    first, _, within = name.partition(".")
+    if isinstance(value, list):
+        if not _PLACE.fullmatch(first):
+            kept = [_without(one, name) for one in value]
+        else:
+            kept = list(value)
+            if int(first) < len(kept):
+                kept[int(first)] = _without(kept[int(first)], within) if within else _MISSING
+        if all(one is _MISSING for one in kept):
+            return _MISSING
+        # The places of the others still say to which item they belong.
+        return [None if one is _MISSING else one for one in kept]
+    if isinstance(value, dict):
+        return _rest(value, [name]) or _MISSING
+    return _MISSING
 
 
 def _find(row: Row, name: str) -> Any:
     """Return the value of a column, or `_MISSING` if the row does not have it."""
     if name in row:
         return row[name]
-    first, _, inner = name.partition(".")
-    return _within(row[first], inner) if inner and first in row else _MISSING
+    first, _, within = name.partition(".")
+    return _within(row[first], within) if within and first in row else _MISSING
 
 
 def _within(value: Any, name: str) -> Any:
     """Return the value at the dotted path `name` in an object or a list. A key applied to a list is looked up in
     every element. The result is `_MISSING` unless all elements have it."""
+    value = inner(value)
     if isinstance(value, dict):
         return _find(value, name)
     if not isinstance(value, list):
         # An empty column has no inner value.
-        return None if value is None else _MISSING
-    first, _, inner = name.partition(".")
+        return None if is_missing(value) else _MISSING
+    first, _, within = name.partition(".")
     if _PLACE.fullmatch(first):
         if int(first) >= len(value):
             return _MISSING
         one = value[int(first)]
-        return _within(one, inner) if inner else one
+        return _within(one, within) if within else one
     found = [_within(one, name) for one in value]
     return _MISSING if any(one is _MISSING for one in found) else found
 
@@ -185,7 +233,7 @@ def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
     value, name = _find(row, columns.steps), columns.steps
     if value is _MISSING:
         raise _missing(row, name)
-    steps = _split(value, columns.split) if isinstance(value, str) else value
+    steps = _steps_of_text(value, columns) if isinstance(value, str) else value
     if not isinstance(steps, list):
         raise UserError(
             f"the column {name!r:.60} is {describe(value)}, expected a list of steps, or a solution as one text.",
@@ -205,10 +253,20 @@ def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
     return found
 
 
-def _split(text: str, separator: str) -> list[Any]:
-    if not separator:
+def _steps_of_text(text: str, columns: ColumnMap) -> list[Any]:
+    """Return the steps of a text: of the list that it holds, or else of the solution, which is split."""
+    if holds_steps(text):
+        try:
+            steps: list[Any] = parse_printed(text)
+        except ValueError as error:
+            raise UserError(
+                f"the column {columns.steps!r:.60} begins like a list of steps and cannot be read as one: {error}.",
+                "Write the list as JSON, or without its brackets.",
+            ) from None
+        return steps
+    if not columns.split:
         return split_steps(text)
-    text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, separator))
+    text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, columns.split))
     if not separator.strip("\n") and len(separator) > 1:
         # A line that shows nothing separates steps like an empty one.
         text = "\n".join("" if is_blank(line) else line for line in text.split("\n"))
@@ -216,13 +274,14 @@ def _split(text: str, separator: str) -> list[Any]:
 
 
 def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:
-    if value is None or (isinstance(value, str) and value.strip().lower() in _NONE):
-        # For a first error, such a value says that there is none; for labels, that they are missing.
-        clean = bool(columns.labels) and columns.labels_as == "error-from-1" and value is not None
-        return until_error(steps, None) if clean else tuple(Step(texts) for texts in steps)
-    if columns.labels_as in ("error-from-0", "error-from-1"):
+    of_error = columns.labels_as.startswith("error")
+    if of_error and says_not_applicable(value):
+        return until_error(steps, None)
+    if not columns.labels or is_missing(value):
+        return tuple(Step(texts) for texts in steps)
+    if of_error:
         return until_error(steps, _first_error(value, len(steps), int(columns.labels_as[-1]), columns.labels))
-    labels = _list(value)
+    labels = listed_value(value)
     if labels is None:
         raise UserError(
             f"the column {columns.labels!r:.60} is {describe(value)}, expected a list with a label per step.",
@@ -230,13 +289,15 @@ def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -
         )
     if len(labels) != len(steps):
         raise UserError(f"{len(labels)} labels for {len(steps)} steps.", "Give one label per step.")
-    read = _rated if columns.labels_as == "ratings" else _valid
     pairs = zip(steps, labels, strict=True)
-    return tuple(read(texts, label, number) for number, (texts, label) in enumerate(pairs, start=1))
+    return tuple(
+        _labelled_step(texts, label, number, columns.labels_as)
+        for number, (texts, label) in enumerate(pairs, start=1)
+    )
 
 
 def _first_error(value: object, steps: int, start: int, name: str) -> int | None:
-    number = _number(value)
+    number = whole_number(value)
     if number is None or not start - 1 <= number < steps + start:
         raise UserError(
             f"the column {name!r:.60} is {describe(value)},"
@@ -246,48 +307,10 @@ def _first_error(value: object, steps: int, start: int, name: str) -> int | None
     return None if number == start - 1 else number - start
 
 
-def _rated(texts: tuple[str, ...], label: object, number: int) -> Step:
-    key = _key(label)
-    if label is None:
+def _labelled_step(texts: tuple[str, ...], label: object, number: int, labels_as: str) -> Step:
+    if is_missing(label):
         return Step(texts)
-    if isinstance(key, bool) or key not in _RATINGS:
-        raise UserError(f"the label of step {number} is {describe(label)}.", "Expected -1, 0, 1 or neg, neu, pos.")
-    return Step(texts, _RATINGS[key])
-
-
-def _valid(texts: tuple[str, ...], label: object, number: int) -> Step:
-    key = _key(label)
-    if label is None:
-        return Step(texts)
-    if key not in _VALID:
-        raise UserError(f"the label of step {number} is {describe(label)}.", "Expected 0, 1, true, false, + or -.")
-    return Step(texts, valid=True) if _VALID[key] else Step(texts, Label.NEG)
-
-
-def _key(label: object) -> str | int | None:
-    """Normalise a label for lookup: `Pos `, `1` and `1.0` become "pos", 1 and 1."""
-    if isinstance(label, float) and label.is_integer():
-        return int(label)
-    if isinstance(label, str):
-        number = _number(label)
-        return label.strip().lower() if number is None else number
-    return label if isinstance(label, int) else None
-
-
-def _list(value: object) -> list[Any] | None:
-    """Return a value as a list. A list may also be given as JSON text, as in CSV files. For anything else, return
-    None."""
-    if isinstance(value, str) and value.strip().startswith("["):
-        try:
-            value = parse_json(value)
-        except ValueError:
-            return None
-    return value if isinstance(value, list) else None
-
-
-def _number(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return int(value) if _WHOLE.fullmatch(value.strip()) else None
-    return value if isinstance(value, int) else None
+    says = meaning(label, RATINGS if labels_as == "ratings" else VALIDITY)
+    if says is None:
+        raise UserError(f"the label of step {number} is {describe(label)}.", _EXPECTED[labels_as])
+    return step_of(texts, says)

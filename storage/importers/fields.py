@@ -1,15 +1,40 @@
-"""Reading typed fields from a row. Every function raises `UserError`, saying what was expected, on a bad value."""
+"""Reading typed fields from a row, and labels, whole numbers, lists and missing values, from any program.
+
+Functions that take a row raise `UserError` on a bad value, saying what was expected. A label that is a word, such
+as `pos`, `correct` or `+`, has one meaning in every file; the meaning of a number depends on its column.
+"""
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
+from stepsight.core.text.printed import is_printed, parse_printed
+from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Step, check_text
 from stepsight.storage.importers.kind import Row
+
+Meaning = Label | bool
+"""What a label says of a step: its label or, if that is all, whether it is valid."""
+
+RATINGS: Mapping[int, Meaning] = {-1: Label.NEG, 0: Label.NEU, 1: Label.POS}
+VALIDITY: Mapping[int, Meaning] = {0: False, 1: True}
+_WORDS: Mapping[str, Meaning] = (
+    {label.text: label for label in Label}
+    | {"negative": Label.NEG, "neutral": Label.NEU, "positive": Label.POS}
+    | dict.fromkeys(("+", "true", "t", "yes", "y", "correct", "good", "right", "valid", "ok"), True)
+    | dict.fromkeys(("-", "false", "f", "no", "n", "incorrect", "bad", "wrong", "invalid"), False)
+)  # fmt: skip
+# As pandas reads them, and Python's and R's own.
+_MISSING = frozenset(
+    ("", "n/a", "na", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "+nan", "none", "null", "nat", "undefined")
+)
+_WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*)?")
 
 
 @contextmanager
@@ -57,13 +82,14 @@ def canonical(row: Row) -> bytes:
 
 
 def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:
-    """Return `value`, which must be an integer from `low` to `high`. True and 2.0 are refused.
+    """Return `value`, which must be a whole number from `low` to `high`, such as 2 or 2.0, and not True or "2".
 
     In messages, `what` names the value and `expected` describes the range.
     """
-    if type(value) is not int or not low <= value <= high:
+    number = None if isinstance(value, str) else whole_number(value)
+    if number is None or not low <= number <= high:
         raise UserError(f"{what} is {describe(value)}, expected {expected or f'a step from {low} to {high}'}.")
-    return value
+    return number
 
 
 def listed(row: Row, key: str) -> list[Any]:
@@ -122,3 +148,67 @@ def describe(value: object) -> str:
         return "a list"
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def is_missing(value: object) -> bool:
+    """True if a value says that there is none: null, NaN, a blank cell, or a word such as N/A."""
+    if isinstance(value, str):
+        return comparable(value).strip().lower() in _MISSING
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def says_not_applicable(value: object) -> bool:
+    """True if a value is the word N/A, which as a first error says that the solution has none, as in MR-MATH."""
+    return isinstance(value, str) and comparable(value).strip().lower() == "n/a"
+
+
+def whole_number(value: object) -> int | None:
+    """Return a whole number, also one such as `1.0`, `"1"` or `"−1.0"`, or None for anything else."""
+    if isinstance(value, str):
+        match = _WHOLE.fullmatch(comparable(value).strip())
+        return int(match[1]) if match else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def label_key(label: object) -> str | int | None:
+    """Return the form of a label in which labels are compared, or None if it cannot be one.
+
+    `Pos ` becomes "pos", true "true", and 1.0 and "+1" become 1.
+    """
+    number = whole_number(label)
+    if number is not None:
+        return number
+    if isinstance(label, bool):
+        return str(label).lower()
+    return comparable(label).strip().lower() if isinstance(label, str) else None
+
+
+def meaning(label: object, numbers: Mapping[int, Meaning]) -> Meaning | None:
+    """Return what a label says, or None if it is not a label. `numbers` says what numbers mean."""
+    key = label_key(label)
+    return numbers.get(key) if isinstance(key, int) else _WORDS.get(key) if key is not None else None
+
+
+def step_of(texts: tuple[str, ...], says: Meaning) -> Step:
+    """Return a step with what its label says. A step that is only known to be wrong is neg."""
+    if isinstance(says, Label):
+        return Step(texts, says)
+    return Step(texts, valid=True) if says else Step(texts, Label.NEG)
+
+
+def inner(value: object) -> object:
+    """Return the list or object that a text cell holds, or the value itself if it holds neither."""
+    if isinstance(value, str) and is_printed(value):
+        try:
+            return parse_printed(value)
+        except ValueError:
+            return value
+    return value
+
+
+def listed_value(value: object) -> list[Any] | None:
+    """Return a list, which may also be given as text, as in CSV files. Returns None for anything else."""
+    found = inner(value)
+    return found if isinstance(found, list) else None

@@ -15,7 +15,19 @@ are unlabelled.
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text, until_error
+from stepsight.storage.importers.fields import (
+    describe,
+    field,
+    identifier,
+    is_missing,
+    located,
+    rest,
+    says_not_applicable,
+    steps,
+    text,
+    until_error,
+    whole_number,
+)
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
@@ -40,7 +52,8 @@ def first_error(row: Row, n_steps: int) -> int | None:
     """Return the 0-based first error of an MR-MATH or MR-GSM8K row, or None if the solution is correct."""
     correctness, error = field(row, CORRECTNESS), field(row, FIRST_ERROR)
     if correctness == "correct":
-        if error != "N/A":
+        # A program that reads "N/A" as a gap writes null or NaN.
+        if not (is_missing(error) or says_not_applicable(error)):
             raise UserError(
                 f"the solution is marked correct, yet {FIRST_ERROR!r} is {describe(error)}.",
                 'Expected "N/A".',
@@ -48,12 +61,13 @@ def first_error(row: Row, n_steps: int) -> int | None:
         return None
     if correctness != "wrong":
         raise UserError(f"the field {CORRECTNESS!r} is {describe(correctness)}.", "Expected correct or wrong.")
-    if isinstance(error, bool) or not isinstance(error, int) or not 1 <= error <= n_steps:
+    number = whole_number(error)
+    if number is None or not 1 <= number <= n_steps:
         raise UserError(
             f"the field {FIRST_ERROR!r} is {describe(error)}, expected a step from 1 to {n_steps}.",
             "The solution is marked wrong.",
         )
-    return error - 1
+    return number - 1
 
 
 _PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/37d5d2885182b56fdec3ad3f38770e6b15bd353e/dataset"

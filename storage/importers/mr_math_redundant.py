@@ -8,14 +8,16 @@ step, 1 for pos, 0 for neu and -1 for neg, as in PRM800K:
      "model_output_step_format": [["To simplify …"], ["So …"], ["It helps to …"]], "rating": [1, 1, 0]}
 """
 
+from collections.abc import Mapping
+
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text
+from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text, whole_number
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
-_LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
+_LABELS: Mapping[int | None, Label] = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -41,10 +43,10 @@ def _labels(row: Row, n_steps: int) -> list[Label]:
 
 
 def _label(rating: object, number: int) -> Label:
-    # True equals 1 and 1.0 equals 1 in Python, but neither is a rating.
-    if type(rating) is not int or rating not in _LABELS:
+    label = _LABELS.get(whole_number(rating))
+    if label is None:
         raise UserError(f"the rating of step {number} is {describe(rating)}.", "Expected 1, 0 or -1.")
-    return _LABELS[rating]
+    return label
 
 
 _PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/c73fd593736792bab94ea53386bd44232c10d332/dataset"

@@ -24,12 +24,24 @@ other completions are left out. The file has no ids, so each trace gets a hash o
 when rows are added or moved, and records by different labelers get different ids. Identical rows become one trace.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
+from stepsight.storage.importers.fields import (
+    content_id,
+    describe,
+    field,
+    is_missing,
+    listed,
+    located,
+    rest,
+    text,
+    whole,
+    whole_number,
+)
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
@@ -37,7 +49,7 @@ PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
 
 _NOTHING: tuple[list[Any] | None, ...] = ([], None)
 _GIVEN_UP = tuple({"completions": none, "human_completion": None, "chosen_completion": None} for none in _NOTHING)
-_LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
+_LABELS: Mapping[int | None, Label] = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -77,9 +89,10 @@ def _step(item: object, number: int) -> Step:
     what = f"step {number}"
     picked = _picked(_object(item, what), what)
     rating = field(picked, "rating")
-    if (rating is not None and type(rating) is not int) or rating not in _LABELS:
+    label = _LABELS.get(whole_number(rating))
+    if label is None and not is_missing(rating):
         raise UserError(f"the rating of {what} is {describe(rating)}.", "Expected 1, 0, -1 or null.")
-    return Step((check_text(field(picked, "text"), what),), _LABELS[rating])
+    return Step((check_text(field(picked, "text"), what),), label)
 
 
 def _picked(step: Row, what: str) -> Row:

@@ -5,26 +5,43 @@ The file is a JSON array or JSON Lines. `label` is the 0-based first error, or -
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "Sue lives in …",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": false, "label": 1}
 
-The steps before the first error become valid without a label, and those after it are unlabelled.
+The steps before the first error become valid without a label, and those after it are unlabelled. All are if
+`label` is null.
 """
 
-from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import field, identifier, located, rest, text, texts, until_error, whole
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.importers.fields import (
+    field,
+    identifier,
+    is_missing,
+    located,
+    rest,
+    text,
+    texts,
+    until_error,
+    whole,
+)
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 
 def parse(row: Row, where: str) -> Trace:
     """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or `label` out of range."""
     with located(where):
-        steps = texts(row, "steps")
-        last = len(steps) - 1
-        label = whole(field(row, "label"), -1, last, "the field 'label'", f"-1 or a step from 0 to {last}")
+        steps = [(step,) for step in texts(row, "steps")]
         return Trace(
             id=identifier(row, "id"),
             problem=text(row, "problem"),
-            steps=until_error([(step,) for step in steps], None if label == -1 else label),
+            steps=_labelled(steps, field(row, "label")),
             meta=rest(row, "id", "problem", "steps", "label"),
         )
+
+
+def _labelled(steps: list[tuple[str]], label: object) -> tuple[Step, ...]:
+    if is_missing(label):
+        return tuple(map(Step, steps))
+    last = len(steps) - 1
+    error = whole(label, -1, last, "the field 'label'", f"-1 or a step from 0 to {last}")
+    return until_error(steps, None if error == -1 else error)
 
 
 _PUBLIC = "https://huggingface.co/datasets/Qwen/ProcessBench/resolve/main"

@@ -4,14 +4,26 @@
      "labels": [true, false]}
 
 The labels only distinguish right from wrong. True becomes valid without a label, because datasets differ in whether
-a neutral step counts as true or false. False becomes neg, and null unlabelled. The rows have no ids, so each trace
+a neutral step counts as true or false. False becomes neg, and null unlabelled. 1 and 0, + and - and words are read
+like true and false. The rows have no ids, so each trace
 gets a hash of its row as id.
 """
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.fields import content_id, describe, listed, located, rest, text, texts
+from stepsight.storage.importers.fields import (
+    VALIDITY,
+    content_id,
+    describe,
+    is_missing,
+    listed,
+    located,
+    meaning,
+    rest,
+    step_of,
+    text,
+    texts,
+)
 from stepsight.storage.importers.kind import FileKind, Row
 
 
@@ -32,11 +44,12 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _step(text: str, label: object, number: int) -> Step:
-    if label is False:
-        return Step((text,), Label.NEG)
-    if label is True or label is None:
-        return Step((text,), valid=label)
-    raise UserError(f"the label of step {number} is {describe(label)}.", "Expected true, false or null.")
+    if is_missing(label):
+        return Step((text,))
+    says = meaning(label, VALIDITY)
+    if says is None:
+        raise UserError(f"the label of step {number} is {describe(label)}.", "Expected true, false or null.")
+    return step_of((text,), says)
 
 
 KIND = FileKind(

@@ -1,6 +1,7 @@
 """Adding traces to datasets."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -167,7 +168,7 @@ def _check(where: str, trace: Trace) -> None:
         check_text(trace.id, "the id")
         if len(trace.id) > ID_LENGTH:
             raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
-        written = json.dumps(trace.meta, ensure_ascii=False, allow_nan=False)
+        written = json.dumps(trace.meta, ensure_ascii=False)
         written.encode()
         # PostgreSQL would store it, and fail wherever the field is read.
         if _NUL.search(written):
@@ -178,8 +179,15 @@ def _check(where: str, trace: Trace) -> None:
         raise UserError(f"{where}: a text holds half of a surrogate pair.", "Save the text as UTF-8.") from None
     except RecursionError:
         raise UserError(f"{where}: the row is nested too deep.", "Check the kind of the file.") from None
-    except ValueError:
-        raise UserError(f"{where}: a number is NaN or infinite.", "Write null instead.") from None
+
+
+def _without_nan(value: Any) -> Any:
+    """Return a value with null in place of NaN and infinite numbers, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any]:
@@ -195,7 +203,7 @@ def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any
         "first_error": trace.first_error,
         "has_gold": trace.has_gold,
         "n_redundant": trace.n_redundant,
-        "meta": dict(trace.meta),
+        "meta": _without_nan(dict(trace.meta)),
     }
 
 

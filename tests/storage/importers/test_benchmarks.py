@@ -232,6 +232,25 @@ def test_prmbench_solutions_of_one_problem_have_ids_of_their_own() -> None:
     assert golds(one) == [True, True, True]
 
 
+@each(
+    "kind, key, value, same",
+    [
+        ("processbench", "label", 1.0, 1),
+        ("mr-gsm8k", "model_output_solution_first_error_step", "2.0", 2),
+        ("prmbench", "error_steps", [2.0], [2]),
+        ("perturbation", "tags", 1.0, 1),
+        ("stepwise", "labels", [1.0, "-", float("nan")], [True, False, None]),
+        ("stepwise", "labels", ["yes", "0", "N/A"], [True, False, None]),
+    ],
+)
+def test_labels_are_read_whatever_program_wrote_them(kind: str, key: str, value: object, same: object) -> None:
+    assert golds(read(kind, **{key: value})) == golds(read(kind, **{key: same}))
+
+
+def test_a_first_error_that_is_blank_is_no_gold() -> None:
+    assert golds(read("processbench", label=float("nan"))) == [None, None]
+
+
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mr-gsm8k", {"model_output_solution_first_error_step": 4}),
     ("mr-gsm8k", {"model_output_solution_correctness": "correct"}),
@@ -261,7 +280,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("math-shepherd", {"input": "q", "label": "q"}),
     ("math-shepherd", {"input": "q ки", "label": "q +"}),
     ("stepwise", {"labels": [True]}),
-    ("stepwise", {"labels": [True, 0, None]}),
+    ("stepwise", {"labels": [True, 2, None]}),
 ]
 
 

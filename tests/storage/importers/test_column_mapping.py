@@ -5,12 +5,16 @@ from typing import Any
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
+from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import json_rows
 from tests.cases import each
 from tests.messages import refused
 
 ROW = {"question": "What is 1 + 1?", "meta": {"process": ["It is a sum.", "So 3."]}, "rated": [1, -1], "no": 7}
+
+
+NAMES = {"problem": "q", "steps": "s"}
+LABELLED = NAMES | {"labels": "l"}
 
 
 def parse(row: dict[str, Any], **columns: str) -> Trace:
@@ -48,8 +52,64 @@ def test_blank_lines_separate_steps_whatever_ends_a_line(text: str) -> None:
     assert [step.text.strip("\ufeff") for step in trace.steps] == ["Add 1.\nIt is 2.", "So 4."]
 
 
+@each(
+    "cell, steps",
+    [
+        ("['Let x = 1.', \"It's 2.\"]", ["Let x = 1.", "It's 2."]),
+        ("['Let x = 1.' \"It's 2.\"\n 'So.']", ["Let x = 1.", "It's 2.", "So."]),
+        ("array(['a', 'b'], dtype=object)", ["a", "b"]),
+        (
+            r"""['He says "5".', 'It\'s 5.', 'a\\nb', '\\frac{1}{2}']""",
+            ['He says "5".', "It's 5.", r"a\nb", r"\frac{1}{2}"],
+        ),
+        ("[('a', 'b'), ['c']]", ["a\nb", "c"]),
+        ("[x + 1] is even.", ["[x + 1] is even."]),
+    ],
+)
+def test_a_list_in_a_cell_is_read_as_programs_print_it(cell: str, steps: list[str]) -> None:
+    assert [step.text for step in parse({"q": "?", "s": cell}, **NAMES).steps] == steps
+
+
+def test_an_object_in_a_cell_has_columns_within() -> None:
+    row = {"q": "?", "a": "{'steps': [{'text': 'One.', 'ok': True}, {'text': 'Two.', 'ok': False}], 'by': 'x'}"}
+    assert "a.steps" in column_names([row])
+    trace = parse(row, problem="q", steps="a.steps.text", labels="a.steps.ok", labels_as="validity")
+    assert [step.gold for step in trace.steps] == ["valid", "neg"]
+    assert trace.meta == {"a": {"by": "x"}}
+
+
+@each(
+    "row, columns, meta",
+    [
+        (
+            {"i": {"q": "?", "a": "9"}, "s": ["x"], "n": 1},
+            {"problem": "i.q", "steps": "s"},
+            {"i": {"a": "9"}, "n": 1},
+        ),
+        ({"i": {"q": "?"}, "s": ["x"]}, {"problem": "i.q", "steps": "s"}, {}),
+        (
+            {"m": [{"by": "u", "t": "?"}, {"by": "a", "t": "x"}, {"t": "more"}]},
+            {"problem": "m.0.t", "steps": "m.1.t"},
+            {"m": [{"by": "u"}, {"by": "a"}, {"t": "more"}]},
+        ),
+        (
+            {"q": "?", "s": [{"t": "x"}, {"t": "y", "k": 2}]},
+            {"problem": "q", "steps": "s.t"},
+            {"s": [None, {"k": 2}]},
+        ),
+        ({"i.q": "?", "i": {"q": 7}, "s": ["x"]}, {"problem": "i.q", "steps": "s"}, {"i": {"q": 7}}),
+    ],
+)
+def test_what_stands_beside_a_nested_column_is_kept(
+    row: dict[str, Any], columns: dict[str, str], meta: dict[str, Any]
+) -> None:
+    assert parse(row, **columns).meta == meta
+
+
 RATED = [Step(("a",), Label.NEG), Step(("b",), Label.NEU), Step(("c",), Label.POS)]
 VALID = [Step(("a",), valid=True), Step(("b",), Label.NEG), Step(("c",))]
+SOUND = [Step((text,), valid=True) for text in "abc"]
+UNKNOWN = [Step((text,)) for text in "abc"]
 
 
 @each(
@@ -65,20 +125,39 @@ VALID = [Step(("a",), valid=True), Step(("b",), Label.NEG), Step(("c",))]
         ("error-from-0", 1, VALID),
         ("error-from-0", "1", VALID),
         ("error-from-1", 2, VALID),
-        ("error-from-0", -1, [Step((text,), valid=True) for text in "abc"]),
-        ("error-from-1", 0, [Step((text,), valid=True) for text in "abc"]),
-        ("error-from-1", "N/A", [Step((text,), valid=True) for text in "abc"]),
-        ("error-from-0", None, [Step((text,)) for text in "abc"]),
-        ("ratings", "", [Step((text,)) for text in "abc"]),
+        ("error-from-0", -1, SOUND),
+        ("error-from-1", 0, SOUND),
+        ("error-from-1", "N/A", SOUND),
+        ("error-from-0", "N/A", SOUND),
+        ("error-from-0", None, UNKNOWN),
+        ("ratings", "", UNKNOWN),
+        # As Python, pandas and NumPy print them.
+        ("ratings", "[-1 0 1]", RATED),
+        ("ratings", "array([-1.,  0.,  1.])", RATED),
+        ("ratings", "[np.int64(-1), np.int64(0), np.int64(1)]", RATED),
+        ("ratings", "['neg', \"neu\", pos]", RATED),
+        ("ratings", "[\u22121, 0, 1]", RATED),
+        ("validity", "[True, False, None]", VALID),
+        ("validity", "['+' '-' '']", VALID),
+        ("validity", [1.0, 0.0, float("nan")], VALID),
+        ("validity", '["1.0", "0.0", "NaN"]', VALID),
+        ("validity", "['Correct', 'wrong ', 'N/A']", VALID),
+        # Words mean the same in every column.
+        ("ratings", [True, "incorrect", None], VALID),
+        ("validity", ["neg", "neu", "pos"], RATED),
+        # A column with gaps becomes one of floats.
+        ("error-from-0", 1.0, VALID),
+        ("error-from-0", "1.0", VALID),
+        ("error-from-1", " 2. ", VALID),
+        ("error-from-0", -1.0, SOUND),
+        ("error-from-0", "\u22121", SOUND),
+        ("error-from-1", "0.0", SOUND),
+        *[(form, gap, UNKNOWN) for form in LABELS for gap in (None, float("nan"), "", " ", "NaN", "<NA>", "null")],
     ],
 )
 def test_labels_in_every_form(labels_as: str, value: object, steps: list[Step]) -> None:
     row = {"q": "?", "s": ["a", "b", "c"], "l": value}
     assert list(parse(row, problem="q", steps="s", labels="l", labels_as=labels_as).steps) == steps
-
-
-NAMES = {"problem": "q", "steps": "s"}
-LABELLED = NAMES | {"labels": "l"}
 
 
 @each(
@@ -92,6 +171,12 @@ LABELLED = NAMES | {"labels": "l"}
         ({"q": "?", "s": ["a"], "l": [5]}, LABELLED),
         ({"q": "?", "s": ["a"], "l": 5}, LABELLED),
         ({"q": "?", "s": ["a"], "l": 2}, LABELLED | {"labels_as": "error-from-0"}),
+        ({"q": "?", "s": ["a"], "l": 0.5}, LABELLED | {"labels_as": "error-from-0"}),
+        ({"q": "?", "s": ["a"], "l": float("inf")}, LABELLED | {"labels_as": "error-from-0"}),
+        ({"q": "?", "s": ["a", "b"], "l": [1, -1]}, LABELLED | {"labels_as": "validity"}),
+        ({"q": "?", "s": "['a', 'b"}, NAMES),
+        ({"q": "?", "s": "['a' ... 'z']"}, NAMES),
+        ({"q": "?", "s": "[{'text': 'a'}]"}, NAMES),
         ({"q": "?", "s": ["a"], "l": ["²"]}, LABELLED),
         ({"q": "?", "s": ["a"], "i": 1.5}, NAMES | {"id": "i"}),
         ({"q": "?", "s": ["a"]}, {"problem": "", "steps": "s"}),
@@ -110,6 +195,13 @@ def test_columns_are_guessed_by_their_names_and_values() -> None:
     numbers = [{"problem": "?", "response": "a", "label": -1}]
     assert guess_columns(column_names(numbers), numbers).labels_as == "error-from-0"
     assert guess_columns(["a", "b"], [{"a": 1, "b": 2}]) == ColumnMap("", "")
+    for labels in ([1.0, 0.0], ["correct", "incorrect"], ["1.0", "NaN"]):
+        rows = [{"problem": "?", "solution_steps": ["a", "b"], "labels": labels}]
+        assert guess_columns(column_names(rows), rows) == ColumnMap(
+            "problem", "solution_steps", "labels", "validity"
+        )
+    floats = [{"problem": "?", "steps": ["a"], "first_error": 1.0}]
+    assert guess_columns(column_names(floats), floats).labels_as == "error-from-0"
     # As CSV has them.
     texts = [{"query": "?", "answer": "a", "ratings": json.dumps([1, -1])}]
     assert guess_columns(column_names(texts), texts) == ColumnMap("query", "answer", "ratings", "ratings")

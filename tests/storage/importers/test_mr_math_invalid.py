@@ -45,9 +45,8 @@ def test_everything_else_is_kept() -> None:
     [
         {"model_output_solution_first_error_step": 0},
         {"model_output_solution_first_error_step": 4},
-        {"model_output_solution_first_error_step": "2"},
         {"model_output_solution_first_error_step": True},
-        {"model_output_solution_first_error_step": 2.0},
+        {"model_output_solution_first_error_step": 2.5},
         {"model_output_solution_first_error_step": "N/A"},
         {"model_output_solution_correctness": "correct"},
         {"model_output_solution_correctness": "Wrong"},

@@ -21,13 +21,13 @@ BAD: list[Any] = [
     "nonsense",
     plain_row(5, labels=["pos"]),
     plain_row(1, problem="Other"),
-    plain_row(7, x=float("nan")),
+    plain_row(7, x="\0"),
 ]
 WHAT = [
     "not JSON (Expecting value: line 1 column 1 (char 0)). Write one JSON object per line.",
     "1 labels for 2 steps. Give one label per step, null where unlabelled.",
     "the id '1' is used earlier in the file with other content. Give every trace an id of its own.",
-    "a number is NaN or infinite. Write null instead.",
+    "a text holds a NUL byte. Remove it.",
 ]
 
 

@@ -95,7 +95,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("plain", plain_row(3, problem=["P"])),
     ("plain", plain_row(3, problem="a\x00b")),
     ("plain", plain_row(3, steps=["\ud800"])),
-    ("plain", plain_row(3, score=float("nan"))),
+    ("plain", plain_row(3, score="\0")),
     ("plain", plain_row(1, problem="Other")),
     ("plain", redundant_row()),
     ("mr-math-invalid", invalid_row(model_output_solution_first_error_step=9)),
