@@ -188,8 +188,7 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
 
 
 def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
-    """Choose the sample that the plan asks for at random, keeping the order of the ids. Without a sample, return
-    all ids."""
+    """Choose the plan's sample at random, keeping the order of the ids. Without a sample, return all ids."""
     if plan.sample is None:
         return ids
     if plan.sample > len(ids):

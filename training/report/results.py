@@ -264,7 +264,7 @@ def subjects(evaluation: Evaluation) -> list[Row]:
 
 
 def scored_rows(evaluation: Evaluation, mode: Mode) -> list[Row]:
-    """Return one row in the mode `mode` for each evaluator that judges steps."""
+    """Return the row in the mode `mode` of each evaluator that judges steps."""
     return [row for row in ordered(subjects(evaluation)) if row.mode == mode and row.subject.outputs.has_steps]
 
 

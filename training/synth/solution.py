@@ -181,7 +181,7 @@ def assemble_trace(
 
 
 def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:
-    """Choose the checks that the trace contains at random, keyed by the solution step that they follow."""
+    """Choose at random the checks that the trace contains, keyed by the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
     wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
@@ -201,7 +201,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Self
 
 
 def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
-    """Choose the redundant steps that the trace contains at random, keyed by the solution step that they follow."""
+    """Choose at random the redundant steps that the trace contains, keyed by the solution step that they follow."""
     placed: dict[int, list[RedundantStep]] = {}
     if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed

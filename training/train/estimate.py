@@ -328,8 +328,7 @@ def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
 def check_devices(config: TrainConfig, root: Path) -> None:
     """Raise `UserError` if this machine's GPUs cannot even hold the weights, gradients and optimiser state.
 
-    This is meant to be called before anything is loaded. It does nothing if there is no GPU or the dimensions are
-    unknown.
+    Call this before anything is loaded. It does nothing if there is no GPU or the dimensions are unknown.
     """
     if not torch.cuda.is_available():
         return

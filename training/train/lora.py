@@ -117,10 +117,9 @@ class AdapterBase:
 
     @classmethod
     def of(cls, init: str, folder: Path, output: Path) -> "AdapterBase":
-        """Describe the base model of a run, where `init` names it and `folder` is its location.
-
-        The path of a local folder is stored relative to `output`, so that both folders can be moved together.
-        """
+        """Return the base model of a run, where `init` is its name in the configuration and `folder` is its
+        location. The path of a local folder is stored relative to `output`, so that both folders can be moved
+        together."""
         if shipped_folder(init) == folder or (is_hub_id(init) and folder.parent.name == "snapshots"):
             name = init
         else:
