@@ -10,6 +10,7 @@ from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import (
     change_sentence,
     constant_sentence,
+    equation_sentence,
     gold_sentence,
     left_out_sentence,
     only_offline_sentence,
@@ -20,6 +21,7 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps
+from stepsight.core.equations.contradictions import FailingEquation, failing_equations
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.evidence import Revision, largest_jump, revisions
@@ -147,6 +149,24 @@ class Evidence:
     def change_sentence(self, step: int) -> str:
         """Describe how later sub-steps affected the sub-step with index `step`."""
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
+
+    @cached_property
+    def failing(self) -> list[FailingEquation]:
+        """The failing equations of the solution, which are evidence for any evaluator."""
+        return failing_equations(self.trace)
+
+    @cached_property
+    def marked_cells(self) -> dict[tuple[int, int], str]:
+        """Words for cells of the matrix, by row and column: where an equation fails or is contradicted."""
+        words = {(one.substep, one.substep): "an equation fails here" for one in self.failing}
+        return words | {
+            (later, one.substep): "contradicts an equation" for one in self.failing for later in one.contradicted
+        }
+
+    def equation_sentence(self, step: int) -> str:
+        """Describe the failing equations of a sub-step, and those of earlier ones that it contradicts, or return
+        ""."""
+        return equation_sentence(self.names, self.failing, step)
 
     def gold_sentence(self, step: int) -> str:
         """Compare in words a step's revision with its gold label. `step` is the index of one of its sub-steps.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from stepsight.core.equations.contradictions import FailingEquation
 from stepsight.core.evidence import Jump, Revision
 from stepsight.core.left_out import NOTABLE, Dependence, Removal
 from stepsight.core.scores import Hindsight
@@ -99,6 +100,25 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
     under = dependence.rests_on(step)
     if under:
         parts.append(f"Step {names[step]} rests on {_steps(names, sorted(under))}.")
+    return " ".join(parts)
+
+
+def equation_sentence(names: Sequence[str], failing: Sequence[FailingEquation], step: int) -> str:
+    """Describe the failing equations of a sub-step, and those of earlier ones that it contradicts.
+
+    Returns "" if there are none.
+    """
+    own = [one for one in failing if one.substep == step]
+    earlier = sorted({one.substep for one in failing if step in one.contradicted})
+    parts = []
+    if own:
+        number = "An equation" if len(own) == 1 else f"{len(own)} equations"
+        later = sorted({place for one in own for place in one.contradicted})
+        verb = "contradicts" if len(later) == 1 else "contradict"
+        against = f", and {_steps(names, later)} {verb} {'it' if len(own) == 1 else 'them'}" if later else ""
+        parts.append(f"{number} of step {names[step]} {'fails' if len(own) == 1 else 'fail'}{against}.")
+    if earlier:
+        parts.append(f"Step {names[step]} contradicts an equation of {_steps(names, earlier)} that fails.")
     return " ".join(parts)
 
 

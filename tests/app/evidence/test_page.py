@@ -16,7 +16,7 @@ from stepsight.app.web.page_query import read_query
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
 from stepsight.core.left_out import LeaveOneOut
-from stepsight.core.scores import Hindsight
+from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
@@ -244,6 +244,21 @@ def test_a_solution_from_the_score_page_is_judged(show):
     assert len(page.one("table").all("td")) == 1 + 3
     assert found["data-ask"].startswith("/evidence/left-out?s=")
     assert [link.text for link in page.one("p", cls="out").all("a")] == ["Download as a file", "Open in Score"]
+
+
+def test_a_failing_equation_is_evidence_and_so_is_the_step_that_contradicts_it(kept, evaluators):
+    steps = ["The bill is 14 * 17 = 228.", "So 228 + 12 = 240.", "But 140 + 98 = 238, not 228."]
+    token = Entered.of(Trace.of("q", steps), ("tiny",), Thresholds()).token()
+    page = read(evidence_page(kept, evaluators, read_query(f"s={token}")).html)
+    told = [[line.text for line in one.all("p", cls="equations")] for one in page.all("div", cls="told")]
+    assert told == [
+        ["An equation of step 1 fails, and step 3 contradicts it."],
+        [],
+        ["Step 3 contradicts an equation of step 1 that fails."],
+    ]
+    rows = page.one("table", role="grid").all("tr")[1:]
+    marked = [["title" in cell.attributes for cell in row.all("td")] for row in rows]
+    assert marked == [[True], [False, False], [True, False, False]]
 
 
 def test_the_gallery_lists_by_kind_and_change(show):
