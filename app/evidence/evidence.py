@@ -166,7 +166,8 @@ class Evidence:
     def equation_sentence(self, step: int) -> str:
         """Describe the failing equations of a sub-step, and those of earlier ones that it contradicts, or return
         ""."""
-        return equation_sentence(self.names, self.failing, step)
+        failing = [(one.substep, one.contradicted) for one in self.failing]
+        return equation_sentence(self.names, failing, step)
 
     def gold_sentence(self, step: int) -> str:
         """Compare in words a step's revision with its gold label. `step` is the index of one of its sub-steps.

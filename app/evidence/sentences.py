@@ -1,8 +1,7 @@
 """Sentences about the effect of later steps on earlier verdicts. They never quote a trace."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from stepsight.core.equations.contradictions import FailingEquation
 from stepsight.core.evidence import Jump, Revision
 from stepsight.core.left_out import NOTABLE, Dependence, Removal
 from stepsight.core.scores import Hindsight
@@ -103,17 +102,18 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
     return " ".join(parts)
 
 
-def equation_sentence(names: Sequence[str], failing: Sequence[FailingEquation], step: int) -> str:
+def equation_sentence(names: Sequence[str], failing: Sequence[tuple[int, Collection[int]]], step: int) -> str:
     """Describe the failing equations of a sub-step, and those of earlier ones that it contradicts.
 
-    Returns "" if there are none.
+    `failing` has the sub-step of each failing equation, and the later ones that contradict it. Returns "" if there
+    is nothing to say.
     """
-    own = [one for one in failing if one.substep == step]
-    earlier = sorted({one.substep for one in failing if step in one.contradicted})
+    own = [later for place, later in failing if place == step]
+    earlier = sorted({place for place, later in failing if step in later})
     parts = []
     if own:
         number = "An equation" if len(own) == 1 else f"{len(own)} equations"
-        later = sorted({place for one in own for place in one.contradicted})
+        later = sorted({place for one in own for place in one})
         verb = "contradicts" if len(later) == 1 else "contradict"
         against = f", and {_steps(names, later)} {verb} {'it' if len(own) == 1 else 'them'}" if later else ""
         parts.append(f"{number} of step {names[step]} {'fails' if len(own) == 1 else 'fail'}{against}.")

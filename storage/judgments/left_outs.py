@@ -24,8 +24,8 @@ from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.strict_prmbench import INERT, NECESSARY
 from stepsight.storage.judgments.judgments import giving, is_fresh, save_together
-from stepsight.storage.judgments.step_falls import left_out_evaluators, save_falls
-from stepsight.storage.traces.queries import StoredTrace, iterate, traces
+from stepsight.storage.judgments.step_falls import Need, StepFall, left_out_evaluators, list_falls, save_falls
+from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate, traces
 
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
 # Scores that differ by less are the same.
@@ -160,13 +160,39 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
     return found
 
 
-def measure_needed(store: Store, dataset_id: int, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
-    """Measure how well the largest falls in validity tell the necessary steps of a dataset from its other steps.
-    The result maps the name of each evaluator that has scored the dataset with steps left out to its figure."""
-    return {
-        name: measure_falls(_labelled_falls(iterate_left_out(store, dataset_id, evaluator_id, gap)))
-        for evaluator_id, name in left_out_evaluators(store, gap).get(dataset_id, {}).items()
+def list_both(
+    store: Store, dataset: Dataset, evaluator_id: int, name: str, gap: Gap, limit: int
+) -> dict[Need, list[StepFall]]:
+    """Return the first steps of both lists of a dataset by the evaluator `name`.
+
+    Raises `UserError` if there is no step on either.
+    """
+    lists = {need: list_falls(store, dataset.id, evaluator_id, gap, need, limit) for need in Need}
+    if not any(lists.values()):
+        raise UserError(
+            f"{name} has no scores of {dataset.name} with a step left out ({gap}).",
+            "Import them, or name an evaluator that can run here.",
+        )
+    return lists
+
+
+def measure_needed(store: Store, dataset: Dataset, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
+    """Measure how well the largest falls tell needed steps of a dataset from others.
+
+    Returns a figure for each evaluator with scores of both kinds of steps, by its name. Raises `UserError` if there
+    is none.
+    """
+    measured = {
+        name: measure_falls(_labelled_falls(iterate_left_out(store, dataset.id, evaluator_id, gap)))
+        for evaluator_id, name in left_out_evaluators(store, gap).get(dataset.id, {}).items()
     }
+    known = {name: found for name, found in measured.items() if found.auc.exists}
+    if not known:
+        raise UserError(
+            f"{dataset.name} has no scores with a step left out ({gap}) of needed steps and of others.",
+            "A step is needed if its gold is pos, and not if it is neu; StrictPRMBench names them.",
+        )
+    return known
 
 
 def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:

@@ -11,17 +11,15 @@ from stepsight.app.commands.evaluation.completion import complete_left_out
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.options import add_db, add_evaluator, open_output, positive
 from stepsight.app.scoring.placement_options import add_placement, read_placement
-from stepsight.core.errors import UserError
 from stepsight.core.left_out import NOTABLE, Gap
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.left_outs import measure_needed
+from stepsight.storage.judgments.left_outs import list_both, measure_needed
 from stepsight.storage.judgments.records import left_out_records
 from stepsight.storage.judgments.step_falls import (
     MOST_COUNTED,
     Need,
     StepFall,
     count_falls,
-    list_falls,
 )
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace
 
@@ -72,12 +70,7 @@ def run(args: argparse.Namespace) -> None:
             return
         (spec,) = as_asked(args, [args.evaluator])
         evaluator = complete_left_out(store, dataset, spec, gap, read_placement(args), yes=args.yes)
-        lists = {need: list_falls(store, dataset.id, evaluator.id, gap, need, args.list) for need in Need}
-        if not any(lists.values()):
-            raise UserError(
-                f"{evaluator.name} has no scores of {dataset.name} with a step left out ({gap}).",
-                "Import them, or name an evaluator that can run here.",
-            )
+        lists = list_both(store, dataset, evaluator.id, evaluator.name, gap, args.list)
         if args.output is not None:
             records = left_out_records(store, dataset.id, evaluator, gap)
             with open_output(args.output) as out:
@@ -88,12 +81,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _against_gold(store: Store, dataset: Dataset, gap: Gap) -> str:
-    known = {name: found for name, found in measure_needed(store, dataset.id, gap).items() if found.auc.exists}
-    if not known:
-        raise UserError(
-            f"{dataset.name} has no scores with a step left out ({gap}) of needed steps and of others.",
-            "A step is needed if its gold is pos, and not if it is neu; StrictPRMBench names them.",
-        )
+    known = measure_needed(store, dataset, gap)
     width = max(map(len, known))
     head = (
         "AUC of the largest fall of a later step, needed against other steps, with its 95 % interval over problems"

@@ -19,10 +19,9 @@ from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import write_judgments
-from stepsight.storage.exports.frames import judgment_frames
+from stepsight.storage.exports.frames import judgment_frames, named_evaluators
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, trace_lines
-from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.traces.queries import find_dataset
 
@@ -96,19 +95,20 @@ def _export_labels(args: argparse.Namespace, store: Store) -> object:
 
 def _export_selection(args: argparse.Namespace, store: Store) -> str:
     where, _ = read_conditions(args, store)
-    ids = list_matching(store, find_dataset(store, args.dataset).id, where)
+    dataset = find_dataset(store, args.dataset)
+    ids = list_matching(store, dataset.id, where)
+    by = [] if args.what == "traces" else args.by
+    chosen = {one.id for one in named_evaluators(store, dataset, by)} if by else None
     rows = 0
 
     def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
-        chosen = {find_by_name(store, name).id for name in args.by}
         frames = judgment_frames if args.what == "judgments" else left_out_frames
-        for frame in frames(store, args.dataset, ids, chosen or None):
+        for frame in frames(store, args.dataset, ids, chosen):
             rows += len(frame)
             yield frame
 
     if args.what == "judgments" and args.format == FOLDER:
-        chosen = {find_by_name(store, name).id for name in args.by} if args.by else None
         written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
         return f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}."
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:

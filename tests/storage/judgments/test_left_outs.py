@@ -204,7 +204,7 @@ def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(
     dataset = find_dataset(sqlite_store, "strict-prmbench")
     assert dataset.traces == 383
     assert {evaluator.attention for evaluator in list_evaluators(sqlite_store)} == {"causal"}
-    measured = measure_needed(sqlite_store, dataset.id)
+    measured = measure_needed(sqlite_store, dataset)
     assert {(found.needed, found.others, found.problems) for found in measured.values()} == {(200, 200, 164)}
     figures = {name: (found.auc.number, found.auc.low, found.auc.high) for name, found in measured.items()}
     assert {name: tuple(round(number, 3) for number in figure) for name, figure in figures.items()} == PUBLIC
