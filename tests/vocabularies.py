@@ -1,6 +1,7 @@
 """Small tokenizers of the genuine kinds, trained by the tests that use them."""
 
 import json
+import struct
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, processors, trainers
 from tokenizers import pre_tokenizers as pre
@@ -50,6 +51,30 @@ def sentencepiece(*, metaspace=False, places=None, texts=TEXTS):
     tokenizer = Tokenizer.from_str(json.dumps(parts))
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     return _begun(tokenizer, "<s>")
+
+
+def write_sentencepiece(path, tokenizer):
+    """Write the tokenizer.model that corresponds to a tokenizer of `sentencepiece`: its pieces, with scores in the
+    order of its merges, and what says how it reads spaces."""
+    model = json.loads(tokenizer.to_str())["model"]
+    scores = {first + second: -number for number, (first, second) in reversed(list(enumerate(model["merges"])))}
+    kinds = {"<unk>": 2, "<s>": 3, "</s>": 3}
+    pieces = b""
+    for text in sorted(model["vocab"], key=model["vocab"].get):
+        kind = kinds.get(text, 6 if text.startswith("<0x") else 1)
+        score = struct.pack("<f", scores.get(text, 0.0))
+        pieces += _message(1, _message(1, text.encode()) + b"\x15" + score + bytes([0x18, kind]))
+    # BPE with bytes; no change of characters or of spaces, but one before a text.
+    trained, normalized = (
+        bytes([0x18, 2, 0x98, 2, 1]),
+        _message(1, b"identity") + bytes([0x18, 1, 0x20, 0, 0x28, 1]),
+    )
+    path.write_bytes(pieces + _message(2, trained) + _message(3, normalized))
+
+
+def _message(number, content):
+    size = len(content)
+    return bytes([number << 3 | 2, *([size] if size < 128 else [size & 127 | 128, size >> 7])]) + content
 
 
 def _moved(vocabulary, places):

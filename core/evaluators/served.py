@@ -39,7 +39,7 @@ from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.hubs.known_cards import with_known
-from stepsight.core.hubs.layout import TOKENIZER, is_hub_id
+from stepsight.core.hubs.layout import SENTENCEPIECE, TOKENIZER, is_hub_id
 from stepsight.core.inference_servers.address import ServerAddress
 from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
 from stepsight.core.inference_servers.vllm import (
@@ -306,7 +306,8 @@ def _identity(
     classifier."""
     rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
-    tokenizer = hashlib.sha256((checkpoint.folder / TOKENIZER).read_bytes()).hexdigest()
+    file = next(path for name in (TOKENIZER, SENTENCEPIECE) if (path := checkpoint.folder / name).is_file())
+    tokenizer = hashlib.sha256(file.read_bytes()).hexdigest()
     parts = ["vllm", name, kind, template.to_dict(), tokenizer, rows, whole, ATTENTIONS[causal]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

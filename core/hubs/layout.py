@@ -8,7 +8,8 @@ TOKENIZER = "tokenizer.json"
 CARD = "stepsight.json"
 CARD_VERSION = 1
 """The version of the keys of stepsight.json, also of a file that names none."""
-SLOW_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
+SENTENCEPIECE = "tokenizer.model"
+SLOW_TOKENIZERS = (SENTENCEPIECE, "spiece.model", "vocab.txt", "vocab.json")
 """Files from which a tokenizer.json can be made."""
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"

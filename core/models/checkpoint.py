@@ -15,8 +15,18 @@ from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.hubs.layout import CARD, CARD_VERSION, INDEX, SLOW_TOKENIZERS, TOKENIZER, UNPICKLE, WEIGHTS
+from stepsight.core.hubs.layout import (
+    CARD,
+    CARD_VERSION,
+    INDEX,
+    SENTENCEPIECE,
+    SLOW_TOKENIZERS,
+    TOKENIZER,
+    UNPICKLE,
+    WEIGHTS,
+)
 from stepsight.core.models.config_files import read_config_file, read_shards
+from stepsight.core.prompts.tokenizer_files import add_declared, check_spaces, sentencepiece_tokenizer
 
 ATTENTIONS = ("bidirectional", "causal")
 """The masks of a network, as a stepsight.json names them."""
@@ -142,24 +152,41 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer.json of a folder. Raises `UserError` if it is missing or damaged."""
+    """Load the tokenizer of a folder: its tokenizer.json, or else the one that its tokenizer.model describes.
+
+    Tokens that only other files name are added (`tokenizer_files.add_declared`). Raises `UserError` if both files
+    are missing, if one is damaged or of another kind, or if tokenizer.json does not write spaces as its model.
+    """
     path = folder / TOKENIZER
+    if not path.is_file():
+        tokenizer = _converted(folder)
+    else:
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises plain Exception on a damaged file
+            raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
+        check_spaces(tokenizer, folder)
+    return add_declared(tokenizer, folder)
+
+
+def needs_conversion(folder: Path) -> bool:
+    """True if a folder has a tokenizer.model but no tokenizer.json, which is then made of it."""
+    return (folder / SENTENCEPIECE).is_file() and not (folder / TOKENIZER).is_file()
+
+
+def _converted(folder: Path) -> Tokenizer:
+    if (folder / SENTENCEPIECE).is_file():
+        return sentencepiece_tokenizer(folder)
     slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
-    if not path.is_file() and slow:
+    if slow:
         raise UserError(
             f"{TOKENIZER} is missing, there is only {slow}.",
-            "Transformers makes it, once: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), with the "
-            "packages sentencepiece and protobuf installed.",
+            "Transformers makes it, once: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER).",
         )
-    if not path.is_file():
-        raise UserError(
-            f"{TOKENIZER} is missing.",
-            f'Copy it there, or name the folder or OWNER/NAME that has it in {CARD}: {{"tokenizer": "a/b"}}.',
-        )
-    try:
-        return Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception on a damaged file
-        raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
+    raise UserError(
+        f"{TOKENIZER} is missing.",
+        f'Copy it there, or name the folder or OWNER/NAME that has it in {CARD}: {{"tokenizer": "a/b"}}.',
+    )
 
 
 def first_token(tokenizer: Tokenizer) -> str | None:

@@ -35,6 +35,7 @@ from stepsight.core.models.checkpoint import (
     Checkpoint,
     load_tokenizer,
     model_name,
+    needs_conversion,
     read_card,
     repository,
     tensor_files,
@@ -68,7 +69,8 @@ _STAMP = "assembled.json"
 # Incremented when the content of assembled folders changes.
 _VERSION = 2
 _DESCRIBING = (
-    TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json",
+    TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja",
+    "chat_template.json",
 )  # fmt: skip
 
 
@@ -224,7 +226,8 @@ class _Parts:
         anywhere is reported later, by the code that reads the part."""
         if self.own != self.folder or self.is_adapter or self.pickles:
             return False
-        has_tokenizer = (self.folder / TOKENIZER).is_file() or not {"tokenizer", "base"} & set(self.card)
+        named = {"tokenizer", "base"} & set(self.card)
+        has_tokenizer = (self.folder / TOKENIZER).is_file() or not (named or needs_conversion(self.folder))
         return has_tokenizer and ((self.folder / CONFIG).is_file() or "base" not in self.card)
 
     @cached_property
@@ -374,7 +377,7 @@ def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
             _link(path, partial / path.name)
         _write_weights(parts, partial)
         _write_config(parts, partial)
-        _add_tokens(parts, partial)
+        _write_tokenizer(parts, partial)
         _write(partial / _STAMP, stamp)
         shutil.rmtree(target, ignore_errors=True)
         os.replace(partial, target)
@@ -430,8 +433,9 @@ def _vocabulary(folder: Path) -> int | None:
         return int(file.get_slice(name).get_shape()[0])
 
 
-def _add_tokens(parts: _Parts, folder: Path) -> None:
-    if not parts.added_tokens:
+def _write_tokenizer(parts: _Parts, folder: Path) -> None:
+    """Write the tokenizer.json if it is made of a tokenizer.model, or gets the tokens that stepsight.json adds."""
+    if not parts.added_tokens and not needs_conversion(folder):
         return
     tokenizer = load_tokenizer(folder)
     tokenizer.add_special_tokens(
@@ -445,7 +449,7 @@ def _add_tokens(parts: _Parts, folder: Path) -> None:
                 f"{parts.folder}: the token {token!r} gets the id {number}, the weights know {vocabulary} tokens.",
                 "Name the base that it was trained on in stepsight.json.",
             )
-    (folder / TOKENIZER).unlink()
+    (folder / TOKENIZER).unlink(missing_ok=True)
     tokenizer.save(str(folder / TOKENIZER))
 
 

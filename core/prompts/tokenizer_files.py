@@ -1,0 +1,119 @@
+"""The files beside a tokenizer.json, which may hold what it lacks or show that it is wrong."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import read_json
+from stepsight.core.hubs.layout import SENTENCEPIECE, TOKENIZER
+from stepsight.core.prompts.sentencepiece import SPACE, SentencePiece
+
+_SETTINGS, _ADDED, _SPECIAL, _CONFIG = (
+    "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json", "config.json",
+)  # fmt: skip
+_FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
+# A word at the start, and another after two spaces.
+_PROBES = ("a  a", "What is 2 + 3?")
+# Two ids that the vocabularies of Llama 1 and 2, CodeLlama and Mistral share: the last byte and the first run of
+# spaces. Their model merges runs of spaces last.
+_LLAMA = {"<0xFF>": 258, SPACE * 2: 259}
+
+
+def sentencepiece_tokenizer(folder: Path) -> Tokenizer:
+    """Return the tokenizer that a folder's tokenizer.model describes. Raises `UserError` if the file is damaged or
+    of another kind."""
+    return SentencePiece.read(folder / SENTENCEPIECE).tokenizer(_read(folder / _SETTINGS))
+
+
+def check_spaces(tokenizer: Tokenizer, folder: Path) -> None:
+    """Raise `UserError` if a folder's tokenizer.json gives other tokens than its tokenizer.model.
+
+    Without that file, the spaces of Llama's and Mistral's vocabulary are checked. Transformers 5 writes wrong files
+    for these: the first word has no space before it, or two spaces make one token.
+    """
+    if (folder / SENTENCEPIECE).is_file():
+        state = (folder / SENTENCEPIECE).stat()
+        own = _probed(folder, (state.st_size, state.st_mtime_ns))
+        wrong = own is not None and [_tokens(tokenizer, text) for text in _PROBES] != own
+        hint = f"Delete it: StepSight makes one of {SENTENCEPIECE}. If that is another model's, delete that."
+    elif all(tokenizer.token_to_id(token) == number for token, number in _LLAMA.items()):
+        marked = _read(folder / _SETTINGS).get("add_prefix_space") is not False
+        first = f"{SPACE}a" if marked else "a"
+        wrong = _tokens(tokenizer, _PROBES[0]) != [first, SPACE, f"{SPACE}a"]
+        hint = f"Delete it, and copy the {SENTENCEPIECE} of its model there: StepSight makes another of that."
+    else:
+        return
+    if wrong:
+        raise UserError(
+            f"{TOKENIZER} gives other tokens at spaces than its model, as Transformers 5 writes it.", hint
+        )
+
+
+@lru_cache(maxsize=16)
+def _probed(folder: Path, state: tuple[int, int]) -> list[list[str]] | None:
+    """Return the tokens of the probes by a folder's tokenizer.model, or None if its kind is not converted here.
+    `state` is the size and the time of the file, since converting takes half a second."""
+    try:
+        own = sentencepiece_tokenizer(folder)
+    except UserError:
+        return None
+    return [_tokens(own, text) for text in _PROBES]
+
+
+def add_declared(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    """Return the tokenizer with the tokens that only added_tokens.json or tokenizer_config.json name.
+
+    A token beyond the vocabulary of config.json is left out, since the weights do not know it.
+    """
+    rows = _read(folder / _CONFIG).get("vocab_size")
+    missing = {
+        number: token
+        for number, token in _declared(folder).items()
+        if tokenizer.token_to_id(token["content"]) is None
+        and tokenizer.id_to_token(number) is None
+        and not (isinstance(rows, int) and number >= rows)
+    }
+    parts = json.loads(tokenizer.to_str()) if missing else {}
+    if not missing or not isinstance(parts["model"].get("vocab"), dict):
+        return tokenizer
+    # Named in the vocabulary, a token keeps its id even if ids before it are free.
+    parts["model"]["vocab"] |= {token["content"]: number for number, token in missing.items()}
+    whole = Tokenizer.from_str(json.dumps(parts))
+    whole.add_tokens([AddedToken(**token) for _, token in sorted(missing.items())])
+    return whole
+
+
+def _declared(folder: Path) -> dict[int, dict[str, Any]]:
+    """Return the added tokens that the files beside tokenizer.json name, by id, with `AddedToken`'s options."""
+    special = {_content(value) for value in _read(folder / _SPECIAL).values()}
+    found: dict[int, dict[str, Any]] = {}
+    for text, number in _read(folder / _ADDED).items():
+        if isinstance(number, int):
+            found[number] = {"content": text, "special": text in special, "normalized": text not in special}
+    listed = _read(folder / _SETTINGS).get("added_tokens_decoder")
+    for number, token in listed.items() if isinstance(listed, dict) else ():
+        if number.isdecimal() and isinstance(token, dict) and isinstance(token.get("content"), str):
+            flags = {name: token[name] for name in _FLAGS if isinstance(token.get(name), bool)}
+            found[int(number)] = {"content": token["content"], **flags}
+    return found
+
+
+def _content(value: object) -> object:
+    """Return the text of a token, which is a text or an object."""
+    content = value.get("content") if isinstance(value, dict) else value
+    return content if isinstance(content, str) else None
+
+
+def _tokens(tokenizer: Tokenizer, text: str) -> list[str]:
+    tokens: list[str] = tokenizer.encode(text, add_special_tokens=False).tokens
+    return tokens
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Return the content of a file beside tokenizer.json, or an empty mapping if there is no such file."""
+    return read_json(path) if path.is_file() else {}
