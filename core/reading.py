@@ -163,6 +163,12 @@ class Rereading:
         copy = "" if self.first_copy.of == CopyOf.OWN else f", first copy {self.first_copy.of}"
         return f"{_WORDS[self.reading]}{copy}"
 
+    @property
+    def label(self) -> str:
+        """The reading as pages show it, such as `twice (control: the first copy is empty)`."""
+        copy = _CONTROLS.get(self.first_copy.of)
+        return _WORDS[self.reading] + ("" if copy is None else f" (control: the first copy is {copy})")
+
     def check(self, name: str, *, is_causal: bool) -> None:
         """Raise `UserError` if this reading is not for the model with this `name`."""
         if self.reading != Reading.ONCE and not is_causal:

@@ -192,11 +192,11 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
 
 
 def _readings(evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> list[tuple[str, str, bool]]:
-    """Return the readings of the evaluator in words, each with its URL, and True for the current one."""
+    """Return the labels of the evaluator's readings, each with its URL, and True for the current one."""
     here = EvidenceAddress(trace=address.trace, s=address.s, kind=address.kind)
     return [
-        (words, here.url(evaluator=name), name == evidence.evaluator)
-        for words, name in evaluators.readings(evidence.evaluator)
+        (label, here.url(evaluator=name), name == evidence.evaluator)
+        for label, name in evaluators.readings(evidence.evaluator)
     ]
 
 

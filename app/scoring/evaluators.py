@@ -145,12 +145,12 @@ class Evaluators:
             return False
 
     def readings(self, name: str) -> list[tuple[str, str]]:
-        """Return the readings that a causal model can have, in words, each with the model's name with this reading.
+        """Return the readings that a causal model can have, labelled, each with the model's name with this reading.
 
         There is none for any other evaluator. `name` may itself have a reading.
         """
         about = self.about(self._split(name)[0])
-        return [(one.words, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
+        return [(one.label, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
 
     def is_reread(self, name: str) -> bool:
         """True if `name` stands for an evaluator of this server with a reading that differs from its own."""

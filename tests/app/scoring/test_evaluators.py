@@ -58,8 +58,14 @@ def test_a_causal_evaluator_is_offered_with_other_readings(evaluators):
             ("once", "tiny-causal"),
             ("twice", "tiny-causal, read twice"),
             ("in both orders", "tiny-causal, read in both orders"),
-            ("twice, first copy other", "tiny-causal, read twice, first copy other"),
-            ("twice, first copy shuffled", "tiny-causal, read twice, first copy shuffled"),
+            (
+                "twice (control: the first copy is of other problems' solutions)",
+                "tiny-causal, read twice, first copy other",
+            ),
+            (
+                "twice (control: the first copy is of the steps in another order)",
+                "tiny-causal, read twice, first copy shuffled",
+            ),
         ]
     )
     with refused():
