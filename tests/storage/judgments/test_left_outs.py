@@ -217,5 +217,5 @@ def test_only_whole_numbers_in_lists_name_needed_steps(sqlite_store: Store, tmp_
     scores = [{"id": row["id"], "left_out": step, "whole": [0.9, 0.9, 0.9], "scores": [0.9, 0.9]}
               for row in rows for step in (1, 2, 3)]  # fmt: skip
     import_scores(sqlite_store, "d", write_lines(tmp_path / "scores.jsonl", scores), "e")
-    (found,) = measure_needed(sqlite_store, find_dataset(sqlite_store, "d").id).values()
+    (found,) = measure_needed(sqlite_store, find_dataset(sqlite_store, "d")).values()
     assert (found.needed, found.others) == (1, 2)
