@@ -152,6 +152,8 @@ def _add(importer: AnnotationImporter, traces: Iterator[tuple[str, ImportedTrace
 
 
 def _not_labels(row: Row, where: str) -> UserError:
+    if {"annotation_id", "annotator"} <= row.keys():
+        return UserError(f"{where}: a task in Label Studio's JSON-MIN.", "Export the project as JSON.")
     kind = guess_kind(row)
     if "annotators" in row or kind is None:
         return UserError(f"{where}: no labels by people.", "Expected what stepsight export labels wrote.")

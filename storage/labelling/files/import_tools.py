@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import describe, field, located, text, whole
 from stepsight.storage.importers.kind import Row
@@ -22,7 +23,9 @@ from stepsight.storage.labelling.files.rows import ImportedTrace
 from stepsight.storage.labelling.files.trace_index import TraceIndex
 from stepsight.storage.traces.queries import StoredTrace
 
-_PLACE = re.compile(r"\w+?_(\d{1,6})")
+_PLACE = re.compile(r"(\w+?)_(\d{1,6})")
+# The types of results that can say what a step is; texts are notes.
+_ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise", "labels")
 # Argilla's files have no times.
 _NO_MOMENT = datetime.fromtimestamp(0, UTC).isoformat()
 _MOST_STEPS = 100_000
@@ -34,14 +37,15 @@ def read_label_studio(
     """Yield the annotations in each task, assigned to the trace in `dataset` with the same problem and steps.
 
     Cancelled annotations are ignored. Raises `UserError` if a task matches no trace or several traces, or if a
-    choice is not a label.
+    choice is not a label, or if no choice names a step.
     """
     index = TraceIndex(session, dataset)
     for where, row in rows:
         with located(where):
             data = _object(row, "data")
             texts = [_step_text(step, n) for n, step in enumerate(_list(data, "steps"), 1)]
-            trace = index.find(Trace.of(text(data, "problem"), texts))
+            named = data.get("id") if data.get("dataset") == dataset else None
+            trace = index.find(Trace.of(text(data, "problem"), texts), named)
             names = data.get("annotators")
             answers = []
             for number, one in enumerate(_list(row, "annotations")):
@@ -49,8 +53,8 @@ def read_label_studio(
                     raise UserError(f"annotation {number + 1} is {describe(one)}, expected an object.")
                 if one.get("was_cancelled"):
                     continue
-                named = names[number] if isinstance(names, list) and number < len(names) else None
-                who = annotator or _completed_by(one.get("completed_by")) or named
+                person = names[number] if isinstance(names, list) and number < len(names) else None
+                who = annotator or _completed_by(one.get("completed_by")) or person
                 labels = _choices(one, len(texts))
                 moment, seconds = one.get("created_at") or one.get("updated_at"), one.get("lead_time")
                 answers.append(_answer(who, labels, _moment(moment), seconds))
@@ -99,6 +103,11 @@ def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]
         names = _object(row, "metadata").get("annotators")
         known = {user_id(name): name for name in names if isinstance(name, str)} if isinstance(names, list) else {}
         responses = _object(row, "responses")
+        if responses and QUESTION not in responses:
+            raise UserError(
+                f"no response to the question {QUESTION!r} (found: {', '.join(map(repr, responses)):.200}).",
+                f"Name the question for labels {QUESTION}.",
+            )
         for one in _list(responses, QUESTION) if QUESTION in responses else []:
             if not isinstance(one, dict):
                 raise UserError(f"a response is {describe(one)}, expected an object.")
@@ -138,27 +147,71 @@ def _answer(who: object, labels: list[str | None], submitted: str, seconds: obje
 
 
 def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
-    """Return the label of each step. A control's name ends with the 0-based index of its step."""
+    """Return the label of each step. The name of its control ends with the 0-based index of the step, as `label_0`.
+
+    Raises `UserError` if there are choices or ratings and none of them is a label, or if a step has a choice whose
+    name does not say the step.
+    """
+    results = [one for one in _list(annotation, "result") if isinstance(one, dict)]
+    questions: dict[str, dict[int, Row]] = {}
+    for one in results:
+        match = _PLACE.fullmatch(str(one.get("from_name"))) if one.get("type") == "choices" else None
+        if match is not None:
+            place = whole(int(match[2]), 0, steps - 1, f"the place of {match[0]}", f"0 to {steps - 1}")
+            questions.setdefault(match[1], {})[place] = one
+    chosen = _labels_among(questions)
+    for one in results:
+        if one.get("type") in _ANSWERS and not _is_named(one, chosen):
+            raise UserError(
+                f"no choice names the step of {describe(one.get('from_name'))} ({one['type']}).",
+                "Name the choice of each step label_ and its place, counted from 0, such as label_0.",
+            )
     labels: list[str | None] = [None] * steps
-    for one in _list(annotation, "result"):
-        if not isinstance(one, dict) or one.get("type") != "choices":
-            continue
-        match = _PLACE.fullmatch(str(one.get("from_name")))
-        if match is None:
-            continue
-        place = whole(int(match[1]), 0, steps - 1, f"the place of {match[0]}", f"0 to {steps - 1}")
-        chosen = _object(one, "value").get("choices")
-        if not isinstance(chosen, list) or len(chosen) != 1:
-            raise UserError(f"step {place + 1} has {describe(chosen)} for a label, expected a list of one.")
-        labels[place] = _label(chosen[0], place + 1)
+    for place, one in chosen.items():
+        value = _object(one, "value").get("choices")
+        if not isinstance(value, list) or len(value) != 1:
+            raise UserError(f"step {place + 1} has {describe(value)} for a label, expected a list of one.")
+        labels[place] = _label(value[0], place + 1)
     return labels
 
 
+def _labels_among(questions: Mapping[str, dict[int, Row]]) -> dict[int, Row]:
+    """Return the choices, by step, of the question that asks for labels.
+
+    That is the one named `label`, the only one, or the only one with labels for answers.
+    """
+    if len(questions) <= 1 or QUESTION in questions:
+        return questions.get(QUESTION) or next(iter(questions.values()), {})
+    fitting = [name for name, answers in questions.items() if all(map(_has_label, answers.values()))]
+    if len(fitting) != 1:
+        names = ", ".join(f"{name}_…" for name in questions)
+        raise UserError(f"the steps have several questions: {names}.", "Name the one for labels label_0 and so on.")
+    return questions[fitting[0]]
+
+
+def _has_label(result: Row) -> bool:
+    value = result.get("value")
+    choices = value.get("choices") if isinstance(value, dict) else None
+    return isinstance(choices, list) and all(isinstance(one, str) and _key(one) in LABELS for one in choices)
+
+
+def _is_named(result: Row, chosen: Mapping[int, Row]) -> bool:
+    """True if a result names its step, or is about a step with a label, or about none while steps have labels."""
+    if result.get("type") == "choices" and _PLACE.fullmatch(str(result.get("from_name"))):
+        return True
+    about = _PLACE.fullmatch(str(result.get("to_name")))
+    return bool(chosen) if about is None else int(about[2]) in chosen
+
+
 def _label(value: object, step: int) -> str:
-    label = value.strip().lower() if isinstance(value, str) else value
+    label = _key(value) if isinstance(value, str) else value
     if label not in LABELS:
         raise UserError(f"the label of step {step} is {describe(value)}.", f"Expected {', '.join(LABELS)}.")
     return str(label)
+
+
+def _key(label: str) -> str:
+    return comparable(label).strip().lower()
 
 
 def _completed_by(value: object) -> str | None:

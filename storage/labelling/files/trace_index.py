@@ -1,12 +1,19 @@
-"""Looking up the traces of a dataset by their text, for label files without trace ids."""
+"""Looking up the traces of a dataset by their text, for label files without trace ids.
+
+Other tools change the text that they show: line breaks, no-break spaces, accents, blanks at its ends. Texts that
+look the same to a reader therefore count as the same.
+"""
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Callable
+from itertools import zip_longest
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import DatasetRow, TraceRow
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
@@ -25,33 +32,60 @@ class TraceIndex:
         for id, problem in session.execute(problems, execution_options={"yield_per": 1000}):
             self._ids[_digest(problem)].append(id)
 
-    def find(self, labelled: Trace) -> StoredTrace:
+    def find(self, labelled: Trace, id: object = None) -> StoredTrace:
+        """Return the trace with this problem and these steps.
+
+        Where several have them, that with exactly the same text is preferred, then that with the given id, then
+        that which ends where the labels do. Raises `UserError` if there is none, saying which step differs if a
+        trace has the problem, or if there are several.
+        """
         ids = self._ids.get(_digest(labelled.problem), [])
         same = load_traces(self._session, traces().where(TraceRow.id.in_(ids)).order_by(TraceRow.position))
-        fitting = [trace for trace in same if _fits(labelled, trace)]
-        # If several solutions begin alike, the one that ends where the labels do.
-        whole = [trace for trace in fitting if len(trace.steps) == len(labelled.steps)]
-        if len(fitting) > 1 and len(whole) == 1:
-            fitting = whole
+        fitting = [trace for trace in same if _fits(labelled, trace, _words)]
+        for prefers in (
+            lambda trace: trace.problem == labelled.problem and _fits(labelled, trace, str),
+            lambda trace: trace.id == str(id),
+            lambda trace: len(trace.steps) == len(labelled.steps),
+        ):
+            preferred = list(filter(prefers, fitting)) if len(fitting) > 1 else []
+            fitting = preferred or fitting
         if not fitting:
-            raise UserError(
-                f"the dataset {self._dataset!r} has no trace with this problem and these steps.",
-                "Import the traces first, or name another dataset with --dataset.",
-            )
+            raise self._nothing(labelled, same)
         if len(fitting) > 1:
             names = ", ".join(trace.id for trace in fitting[:3])
             raise UserError(f"the row fits {len(fitting)} traces of {self._dataset!r}: {names}.")
         return fitting[0]
 
+    def _nothing(self, labelled: Trace, same: list[StoredTrace]) -> UserError:
+        """Return the error for a row that fits no trace. `same` are the traces with its problem."""
+        hint = "Import the traces first, or name another dataset with --dataset."
+        if len(same) != 1:
+            return UserError(f"the dataset {self._dataset!r} has no trace with this problem and these steps.", hint)
+        (trace,) = same
+        name = f"trace {trace.id!r} of {self._dataset!r}"
+        pairs = enumerate(
+            zip_longest(_texts(labelled), _texts(trace)[: len(labelled.steps)], fillvalue=""), start=1
+        )
+        for step, (theirs, ours) in pairs:
+            if _words(theirs) != _words(ours):
+                return UserError(f"step {step} is {theirs!r:.60}, and that of {name} {ours!r:.60}.", hint)
+        return UserError(f"the steps behind the labelled ones are not those of {name}.", hint)
 
-def _fits(labelled: Trace, trace: Trace) -> bool:
-    texts, whole = _texts(trace), labelled.meta.get(_WHOLE)
-    return texts[: len(labelled.steps)] == _texts(labelled) and (not whole or list(whole) == texts)
+
+def _fits(labelled: Trace, trace: Trace, form: Callable[[str], object]) -> bool:
+    texts, whole = [form(text) for text in _texts(trace)], labelled.meta.get(_WHOLE)
+    begins = texts[: len(labelled.steps)] == [form(text) for text in _texts(labelled)]
+    return begins and (not whole or [form(text) for text in whole] == texts)
 
 
 def _texts(trace: Trace) -> list[str]:
     return [step.text for step in trace.steps]
 
 
+def _words(text: str) -> list[str]:
+    return comparable(text).split()
+
+
 def _digest(problem: str) -> bytes:
-    return hashlib.sha256(problem.encode("utf-8", "surrogatepass")).digest()[:16]
+    words = " ".join(_words(problem))
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()[:16]

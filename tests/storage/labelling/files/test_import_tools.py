@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
@@ -129,6 +130,56 @@ def test_skipped_tasks_are_ignored(other: Store, tmp_path: Path) -> None:
     assert read(other, save(tmp_path / "tasks.json", studio(was_cancelled=True))) == {}
 
 
+def result(name: str, value: dict[str, Any], type: str = "choices") -> dict[str, Any]:
+    return {"type": type, "from_name": name, "to_name": f"step_{name.strip('abcdefghijklmnopqrstuvwxyz_-')}",
+            "value": value}  # fmt: skip
+
+
+def answers(*choices: tuple[str, list[str]]) -> dict[str, Any]:
+    return {"result": [result(name, {"choices": value}) for name, value in choices]}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [("label_0", ["pos"]), ("label_1", ["neg"]), ("error_0", ["slip"]), ("error_1", ["neg"])],
+        [("kind_0", ["slip"]), ("mark_0", ["pos"]), ("mark_1", ["NEG "]), ("kind_1", ["slip"])],
+        [("label_0", ["pos"]), ("label_1", ["neg"]), ("kind-1", ["slip"])],
+    ],
+)
+def test_a_second_question_of_a_step_is_no_label(other: Store, tmp_path: Path, given: list[Any]) -> None:
+    path = save(tmp_path / "tasks.json", studio(**answers(*given)))
+    assert read(other, path) == {"label-studio-7": ["pos", "neg"]}
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("Let x = 2.\n\nSo 3. ", "Let x = 2.\r\n\r\nSo 3."),
+        ("2\xa0+ 3 \u2212 1", "2 + 3 - 1"),
+        ("caf\xe9 \u2019", "cafe\u0301 '"),
+        ("a\u200bb", " ab\n"),
+    ],
+)
+def test_a_trace_is_found_however_a_tool_writes_its_white_space(
+    other: Store, tmp_path: Path, stored: str, shown: str
+) -> None:
+    for name, first, last in (("looks", stored, stored), ("other", stored, "Another.")):
+        add(other, [Trace.of(f"What? {first}", [first, last], id=name)], DATASET)
+    data = {"problem": f"What? {shown}", "steps": [{"text": shown}, {"text": shown}]}
+    assert read(other, save(tmp_path / "tasks.json", studio(data))) == {"label-studio-7": [None, "neg"]}
+
+
+def test_of_traces_that_look_alike_the_same_text_or_the_named_id_is_meant(other: Store, tmp_path: Path) -> None:
+    add(other, [Trace.of("?", [f"a{sign} b"], id=name) for name, sign in (("x", "\xa0"), ("y", " "))], DATASET)
+    asked = answers(("label_0", ["pos"]))
+    data = {"problem": "?", "steps": ["a\u2003b"]}
+    for about in ({"steps": ["a  b"]}, {"id": "y", "dataset": DATASET}):
+        read(other, save(tmp_path / "tasks.json", studio(data | about, **asked)))
+    with refused():
+        read(other, save(tmp_path / "tasks.json", studio(data, **asked)))
+
+
 def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
     return {"result": [{"type": "choices", "from_name": name, "value": {"choices": value}}]}
 
@@ -142,13 +193,25 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
         studio(created_at="yesterday"),
         studio(completed_by=None),
         studio(result=None),
+        studio(**choice(["neg"], "label-1")),
+        studio(**choice(["neg"], "label1")),
+        studio(**choice(["neg"], "label[1]")),
+        studio(**choice(["neg"], "1_label")),
+        studio(**choice(["neg"], "step_1_label")),
+        studio(**choice(["neg"], "label")),
+        studio(**answers(("label_0", ["pos"]), ("label-1", ["neg"]))),
+        studio(result=[result("label_1", {"rating": 5}, "rating")]),
+        studio(**answers(("kind_0", ["slip"]), ("reason_0", ["why"]))),
+        [{"id": 1, "problem": "?", "steps": [], "label_0": "pos", "annotator": 1, "annotation_id": 3}],
+        studio({"steps": [{"text": "It is a sum."}, {"text": "So 4."}]}),
+        studio({"steps": [{"text": text} for text in ("It is a sum.", "So 3.\nDone.", "More.")]}),
         studio({"steps": [{"text": "Another."}]}),
         studio({"steps": [{"body": "It."}]}),
         studio({"problem": 7}),
     ],
 )
 def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(other: Store, tmp_path: Path, rows: Rows) -> None:
-    path = save(tmp_path / "tasks.json", [*studio(), *rows])
+    path = save(tmp_path / "tasks.json", rows if "data" not in rows[0] else [*studio(), *rows])
     with refused():
         read(other, path)
     assert list_campaigns(other) == []
@@ -178,6 +241,7 @@ def test_records_come_in_any_order(other: Store, tmp_path: Path) -> None:
         [record(1), record(2, fields={"step": "Other."})],
         [record(1), record(2, responses={"label": [{"value": 5}]})],
         [record(1), record(2, responses=[])],
+        [record(1), record(2, responses={"rating": [{"value": 5}]})],
         [record(1), record(2, responses={"label": [{"value": "pos", "user_id": "b"}] * 2})],
     ],
 )  # fmt: skip
