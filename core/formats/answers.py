@@ -10,9 +10,8 @@ from torch.nn import functional
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.hubs.layout import CARD
-from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import VALIDITY, linear_head
 from stepsight.core.models.placement import Placement
 
@@ -82,7 +81,7 @@ def answer_head(checkpoint: Checkpoint, place: Placement, ids: list[int]) -> Loa
     backbone = backbone_of(checkpoint, place)
     head = linear_head(weight, rows=VALIDITY) if whole is None else VocabularyHead(whole, ids[1])
     reading = () if over == Softmax.ANSWERS else (str(over),)
-    return Loaded(backbone, head.to(main_device(backbone), torch_dtype(place.dtype)), VALIDITY, reading)
+    return Loaded(backbone, beside(backbone, head, place), VALIDITY, reading)
 
 
 def softmax_of(checkpoint: Checkpoint) -> Softmax:

@@ -24,9 +24,8 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import check_language_head, head_name, head_rows
 from stepsight.core.formats.format import Loaded
-from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import SIGMOID, linear_head
 from stepsight.core.models.placement import Placement
 
@@ -58,5 +57,5 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         )
     backbone = backbone_of(checkpoint, place)
     weight = ((first.float() + second.float()) / 2)[None]
-    head = linear_head(weight, rows=SIGMOID).to(main_device(backbone), torch_dtype(place.dtype))
+    head = beside(backbone, linear_head(weight, rows=SIGMOID), place)
     return Loaded(backbone, head, SIGMOID)

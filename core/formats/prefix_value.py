@@ -23,9 +23,8 @@ from torch import nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
-from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import SIGMOID, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import CallEncoder, Mark
@@ -60,7 +59,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     head = _head(checkpoint)
     backbone = backbone_of(checkpoint, place)
-    return Loaded(backbone, head.to(main_device(backbone), torch_dtype(place.dtype)), SIGMOID)
+    return Loaded(backbone, beside(backbone, head, place), SIGMOID)
 
 
 def _head(checkpoint: Checkpoint) -> nn.Module:

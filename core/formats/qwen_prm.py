@@ -20,9 +20,8 @@ from torch import nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
-from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import VALIDITY, linear_head
 from stepsight.core.models.placement import Placement
 
@@ -58,5 +57,5 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         checkpoint.tensor("score.2.weight", (2, width)), checkpoint.tensor("score.2.bias", (2,)), VALIDITY
     )
     backbone = backbone_of(checkpoint, place)
-    head = nn.Sequential(first, nn.ReLU(), second).to(main_device(backbone), torch_dtype(place.dtype))
+    head = beside(backbone, nn.Sequential(first, nn.ReLU(), second), place)
     return Loaded(backbone, head, VALIDITY)

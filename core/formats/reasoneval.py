@@ -24,9 +24,8 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.label import Label
-from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Read
@@ -71,4 +70,4 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     weight = checkpoint.tensor("score_head.weight", shape)
     bias = checkpoint.tensor("score_head.bias", shape[:1]) if checkpoint.config.get(_BIAS[key]) else None
     backbone = backbone_of(checkpoint, place)
-    return Loaded(backbone, linear_head(weight, bias).to(main_device(backbone), torch_dtype(place.dtype)))
+    return Loaded(backbone, beside(backbone, linear_head(weight, bias), place))

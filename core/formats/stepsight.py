@@ -22,9 +22,8 @@ from stepsight.core.formats.format import Loaded
 from stepsight.core.hubs.layout import CARD
 from stepsight.core.label import Label
 from stepsight.core.models import llada
-from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint, read_tensor
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import LAST, MIXTURE, LayerMixture, Layers, linear_head
 from stepsight.core.models.placement import Placement
 
@@ -81,12 +80,11 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         raise UserError(
             f"{checkpoint.folder}: the score head has shape {tuple(weight.shape)}, expected {expected}."
         )
-    device, dtype = main_device(backbone), torch_dtype(place.dtype)
     return Loaded(
         backbone,
-        linear_head(weight, bias).to(device, dtype),
+        beside(backbone, linear_head(weight, bias), place),
         reading=() if layers == LAST else (layers,),
-        mixture=_mixture(checkpoint, backbone).to(device, dtype) if layers == MIXTURE else None,
+        mixture=beside(backbone, _mixture(checkpoint, backbone), place) if layers == MIXTURE else None,
     )
 
 

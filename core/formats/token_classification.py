@@ -29,9 +29,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.hubs.layout import CARD
 from stepsight.core.label import Label
-from stepsight.core.models.backbone import decoder_of, looks_ahead, main_device
+from stepsight.core.models.backbone import beside, decoder_of, looks_ahead, main_device
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import SIGMOID, Rows, StepModel, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
@@ -85,7 +84,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     head = _plain_head(checkpoint, rows, count)
     decoder = decoder_of(checkpoint, place) if head is not None else None
     if head is not None and decoder is not None:
-        return Loaded(cast("PreTrainedModel", decoder), head.to(torch_dtype(place.dtype)), rows)
+        return Loaded(cast("PreTrainedModel", decoder), beside(decoder, head, place), rows)
     model = _model(checkpoint, place, count)
     backbone = cast("PreTrainedModel", model.base_model)
     loaded = Loaded(backbone, _head(checkpoint, model, rows, place), rows)
@@ -149,8 +148,7 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
     # From the file, since Accelerate may keep the layer's weights out of memory.
     weight = checkpoint.tensor(f"{name}.weight", (last.out_features, last.in_features))
     bias = None if last.bias is None else checkpoint.tensor(f"{name}.bias", (last.out_features,))
-    device = last.weight.device if last.weight.device.type != "meta" else main_device(model)
-    head = linear_head(weight, bias, rows).to(device, torch_dtype(place.dtype))
+    head = beside(model if last.weight.is_meta else last, linear_head(weight, bias, rows), place)
     before = [part for _, part in parts[:-1]]
     return nn.Sequential(*before, head) if before else head
 

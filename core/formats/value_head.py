@@ -29,9 +29,8 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
-from stepsight.core.models.backbone import backbone_of, main_device
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.model import SIGMOID, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Lines, Separator
@@ -69,5 +68,5 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     weight = checkpoint.tensor(_WEIGHT, (1, width))
     bias = checkpoint.tensor(_BIAS, (1,))
     backbone = backbone_of(checkpoint, place)
-    head = linear_head(weight, bias, SIGMOID).to(main_device(backbone), torch_dtype(place.dtype))
+    head = beside(backbone, linear_head(weight, bias, SIGMOID), place)
     return Loaded(backbone, head, SIGMOID)

@@ -1,6 +1,6 @@
 """Loading the backbone of a checkpoint, the network that computes hidden states."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
 from torch import nn
@@ -14,6 +14,8 @@ from stepsight.core.models.placement import Placement
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+Part = TypeVar("Part", bound=nn.Module)
 
 
 def backbone_of(
@@ -51,6 +53,11 @@ def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torc
     `otherwise` if none are in memory."""
     devices = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
     return next(devices, otherwise or torch.device("cpu"))
+
+
+def beside(model: nn.Module, part: Part, place: Placement) -> Part:
+    """Move another part, such as a score head, to the device of a model's weights, and convert it to their type."""
+    return part.to(main_device(model), torch_dtype(place.dtype))
 
 
 def context_of(backbone: "PreTrainedModel") -> int | None:
