@@ -15,7 +15,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import get_campaign
 from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, export_labels
 from stepsight.storage.people.exposures import LABELS, note_exposure
-from stepsight.training.report.results import slug
+from stepsight.training.report.tables import slug
 
 _ENDINGS = {"csv": "csv", "parquet": "parquet"}
 

@@ -35,7 +35,7 @@ from stepsight.storage.labelling.files.formats.table import step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.report.results import slug
+from stepsight.training.report.tables import slug
 
 PATH = "/browse/export"
 

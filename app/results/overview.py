@@ -19,8 +19,8 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import breakable, table_html
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes, slug
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, show
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, slug
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
 

@@ -38,9 +38,9 @@ from stepsight.storage.traces.queries import Dataset, find_dataset, list_dataset
 from stepsight.training.evaluate.baseline_check import check_row
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import lead
-from stepsight.training.report.results import PROTOCOL, measured_on, slug
+from stepsight.training.report.results import PROTOCOL, measured_on
 from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
-from stepsight.training.report.tables import Table
+from stepsight.training.report.tables import Table, slug
 
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}

@@ -11,8 +11,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value, difference
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.training.evaluate.evaluation import Evaluation, Row
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, measured_on, ordered, slug
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, measured_on, ordered
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,9 +19,8 @@ from stepsight.training.report.dataset import dataset_part, evaluators_part, pat
 from stepsight.training.report.html import Part, page_html
 from stepsight.training.report.patched import Patched
 from stepsight.training.report.plots import Plot, write_figures
-from stepsight.training.report.results import slug
 from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
-from stepsight.training.report.tables import Table
+from stepsight.training.report.tables import Table, slug
 
 PAGE = "report.html"
 _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}

@@ -1,6 +1,5 @@
 """The results of an evaluation as tables."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -27,7 +26,7 @@ from stepsight.training.evaluate.diagnostics import (
     thirds,
 )
 from stepsight.training.evaluate.evaluation import RIVALRY, Evaluation, Row, compare
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 PROTOCOL = {"sol_f1": "Sol-F1", "sol_auc": "Sol-AUC", "step_f1": "Step-F1", "step_auc": "Step-AUC"}
 THREE_WAY = {
@@ -38,11 +37,6 @@ PRMSCORE = "prmscore"
 EVALUATOR = Column("evaluator", "Evaluator", CellKind.TEXT)
 MODE = Column("mode", "Mode", CellKind.TEXT)
 TRACES = Column("n_traces", "Traces", CellKind.COUNT)
-
-
-def slug(name: str) -> str:
-    """Turn a name into text that is safe in a file name."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "dataset"
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:

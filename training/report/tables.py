@@ -1,5 +1,6 @@
 """Tables of names, counts and values, and how their cells are displayed."""
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -76,6 +77,11 @@ class Shown:
 
     def __str__(self) -> str:
         return f"{self.text} [{self.interval}]" if self.interval else self.text
+
+
+def slug(name: str) -> str:
+    """Turn a name into text that is safe in a file name."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "dataset"
 
 
 def show(cell: Cell, kind: CellKind) -> Shown:

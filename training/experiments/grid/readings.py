@@ -25,8 +25,7 @@ from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.grid.results import CONTROL, GridResults
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.plots import INKS, Plot, make_bars, make_figure, make_plot
-from stepsight.training.report.results import slug
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 CAUSAL, BIDIRECTIONAL, TWICE = "causal", "bidirectional", "causal-twice"
 _DRAWS = 1000

@@ -28,8 +28,7 @@ from stepsight.training.experiments.grid.tables import (
 )
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.report import Report
-from stepsight.training.report.results import slug
-from stepsight.training.report.tables import Cell, CellKind, show
+from stepsight.training.report.tables import Cell, CellKind, show, slug
 
 
 def make_grid_report(grids: Sequence[GridResults], day: date | None = None, store: Store | None = None) -> Report:

@@ -20,8 +20,7 @@ from stepsight.training.experiments.grid.pairs import (
     resampled_means,
 )
 from stepsight.training.experiments.grid.results import LATE_AUC, MACRO_AUC, METRICS, Figures, GridResults, Key
-from stepsight.training.report.results import slug
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 _TEXT, _POINTS = CellKind.TEXT, CellKind.POINTS
 

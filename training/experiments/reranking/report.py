@@ -27,8 +27,7 @@ from stepsight.training.experiments.reranking.reranking import OFFICIAL, RankedP
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.plots import GREY, INKS, Plot, make_figure, make_plot, rounded
 from stepsight.training.report.report import Report
-from stepsight.training.report.results import slug
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, to_text
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, to_text
 
 _THE = {
     FIRST: "the first candidate",
