@@ -22,7 +22,7 @@ DIGITS = 6
 
 
 def rounded(values: ArrayLike) -> Any:
-    """Round scores to `DIGITS` decimals for files and responses. Returns a float, or nested lists shaped like the
-    array."""
+    """Round scores to `DIGITS` decimals for files and responses. Returns a float for a single score, and otherwise
+    nested lists shaped like the array."""
     # Adding 0 turns -0.0 into 0.0.
     return (np.round(np.asarray(values, np.float64), DIGITS) + 0.0).tolist()

@@ -41,16 +41,17 @@ class EvaluatorSummary:
 
     @property
     def is_causal_model(self) -> bool:
-        """True if it is a model that can have another reading."""
+        """True if the evaluator is a causal model, which can also be used with a reading other than its own."""
         return bool(self.parameters) and self.attention.startswith(CAUSAL)
 
     @property
     def reading_note(self) -> str:
-        """A note on a reading that is not the evaluator's own, or ""."""
+        """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
         return reading_note(self.name)
 
     def reread(self, reading: Rereading) -> "EvaluatorSummary":
-        """Return the summary of the evaluator with another reading (see `Evaluator.reread`)."""
+        """Return the summary of this evaluator with another reading (see `Evaluator.reread`). Raises `UserError` if
+        the evaluator cannot have that reading."""
         if not self.parameters:
             raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
         reading.check(self.name, is_causal=self.is_causal_model)

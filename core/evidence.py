@@ -28,8 +28,8 @@ class Flip(StrEnum):
 
 @dataclass(frozen=True)
 class Jump:
-    """The validity of sub-step `step` just before and after sub-step `revealed` is shown to the evaluator. The two
-    values are `H[revealed - 1, step]` and `H[revealed, step]`."""
+    """The validity of sub-step `step` just before (`before`) and just after (`after`) the evaluator is shown sub-
+    step `revealed`: `H[revealed - 1, step]` and `H[revealed, step]`."""
 
     step: int
     revealed: int
@@ -46,10 +46,11 @@ class Revision:
     """The change in the verdict on one step caused by later steps.
 
     `before` and `after` are the step's online and offline validity, each the minimum over its sub-steps. `substep`
-    is the sub-step that decides the verdict: the least valid sub-step in whichever mode gives the step the lower
-    validity, so that it crosses the threshold if the step does. `jump` is the largest jump of that sub-step in the
-    direction of the change, or None if nothing changed. `crosses` is True if the two verdicts differ. `agrees` is
-    True if the change is towards the gold label, and None if there is no gold label or no change.
+    is the sub-step that decides the verdict: the least valid one in the mode, online or offline, in which the step
+    has the lower validity, so that it crosses the threshold if the step does. `jump` is the largest jump of that
+    sub-step in the direction of the change, or None if nothing changed. `crosses` is True if the online and offline
+    verdicts differ. `agrees` is True if the change is towards the gold label, and None if there is no gold label or
+    no change.
     """
 
     step: int
@@ -100,7 +101,8 @@ def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Re
 
 
 def _single(threshold: float) -> float:
-    """Round a threshold to the single precision of the validities, so that 0.7 is not below 0.7."""
+    """Round a threshold to single precision, like the validities, so that a validity of 0.7 reaches a threshold of
+    0.7."""
     return float(np.float32(threshold))
 
 

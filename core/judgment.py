@@ -59,13 +59,13 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Judgment:
-    """The scores of every sub-step of `trace`. In hindsight mode they form the whole triangle.
+    """The scores of every sub-step of `trace`. In hindsight mode, `result` is the whole hindsight matrix.
 
-    `solution` is the evaluator's own score of the whole solution, if it gives one (see `Outputs`). `rationale`
-    holds the evaluator's reasons in words, and `spent` the cost of a judgment obtained from a server. A sub-step
-    without scores has a row of zeros. If `result` is a hindsight matrix with a row for each sub-step of the trace,
-    its `ends` are set from the trace. A stored judgment has its time in `created`, and `stale` is True if the trace
-    has changed since then.
+    `solution` is the evaluator's own score of the whole solution, or None if it gives none (see `Outputs`).
+    `rationale` holds the evaluator's reasons in words, and `spent` the cost of a judgment obtained from a server. A
+    sub-step without scores has a row of zeros. If `result` is a hindsight matrix with a row for each sub-step of
+    the trace, its `ends` are set from the trace. For a stored judgment, `created` is the time at which it was made,
+    and `stale` is True if the trace has changed since then.
     """
 
     trace: Trace

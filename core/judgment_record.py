@@ -160,7 +160,7 @@ class JudgmentRecord(_RecordPart):
         return {mode: record for mode, record in both.items() if record is not None}
 
     def scores(self) -> tuple[Places, StepScores | Hindsight] | None:
-        """Return a pair: the (step, sub-step) numbers of the rows, counted from 1, and the scores.
+        """Return the (step, sub-step) numbers of the scored sub-steps, counted from 1, and their scores.
 
         Returns None if the evaluator does not judge steps. Raises `UserError` if scores are missing or contradict
         each other.
@@ -182,11 +182,10 @@ class JudgmentRecord(_RecordPart):
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
     def left_out_rows(self) -> dict[Gap, dict[int, Floats32]]:
-        """Return the probabilities of the other sub-steps by the gap and the index of the missing one.
+        """Return, by gap and by the index of the missing sub-step, the probabilities of all other sub-steps.
 
-        They have the shape (n - 1, 3).
-
-        Raises `UserError` if an entry is not one of the judgment's sub-steps, or has another number of cells.
+        Each array has the shape (n - 1, 3). Raises `UserError` if an entry of `left_out` names a sub-step that the
+        judgment does not have or has the wrong number of cells, or if there are no offline scores.
         """
         found: dict[Gap, dict[int, Floats32]] = {}
         if not self.left_out:
@@ -235,8 +234,8 @@ def judgment_record(
     name: str = "",
     left_out: Sequence[LeaveOneOut] = (),
 ) -> JudgmentRecord:
-    """Build the record of a judgment made by `evaluator`, with verdicts at the given or the default thresholds.
-    `name`, if given, is recorded instead of the evaluator's own name."""
+    """Build the record of a judgment made by `evaluator`. Verdicts are made at `thresholds`, or at the default
+    thresholds if that is None. `name`, if given, is recorded instead of the evaluator's own name."""
     outputs, thresholds = evaluator.outputs, thresholds or Thresholds()
     online, offline = (
         None if scores is None or not outputs.has_steps else _mode_record(judgment, scores, outputs, thresholds)
@@ -263,8 +262,8 @@ def judgment_record(
 
 
 def step_records(scores: StepScores, places: Places, outputs: Outputs, thresholds: Thresholds) -> list[StepRecord]:
-    """Build a record for each row of the scores. `places` holds the rows' step and sub-step numbers, counted from
-    1."""
+    """Build a record for each row of the scores. `places` gives the step and sub-step number of each row, counted
+    from 1."""
     # Verdicts in words are 0 or 1, whatever the threshold.
     valid = scores.validity >= (0.5 if outputs.in_words else thresholds.validity)
     columns: dict[str, list[Any]] = {"valid": valid.tolist()}
@@ -323,8 +322,8 @@ def _solution_record(steps: Sequence[StepRecord], verdict: float | None, outputs
 
 
 def probabilities(cells: Sequence[Cell]) -> Floats32:
-    """Convert record cells to rows of neg, neu and pos, shape (cells, 3). A cell of None becomes a row of zeros.
-    Raises `UserError` if the three probabilities of a cell do not add up to 1."""
+    """Convert record cells to an array of shape (cells, 3) with columns neg, neu, pos. A cell of None becomes a row
+    of zeros. Raises `UserError` if the three probabilities of a cell do not add up to 1."""
     vectors = [
         _VECTORS[cell] if cell is None or isinstance(cell, str)
         else (1 - cell, 0.0, cell) if isinstance(cell, float) else cell for cell in cells

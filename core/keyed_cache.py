@@ -16,7 +16,7 @@ BESIDE = 2_000
 
 
 class Computation(Future[Value]):
-    """A future for the value that belongs to one version of a key."""
+    """A future for the value of a key in one version."""
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class KeyedCache:
     values.
 
     Every value belongs to a version. Callers of `get` pass the current version, so they never receive an outdated
-    value. Threads can share the cache.
+    value. The cache is thread-safe.
     """
 
     def __init__(self, limit: int, least: int = 1) -> None:
@@ -100,9 +100,10 @@ class KeyedCache:
     ) -> tuple[Computation[Any], bool]:
         """Return the computation of a key, and True if the caller has to carry it out.
 
-        The computation is finished if the value is cached. If another one is in progress for the key, even for
-        another version, that one is returned. If the second result is True, the computation is new: the caller
-        carries it out, then calls `finish` or `fail`.
+        If the value is cached, the computation is finished. If a computation for the key is already in progress,
+        even for another version, that computation is returned. A computation that failed is returned as well until
+        its retry time. Otherwise the computation is new and the second result is True: the caller must carry it
+        out, then call `finish` or `fail`.
         """
         with self._lock:
             entry = self._entries.setdefault(key, _Cached())
@@ -122,7 +123,8 @@ class KeyedCache:
         size: Callable[[Any], int],
         failed: float = 0.0,
     ) -> None:
-        """Run a claimed computation in this thread. If it fails, it is not repeated for `failed` seconds."""
+        """Run a claimed computation in this thread. If it fails, requests for the key get the same error for
+        `failed` seconds before the computation is tried again."""
         try:
             value = load()
             nbytes = size(value)

@@ -8,7 +8,7 @@ from stepsight.core.errors import UserError
 class Label(IntEnum):
     """The label of a step: neg is wrong, neu is valid but redundant, pos is correct and useful.
 
-    The value is the index into a probability vector. "Unlabelled" is `None`, never a number.
+    The value of a label is its index in a probability vector. An unlabelled step has `None` instead of a label.
     """
 
     NEG = 0

@@ -43,8 +43,8 @@ class LeaveOneOut:
     """The offline probabilities of a trace, both complete and with each of its sub-steps left out in turn.
 
     `whole` holds the scores of the complete trace. `probs[i, k]` holds the probabilities of sub-step `k` in the
-    trace without sub-step `i`. For n sub-steps its shape is (n, n, 3); entries are NaN where `k = i` and where the
-    trace without `i` was not scored. Raises `ValueError` if `probs` has any other shape.
+    trace without sub-step `i`. For n sub-steps, `probs` has the shape (n, n, 3). Its entries are NaN where `k = i`
+    and where the trace without `i` was not scored. Raises `ValueError` if `probs` has any other shape.
     """
 
     whole: StepScores
@@ -81,7 +81,8 @@ class LeaveOneOut:
         return tuple(np.flatnonzero(~np.isnan(self.probs[:, :, 0]).all(axis=1)).tolist())
 
     def rows(self) -> dict[int, Floats32]:
-        """Return the mapping from which `of` can rebuild this instance."""
+        """The inverse of `of`: return the probabilities of the other sub-steps for each left-out sub-step that was
+        scored."""
         return {one: self.probs[one, np.arange(len(self)) != one] for one in self.known}
 
     @property
@@ -94,7 +95,8 @@ class LeaveOneOut:
         return self.probs[:, :, 1] + self.probs[:, :, 2]
 
     def later(self, step: int) -> StepScores:
-        """Return the scores of sub-step `step` without each later sub-step in turn, shape (n - 1 - step, 3)."""
+        """Return the scores of sub-step `step` in the traces that lack one later sub-step each. The array has the
+        shape (n - 1 - step, 3)."""
         return StepScores(self.probs[step + 1 :, step])
 
 
@@ -176,7 +178,8 @@ class Dependence:
         return np.where(self._known, np.where(later.any(axis=1), falls, 0), np.nan).astype(np.float32)
 
     def unused(self) -> list[int]:
-        """Return the sub-steps on which no other sub-step rests, among those whose removal was scored."""
+        """Return the sub-steps on which no other sub-step rests. Sub-steps whose removal was not scored are left
+        out."""
         return [step for step in self.left_out.known if not self.carries(step)]
 
     @property

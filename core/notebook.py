@@ -20,9 +20,9 @@ are."""
 
 @dataclass(frozen=True)
 class _Cell:
-    """A number to be shown, with its tooltip.
+    """A number in a table, with its tooltip.
 
-    `wrong` is the strength of the "wrong" colour in percent, or None for no colour. `is_online` marks an online
+    `wrong` is the strength of the colour for "wrong" in percent, or None for no colour. `is_online` marks an online
     score.
     """
 
@@ -68,7 +68,7 @@ def draw_trace(problem: str, steps: Sequence[object]) -> str:
 
 
 def draw_scores(scores: _Scores, name: str) -> str:
-    """Draw the validity of each sub-step as one table row titled `name`."""
+    """Draw the validity of each sub-step as one table row, with `name` as its heading."""
     return _macro("numbers", [_head(len(scores.probs)), _scores(name, scores)], "validity")
 
 

@@ -19,8 +19,8 @@ CACHE_VARIABLE = "STEPSIGHT_CACHE"
 def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
     """Return the files that match a path or a glob, as pairs of `portable_name` and path.
 
-    The files are looked up in `root` first, then in the data folder. Raises `UserError` if no file matches in
-    either.
+    The files are looked up in `root`, and in the folder that the environment variable `DATA_VARIABLE` names if
+    `root` has none. Raises `UserError` if no file matches in either folder.
     """
     data = os.environ.get(DATA_VARIABLE)
     folders = [root, Path(data)] if data else [root]

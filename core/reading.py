@@ -1,16 +1,17 @@
 """Readings in which a causal evaluator takes later steps into account.
 
-When a solution is read twice, the input for the first `j` steps is built from another trace. The problem of that
-trace is the original problem, a blank line and the `j` steps as text, one per line (the first copy). Its steps are
-the same `j` steps, which are judged in this second copy. Online, a step is the last step of both copies. Offline,
-the first copy holds the whole solution.
+When a solution is read twice, the input for the first `j` steps is built from a second trace. Its problem is the
+original problem, a blank line and the `j` steps as text, one per line (the first copy). Its steps are the same `j`
+steps, which are judged in this second copy. Online, a step is the last step of both copies. Offline, the first copy
+holds the whole solution.
 
-When a solution is read in both orders, a step is judged after the steps before it, and again in an input that holds
-the first `j` steps in reverse order, after the steps that follow it. The two probabilities are averaged. BiPRM also
-scores the reverse order, but its code is not public: this rule is ours.
+When a solution is read in both orders, a step is judged twice: after the steps that precede it, and in an input
+that holds the first `j` steps in reverse order, after the steps that follow it. The two probabilities are averaged.
+BiPRM also scores the reverse order, but its code is not public: this rule is ours.
 
 Controls replace the first copy by the solution of another problem, by the same steps in another order, or by
-nothing, so that the evaluator reads once. They show how much of an effect is due to the later steps themselves.
+nothing, so that the evaluator reads the solution once. They show how much of an effect is due to the later steps
+themselves.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ def sees_later_steps(attention: str) -> bool:
 
 
 class CopyOf(StrEnum):
-    """The content of the first copy.
+    """The content of the first copy of a trace that is read twice.
 
     It is the trace's own steps, the same number of steps from solutions to other problems, the trace's own steps in
     another order, or nothing.
@@ -64,14 +65,15 @@ class CopyOf(StrEnum):
 
 @dataclass(frozen=True)
 class FirstCopy:
-    """The first copy: text that precedes the steps of a trace that is read twice. `others` are the solutions to
-    other problems from which steps can be drawn; by default, these are the gallery's."""
+    """The text that precedes the steps of a trace that is read twice. `others` holds solutions to other problems,
+    which supply the text if `of` is OTHER. If it is empty, the solutions of the gallery are used."""
 
     of: CopyOf = CopyOf.OWN
     others: tuple[Trace, ...] = ()
 
     def before(self, first: Trace, whole: Trace) -> Trace:
-        """Return the trace whose single reading amounts to reading `first`, the beginning of `whole`, twice."""
+        """Return a trace that, read once, gives the same input as `first` read twice. `first` consists of the first
+        steps of `whole`."""
         copy = self._steps(first, whole)
         return Trace.of(
             "\n\n".join([first.problem, *(["\n".join(copy)] if copy else [])]), first.substeps, id=whole.id
@@ -86,15 +88,15 @@ class FirstCopy:
         return own if self.of == CopyOf.OWN else ()
 
     def _others(self, whole: Trace) -> Iterator[str]:
-        """Yield steps from solutions to other problems in an endless cycle. The trace `whole` determines where it
-        starts."""
+        """Yield steps from solutions to other problems in an endless cycle, which starts at a solution chosen at
+        random but always the same for `whole`."""
         others = [one for one in self.others or _gallery() if one.problem != whole.problem]
         begin = int(_drawing(whole).integers(len(others)))
         return (text for one in cycle(others[begin:] + others[:begin]) for text in one.substeps)
 
     @property
     def mark(self) -> str:
-        """A string that is equal only for equal first copies."""
+        """A string that identifies the content of the first copy."""
         texts = "".join(one.digest for one in self.others)
         return f"{self.of} {hashlib.sha256(texts.encode()).hexdigest()}" if texts else str(self.of)
 
@@ -103,7 +105,7 @@ OWN = FirstCopy()
 
 
 def read_as(reading: Reading, trace: Trace) -> tuple[Trace, ...]:
-    """Return the traces that, each read once, amount to reading a whole trace in the given way."""
+    """Return the traces to be read once each in order to read `trace` with the given reading."""
     if reading == Reading.TWICE:
         return (OWN.before(trace, trace),)
     return (trace, reversed_steps(trace)) if reading == Reading.BOTH_ORDERS else (trace,)
@@ -137,17 +139,18 @@ _SPELT = re.compile(
 
 @dataclass(frozen=True)
 class Rereading:
-    """A reading that may differ from an evaluator's own.
+    """A reading for an evaluator, possibly a different one from its own.
 
-    Its `str` is a suffix for the evaluator's name, as in `mini-causal, read twice`. Loading that name gives the
-    evaluator with this reading.
+    `str` gives a suffix for the evaluator's name, as in `mini-causal, read twice`. Loading the name with the suffix
+    gives the evaluator with this reading.
     """
 
     reading: Reading
     first_copy: FirstCopy = OWN
 
     def __post_init__(self) -> None:
-        """Raise `UserError` if the first copy is to be replaced but the reading has none."""
+        """Raise `UserError` if a first copy other than the trace's own steps is given for a reading other than
+        `twice`."""
         if self.first_copy.of != CopyOf.OWN and self.reading != Reading.TWICE:
             raise UserError(
                 f"there is no first copy {self.first_copy.of} in an input that is read {_WORDS[self.reading]}.",
@@ -170,17 +173,19 @@ class Rereading:
         return _WORDS[self.reading] + ("" if copy is None else f" (control: the first copy is {copy})")
 
     def check(self, name: str, *, is_causal: bool) -> None:
-        """Raise `UserError` if this reading is not for the model with this `name`."""
+        """Raise `UserError` if the model called `name` cannot have this reading. Only causal models can be read
+        other than once."""
         if self.reading != Reading.ONCE and not is_causal:
             reason = "is bidirectional, and sees later steps already"
             raise self.refused(name, reason, "Read it once, or choose a causal evaluator.")
 
     def refused(self, name: str, reason: str, hint: str = "Choose a model on this machine.") -> UserError:
-        """Return the error that the evaluator with this `name` cannot have this reading, for a `reason`."""
+        """Return an error saying that the evaluator called `name` cannot have this reading. `reason` completes the
+        sentence "it …"."""
         return UserError(f"{name} cannot be read {self.words}: it {reason}.", hint)
 
     def fingerprint(self, own: str) -> str:
-        """Return the fingerprint of an evaluator with this reading, whose `own` is that of its own reading."""
+        """Return the fingerprint of an evaluator with this reading. `own` is the one with its own reading."""
         return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}".encode()).hexdigest()
 
     def note(self, name: str) -> str:

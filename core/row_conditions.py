@@ -115,8 +115,8 @@ def _parse(text: str) -> RowCondition:
 
 
 def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowConditions:
-    """Read the conditions from a mapping in a configuration file. The key `FIELD` gives the value or list of values
-    to keep, and the key `FIELD!` the values to exclude."""
+    """Read the conditions from a mapping in a configuration file. A key `FIELD` gives the value or list of values
+    to keep, and a key `FIELD!` those to exclude."""
     conditions = []
     for key, value in where.items():
         values = value if isinstance(value, list | tuple) else [value]

@@ -16,9 +16,10 @@ from stepsight.core.label import Label
 
 @dataclass(frozen=True, eq=False)
 class StepScores:
-    """The label probabilities of each sub-step, shape (n, 3), float32, with columns neg, neu, pos (paper, eq. 1).
+    """The label probabilities of each sub-step (paper, eq. 1). `probs` is float32 of shape (n, 3) with columns neg,
+    neu, pos.
 
-    An ensemble also gives `spread`, shape (n,): the standard deviation of its members' validity, a measure of
+    An ensemble also gives `spread`, of shape (n,): the standard deviation of its members' validity, a measure of
     uncertainty. Raises `ValueError` if an array has any other shape.
     """
 
@@ -36,8 +37,7 @@ class StepScores:
 
     @classmethod
     def from_rows(cls, rows: Floats32) -> "StepScores":
-        """Build scores from the rows that a model outputs, shape (n, 3), or (n, 4) if the last column is the
-        spread."""
+        """Build scores from a model's output of shape (n, 3), or (n, 4) if the last column is the spread."""
         return cls(rows[:, : len(Label)], rows[:, len(Label)] if rows.shape[1] > len(Label) else None)
 
     def __len__(self) -> int:
@@ -212,8 +212,8 @@ class Outputs(StrEnum):
     - `three-way`: probabilities of neg, neu and pos for each sub-step.
     - `validity`: one number for each sub-step, taken as `s_val`.
     - `solution`: one number for the whole solution.
-    - `verdict`: a verdict on the whole solution, and the steps that are to blame.
-    - `checks`: "wrong" or "everything that was checked is right" for some steps, and nothing for the others.
+    - `verdict`: a verdict on the whole solution, and the steps that make it wrong.
+    - `checks`: for some steps, "wrong" or "everything that was checked is right"; nothing for the other steps.
 
     Only three-way outputs and verdicts can express redundancy.
     """
@@ -239,7 +239,8 @@ class Outputs(StrEnum):
         return not self.in_words
 
     def check_scores(self, evaluator: str) -> None:
-        """Raise `UserError`, naming `evaluator`, if evaluators with these outputs give no scores to steps."""
+        """Raise `UserError` unless evaluators with these outputs give numeric scores to steps. The message names
+        `evaluator`."""
         if not (self.has_scores and self.has_steps):
             raise UserError(
                 f"{evaluator} has no scores of steps, of which some could be lost without another step.",

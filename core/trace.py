@@ -20,8 +20,8 @@ class Step:
     """A step as a benchmark numbers and labels it, divided into the sub-steps that an evaluator scores.
 
     `label` is the gold label, or None if there is none. `valid` is the gold validity, or None if unknown. If a
-    benchmark gives only the first error, `valid` is True for every step before the error, whether it is neu or pos,
-    and None after the error.
+    benchmark gives only the first error, steps before the error have `valid` True but no label, and steps after the
+    error have None.
     """
 
     substeps: tuple[str, ...]
@@ -50,7 +50,7 @@ _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
 
 
 def find_answer(meta: Mapping[str, Any]) -> str | None:
-    """Return the reference answer found among a trace's `meta` fields, or None if there is none."""
+    """Return the reference answer stored in a trace's `meta` fields, or None if there is none."""
     for name in _ANSWERS:
         value = meta.get(name)
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
@@ -176,7 +176,8 @@ def digest_text(problem: str, substeps: Iterable[str]) -> str:
 
 
 def check_text(text: object, what: str) -> str:
-    """Return `text` if it can be a problem or a step. Otherwise raise `UserError`, calling the text `what`."""
+    """Return `text` if it can be a problem or a step. Otherwise raise `UserError`, with a message that refers to
+    the text as `what`."""
     if not isinstance(text, str):
         raise UserError(f"{what} is {type(text).__name__}, expected text.")
     if not text.strip():

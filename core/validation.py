@@ -94,7 +94,8 @@ class Record:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Make only the validation of values strict, because a strict pydantic dataclass accepts no mapping."""
+        """Return a schema that is strict about field values but also accepts a mapping, which a strict pydantic
+        dataclass would refuse."""
         schema = handler(source)
         part = cast(dict[str, Any], schema)
         while part["type"] != "dataclass":
@@ -106,7 +107,7 @@ class Record:
 def validate(kind: type[T], values: object, whole: str = "the file") -> T:
     """Validate `values`, parsed from YAML or JSON, and return them as an instance of `kind`.
 
-    Raises `UserError` if they do not fit. In its message, `whole` stands for the values as a whole.
+    Raises `UserError` if the values are invalid. The message calls the values as a whole `whole`.
     """
     try:
         instance: T = _adapter(cast(Any, kind)).validate_python(values)
@@ -122,7 +123,8 @@ def update(instance: T, **changes: object) -> T:
 
 
 def invalid(message: str, hint: str = "") -> PydanticCustomError:
-    """Return an error that a validator can raise. The location of the value is prefixed to the message."""
+    """Return an error for a pydantic validator to raise. The location of the value is later prefixed to its
+    message."""
     return PydanticCustomError("invalid", "{message}", {"message": message, "hint": hint})
 
 
@@ -141,7 +143,8 @@ def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
 
 
 def choice(options: Collection[str]) -> AfterValidator:
-    """Return an annotation for text that must be one of `options`, for options that a `Literal` cannot list."""
+    """Return an annotation for text that must be one of `options`. Use it instead of `Literal` when the options are
+    only known at run time."""
 
     def check(value: str) -> str:
         if value not in options:

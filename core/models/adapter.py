@@ -52,7 +52,7 @@ class Adapter:
     """The contents of an adapter's folder.
 
     `config` is its adapter_config.json. `pairs` holds the matrices A and B of each changed module, and `whole` the
-    tensors that were fully trained. Both are keyed by the names in the base model.
+    tensors that were fully trained. The keys of both are names as in the base model.
     """
 
     folder: Path
@@ -116,8 +116,8 @@ class Adapter:
                 )
 
     def written(self, base: Mapping[str, Path]) -> Iterator[tuple[str, Tensor]]:
-        """Yield the changed weights outside the layers (heads and embeddings), which have to be written to the
-        assembled folder.
+        """Yield the names and changed weights of modules outside the layers (heads and embeddings). These weights
+        are stored in the assembled folder; those in the layers are merged in memory.
 
         `base` maps the names of the base model's tensors to files.
         """
@@ -137,7 +137,8 @@ class Adapter:
             yield names[found][0] if found else name, tensor
 
     def merge_into(self, model: nn.Module, layers: int) -> None:
-        """Merge the adapter into a network that has only its first `layers` layers.
+        """Merge the adapter into a network that has only its first `layers` layers. The network is changed in
+        place.
 
         Every weight keeps its type and its device. Raises `UserError` if the network lacks a weight that the
         adapter changes, or if Accelerate keeps such a weight out of memory.
@@ -159,7 +160,8 @@ class Adapter:
         self._merge(model, names)
 
     def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
-        """Merge modules of the adapter into a network. `names` maps them to modules of the network."""
+        """Merge modules of the adapter into a network. `names` maps the modules of the adapter to those of the
+        network."""
         peft = load_peft()
         alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
         for module, name in names.items():
@@ -186,7 +188,7 @@ class Adapter:
             weight.requires_grad_(True)
 
     def update(self, digest: Any) -> None:
-        """Update a hash with the weights that are merged in memory."""
+        """Update a hash with the adapter's matrices for modules in the layers, which are merged in memory."""
         for module in sorted(filter(_is_in_layer, self.pairs)):
             first, second, scale = self._matrices(module)
             digest.update(f"{module} {scale} {tuple(first.shape)} {tuple(second.shape)}".encode())
@@ -194,8 +196,8 @@ class Adapter:
                 digest.update(matrix.float().contiguous().numpy().data)
 
     def _matrices(self, module: str) -> tuple[Tensor, Tensor, float]:
-        """Return the matrices A and B of a module, and the factor of their product. Raises `UserError` if the
-        matrices do not fit each other."""
+        """Return the matrices A and B of a module, and the factor by which their product is scaled. Raises
+        `UserError` if the matrices do not fit each other or the rank in the config."""
         sides = _OF_EMBEDDING if self._is_embedding(module) else _SIDES
         first, second = (self.pairs[module].get(side) for side in sides)
         if first is None or second is None or first.ndim != 2 or second.ndim != 2 or len(first) != second.shape[1]:
@@ -219,8 +221,9 @@ class Adapter:
         return _OF_EMBEDDING[0] in self.pairs[module]
 
     def _of(self, module: str, others: str, key: str) -> float:
-        """Return the value of `key` in the config for a module, such as its rank. The mapping under `others`
-        overrides it for modules with a given name, or whose name ends with that name."""
+        """Return the config's value of `key` for a module, such as its rank. If the config's mapping `others` has
+        an entry whose key is the module's name or the end of it, that entry is used instead. Raises `UserError`
+        unless the value is positive."""
         named = self.config.get(others) or {}
         value = next(
             (one for name, one in named.items() if f".{module}".endswith(f".{name}")), self.config.get(key)
@@ -240,8 +243,8 @@ class Adapter:
 
     @staticmethod
     def _candidates(name: str, base: Mapping[str, object]) -> str | None:
-        """Return the base model's name for a part of the adapter, or None if it has none. A network saved without
-        its head has names without their first component."""
+        """Return the name that the base model uses for a module or tensor of the adapter, or None if it has none.
+        If a network is saved without its head, the first component of its names is missing."""
         return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
 
 
@@ -261,7 +264,8 @@ def load_peft() -> Any:
 
 
 def keep_unmerged(folder: Path, adapters: Sequence[Path], link: Callable[[Path, Path], None]) -> None:
-    """Link the files of adapters into an assembled folder, in the order in which `unmerged` will find them."""
+    """Link the files of adapters into an assembled folder, numbered so that `unmerged` finds them in the same
+    order."""
     for number, adapter in enumerate(adapters, start=1):
         target = folder / f"{_UNMERGED}{number:02d}"
         target.mkdir()
@@ -280,7 +284,8 @@ def unmerged(folder: Path) -> list[Adapter]:
 
 
 def our_name(name: str) -> str:
-    """Return the name in Transformers for one of LLaDA's own names. Any other name is returned unchanged."""
+    """Translate one of LLaDA's own weight or module names to the name in Transformers. Any other name is returned
+    unchanged."""
     closed = f"{name}."
     for pattern, ours in llada.NAMES.items():
         if (found := re.sub(pattern, ours, closed)) != closed:

@@ -23,9 +23,9 @@ def backbone_of(
 ) -> "PreTrainedModel":
     """Load the backbone of a checkpoint, with the attention mask named in its stepsight.json.
 
-    It is a `Decoder` if possible, and otherwise the network that Transformers loads. If `layers` is given, only the
-    first `layers` layers are loaded. If `all_states` is True, the backbone can return the states of every layer.
-    Raises `UserError` if `core.models.pretrained.load_backbone` does.
+    The backbone is a `Decoder` if possible, and otherwise the network that Transformers loads. If `layers` is
+    given, only the first `layers` layers are loaded. If `all_states` is True, the backbone can return the states of
+    every layer. Raises `UserError` if `core.models.pretrained.load_backbone` does.
     """
     decoder = None if layers is not None or all_states else decoder_of(checkpoint, place)
     if decoder is not None:
@@ -39,8 +39,8 @@ def backbone_of(
 def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
     """Load the backbone as a `Decoder`, with memory-mapped weights.
 
-    Returns None if the network or the device needs Transformers, or if the folder has a fault, so that Transformers
-    reports the fault.
+    Returns None if the network or the device needs Transformers, if adapters remain to be merged, or if the folder
+    has a fault (Transformers then reports the fault).
     """
     if not place.on_processor or unmerged_folders(checkpoint.folder):
         return None
@@ -75,8 +75,8 @@ def context_of(backbone: "PreTrainedModel") -> int | None:
 def looks_ahead(backbone: "PreTrainedModel") -> bool:
     """True if changing the last token changes any earlier hidden state.
 
-    This is tested, since configs do not always say so. Raises `UserError` if the result depends on padding, because
-    some encoders respect `is_causal` only in a batch without padding.
+    This is tested by running the backbone, since configs do not always say so. Raises `UserError` if the result
+    depends on padding, because some encoders respect `is_causal` only in a batch without padding.
     """
     training = backbone.training
     backbone.train(False)

@@ -98,8 +98,8 @@ class Checkpoint:
             return tuple(file.get_slice(name).get_shape())
 
     def special_token(self, role: str) -> str | None:
-        """Return the token that the tokenizer's files name for a role such as `bos_token`, or None if they name
-        none."""
+        """Return the token that the tokenizer's files assign to a role such as `bos_token`, or None if they assign
+        no token to it."""
         for file in ("tokenizer_config.json", "special_tokens_map.json"):
             if not (self.folder / file).is_file():
                 continue
@@ -126,8 +126,8 @@ class Checkpoint:
 
 
 def repository(folder: Path) -> str:
-    """Return the `OWNER/NAME` of a model in a hub's cache. For any other folder, return its name. A hub's cache
-    stores a model in a folder such as `models--OWNER--NAME/snapshots/HASH`."""
+    """Return the `OWNER/NAME` of a model from its folder in a hub's cache, such as
+    `models--OWNER--NAME/snapshots/HASH`. For a folder elsewhere, return the folder's name."""
     folder = folder.resolve()
     cache = folder.parent.parent.name
     if folder.parent.name != "snapshots" or "--" not in cache:
@@ -136,7 +136,7 @@ def repository(folder: Path) -> str:
 
 
 def model_name(folder: Path) -> str:
-    """Return the `repository` of a folder without the owner."""
+    """Return the result of `repository` without the owner."""
     return repository(folder).rpartition("/")[2]
 
 
@@ -152,10 +152,11 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer of a folder: its tokenizer.json, or else the one that its tokenizer.model describes.
+    """Load the tokenizer of a folder from its tokenizer.json, or else convert its tokenizer.model.
 
     Tokens that only other files name are added (`tokenizer_files.add_declared`). Raises `UserError` if both files
-    are missing, if one is damaged or of another kind, or if tokenizer.json does not write spaces as its model.
+    are missing, if the file is damaged or of an unsupported kind, or if tokenizer.json and tokenizer.model treat
+    spaces differently.
     """
     path = folder / TOKENIZER
     if not path.is_file():
@@ -170,7 +171,8 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def needs_conversion(folder: Path) -> bool:
-    """True if a folder has a tokenizer.model but no tokenizer.json, which is then made of it."""
+    """True if a folder has a tokenizer.model but no tokenizer.json, so that the latter must be created by
+    conversion."""
     return (folder / SENTENCEPIECE).is_file() and not (folder / TOKENIZER).is_file()
 
 
@@ -190,7 +192,7 @@ def _converted(folder: Path) -> Tokenizer:
 
 
 def first_token(tokenizer: Tokenizer) -> str | None:
-    """Return the token that a tokenizer adds at the start of every text, or None."""
+    """Return the token that a tokenizer adds at the start of every text, or None if it adds none."""
     bare, whole = (tokenizer.encode("a", add_special_tokens=special).ids for special in (False, True))
     if len(whole) == len(bare) or whole[: len(bare)] == bare:
         return None
@@ -253,7 +255,8 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def read_tensor(files: dict[str, Path], names: Iterable[str]) -> Tensor | None:
-    """Read the first of `names` that is in `files`, or return None if none is."""
+    """Read the first tensor in `names` that exists, or return None if none exists. `files` maps tensor names to
+    files."""
     for name in names:
         if name in files:
             with safe_open(files[name], framework="pt") as file:

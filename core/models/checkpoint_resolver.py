@@ -1,11 +1,12 @@
 """Finding the complete checkpoint for the name of an evaluator.
 
-A checkpoint that is not on this machine is fetched. If its parts come from several places, it is assembled: pickled
-weights, an adapter and its base, or a tokenizer from another repository.
+A checkpoint that is not on this machine is downloaded. It is assembled if its weights are pickled, if it is an
+adapter to a base model, or if its tokenizer is in another repository.
 
-A checkpoint is assembled once, as a folder in Hugging Face layout below `assembled` in the cache. The folder links
-to files that are complete, and holds the files that had to be written. Code that reads checkpoints sees only such
-folders. An adapter is merged into the layers when they are loaded, so that no merged copy of the layers is stored.
+A checkpoint is assembled once, as a folder in Hugging Face layout below `assembled` in the cache. The folder
+contains links to the files that can be used unchanged, and the files that had to be converted or changed. Code that
+reads checkpoints sees only such folders. An adapter is merged into the layers when they are loaded, so that no
+merged copy of the layers is stored.
 """
 
 import hashlib
@@ -77,9 +78,9 @@ _DESCRIBING = (
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
     """Return the folder for a shipped evaluator's name, a path or a hub id, with or without a reading.
 
-    For a hub id it is the revision that was fetched before. If there is none, the newest revision is fetched now
-    with everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such evaluator, or if
-    it would have to be fetched and does not fit at `place`.
+    For a hub id, the revision that was downloaded earlier is used. If there is none, the newest revision is
+    downloaded now with everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such
+    evaluator, or if it would have to be downloaded and does not fit at `place`.
     """
     spec = bare_spec(spec)
     folder = local_folder(spec)
@@ -94,10 +95,11 @@ def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
 
 
 def model_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path:
-    """Return the folder of a hub model that is not an evaluator by itself, fetching the model if necessary.
+    """Return the folder of a hub model that is not an evaluator by itself, downloading the model if necessary.
 
     If `weights` is False, the weights are left out. `revision` is a branch or commit, or None for the newest.
-    Raises `UserError` if the hub has no such model, refuses access, or cannot be reached.
+    Raises `UserError` if the hub has no such model or refuses access, or if it cannot be reached and the model is
+    not in its cache.
     """
     try:
         return fetch_part_if_missing(spec, revision, weights=weights).folder
@@ -151,8 +153,8 @@ def _own_dtype(folder: Path, place: Placement) -> str:
 def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) -> Checkpoint:
     """Open the checkpoint in a folder, assembling it in the cache if the folder is incomplete.
 
-    `fetched` maps `part_key`s to the models that were fetched for it; if it is None, they are looked up. Raises
-    `UserError` if a part is missing, damaged or does not fit, or if the cache has no room.
+    `fetched` maps a `part_key` to each model that was downloaded for this checkpoint. If it is None, these models
+    are looked up. Raises `UserError` if a part is missing, damaged or does not fit, or if the cache has no room.
     """
     card = with_known(repository(folder), read_card(folder))
     whole = _whole(folder, card, _fetched_for(folder) if fetched is None else fetched)
@@ -164,7 +166,7 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
     """Open another checkpoint that stepsight.json names under `key`.
 
     The value is a hub id, or a folder relative to the checkpoint's folder or to the current one. Raises `UserError`
-    if the key is missing or there is no such checkpoint. `what` is what the message calls the part.
+    if the key is missing or the other checkpoint does not exist. The message calls it `what`.
     """
     folder = checkpoint.source or checkpoint.folder
     parts = _Parts(folder, checkpoint.card, _fetched_for(folder))
@@ -183,8 +185,8 @@ def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
 def _whole(
     folder: Path, card: Mapping[str, Any], fetched: Mapping[str, Fetched], above: tuple[Path, ...] = ()
 ) -> Path:
-    """Return the folder itself if it is complete, or else the folder assembled from it. `above` lists the adapters
-    for which this folder is the base, to detect circular references."""
+    """Return the folder itself if it is complete, or else the folder assembled from it and its parts elsewhere.
+    `above` lists the adapters that have this folder as their base. It serves to detect circular references."""
     parts = _Parts(folder, card, fetched, above)
     if parts.are_whole:
         return folder
@@ -205,8 +207,8 @@ def _whole(
 
 @dataclass(frozen=True)
 class _Parts:
-    """The places from which a checkpoint's parts come: its own folder, a subfolder, its base's folder, or
-    elsewhere."""
+    """The locations of a checkpoint's parts: its own folder, a subfolder, the folder of its base model, or another
+    place."""
 
     folder: Path
     card: Mapping[str, Any]
@@ -222,8 +224,8 @@ class _Parts:
 
     @cached_property
     def are_whole(self) -> bool:
-        """True if the folder needs no part from elsewhere and no conversion. A missing part that is not named
-        anywhere is reported later, by the code that reads the part."""
+        """True if the folder needs no part from elsewhere and no conversion. A part that is missing and not named
+        in stepsight.json is reported later, by the code that reads the part."""
         if self.own != self.folder or self.is_adapter or self.pickles:
             return False
         named = {"tokenizer", "base"} & set(self.card)
@@ -236,7 +238,7 @@ class _Parts:
 
     @cached_property
     def is_adapter(self) -> bool:
-        """True if the folder has an adapter and no complete weights. A folder that has both holds the merged
+        """True if the folder has an adapter but no safetensors. A folder with both is taken to hold the merged
         weights."""
         return (self.own / ADAPTER).is_file() and not self._has_safetensors
 
@@ -281,7 +283,8 @@ class _Parts:
 
     @cached_property
     def config(self) -> Path:
-        """The path of the folder's config.json, or else of its base's. Raises `UserError` if there is none."""
+        """The path of the folder's config.json, or else of the base model's. Raises `UserError` if there is
+        neither."""
         folders = [self.own, self.folder, *([self.base] if self.base else [])]
         path = next((folder / CONFIG for folder in folders if (folder / CONFIG).is_file()), None)
         if path is None:
@@ -290,8 +293,8 @@ class _Parts:
 
     @cached_property
     def tokenizer(self) -> list[Path]:
-        """The tokenizer files: the folder's own, or else those of the tokenizer that stepsight.json names, or the
-        base's."""
+        """The tokenizer files. The first of these folders that has any is used: the folder itself, the tokenizer's
+        repository named in stepsight.json, the base model's folder. Empty if none has any."""
         for folder in self._tokenizer_folders():
             if (folder / TOKENIZER).is_file() or any((folder / name).is_file() for name in SLOW_TOKENIZERS):
                 return [folder / name for name in (*_DESCRIBING, *SLOW_TOKENIZERS) if (folder / name).is_file()]
@@ -306,7 +309,8 @@ class _Parts:
 
     @cached_property
     def safetensors(self) -> list[Path]:
-        """The safetensors files to link to: the base's for an adapter, and otherwise the folder's own."""
+        """The safetensors files to link to: the base model's if the folder is an adapter, otherwise the folder's
+        own. Empty if the weights are pickled."""
         if self.pickles:
             return []
         folder = self.base if self.adapter else self.own
@@ -315,7 +319,7 @@ class _Parts:
 
     @cached_property
     def stamp(self) -> dict[str, Any]:
-        """A value that changes whenever one of the parts of an assembled folder changes."""
+        """A description of all parts. An assembled folder with a different description is outdated."""
         written = [path for path in self.own.glob("adapter_*") if path.is_file()] if self.is_adapter else []
         files = [self.config, *self.tokenizer, *self.pickles, *self.safetensors, *written]
         return {
@@ -327,17 +331,19 @@ class _Parts:
 
     @property
     def added_tokens(self) -> list[str]:
-        """The tokens that the authors' code adds to the tokenizer when it loads the model."""
+        """The tokens in `added_tokens` of stepsight.json, which the authors' code adds to the tokenizer when it
+        loads the model."""
         tokens = self.card.get("added_tokens", [])
         if not isinstance(tokens, list) or not all(isinstance(token, str) and token for token in tokens):
             raise UserError(f"{self.folder}/{CARD}: added_tokens is {tokens!r:.40}, expected a list of texts.")
         return tokens
 
     def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
-        """Return the folder of a part that is not in this folder.
+        """Return the folder of a part that is not in this folder. `named` is a path or a hub id.
 
-        It is the model fetched for this checkpoint, a path relative to this folder or the current one, or the model
-        on the hub that has `named` as its id.
+        The first match is used: a model downloaded for this checkpoint, a path relative to this folder or the
+        current one, a shipped evaluator, a model on the hub. Raises `UserError`, calling the part `what`, if there
+        is no match.
         """
         asked = revision if isinstance(revision, str) and revision else NEWEST
         pinned = self.fetched.get(part_key(named, asked))
@@ -424,7 +430,7 @@ def _write_config(parts: _Parts, folder: Path) -> None:
 
 
 def _vocabulary(folder: Path) -> int | None:
-    """Return the number of rows of the embedding, or None if the embedding has an unknown name."""
+    """Return the number of rows of the token embedding in a folder, or None if no tensor has the usual name."""
     files = tensor_files(folder)
     name = next((name for name in files if name.endswith("embed_tokens.weight")), None)
     if name is None:
@@ -434,7 +440,7 @@ def _vocabulary(folder: Path) -> int | None:
 
 
 def _write_tokenizer(parts: _Parts, folder: Path) -> None:
-    """Write the tokenizer.json if it is made of a tokenizer.model, or gets the tokens that stepsight.json adds."""
+    """Write tokenizer.json if it is converted from tokenizer.model, or if stepsight.json adds tokens to it."""
     if not parts.added_tokens and not needs_conversion(folder):
         return
     tokenizer = load_tokenizer(folder)

@@ -32,8 +32,8 @@ _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 
 
 class _Network(BaseModel):
-    """The keys of a config.json that several networks share, as named by Transformers, GPT-2 and LLaDA. All other
-    keys are left for the network itself to check."""
+    """The keys of a config.json that are checked here, under the names used by Transformers, GPT-2 and LLaDA. The
+    network itself checks all other keys."""
 
     model_config = _STRICT
 
@@ -78,7 +78,7 @@ def read_config_file(folder: Path) -> dict[str, Any]:
 
 
 class _Adapter(BaseModel):
-    """The keys of an adapter_config.json that are used here, as named by PEFT."""
+    """The keys of an adapter_config.json that StepSight uses, as named by PEFT."""
 
     model_config = _STRICT
 
@@ -94,7 +94,7 @@ class _Adapter(BaseModel):
 
 def read_adapter_file(folder: Path) -> dict[str, Any]:
     """Read the adapter_config.json of a folder. Raises `UserError` if it is missing, has an impossible value, or
-    names a module by a pattern."""
+    uses a regular expression in place of a module's name."""
     values = read_json(folder / ADAPTER)
     try:
         config = validate(_Adapter, values)

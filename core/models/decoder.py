@@ -1,8 +1,8 @@
 """Decoders of the Llama family with memory-mapped weights, computed by `core.models.network`.
 
 They avoid the cost of Transformers: importing it takes longer than judging a trace with half a billion parameters,
-and its layers also compute padded rows. Weights are memory-mapped, and not copied if they are stored in the
-requested type. `read_decoder` returns None for networks outside this family, which Transformers has to load.
+and its layers also compute padding. Weights that are stored in the requested type are not copied. `read_decoder`
+returns None for networks outside this family, which Transformers has to load.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ class Decoder(nn.Module):
         self.norm = Weights(config.hidden_size)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
-        """Return hidden states, shape (batch, tokens, hidden), for `input_ids`, shape (batch, tokens). The input is
-        right-padded, with an `attention_mask` of 0 on padding."""
+        """Return hidden states of shape (batch, tokens, hidden) for `input_ids` of shape (batch, tokens). The input
+        is right-padded; `attention_mask` is 0 on padding."""
         rows, tokens = input_ids.shape
         network = DecoderNetwork.of(self, self.config)
         mask, is_causal = self._mask(network, tokens, attention_mask)
@@ -52,7 +52,8 @@ class Decoder(nn.Module):
     def _mask(
         self, network: DecoderNetwork, tokens: int, attention_mask: Tensor | None
     ) -> tuple[Tensor | None, bool]:
-        """Return the attention mask for a batch, or None with True if the plain causal mask is enough."""
+        """Return the attention mask for a batch and whether to use the plain causal mask instead. The mask is None
+        if that is enough or if nothing needs to be masked."""
         if self.config.is_causal:
             # Padding follows the input, and a causal mask never looks at it.
             return (network.mask(torch.arange(tokens), tokens), False) if network.slides(tokens) else (None, True)
@@ -87,8 +88,8 @@ class DecoderLayer(nn.Module):
 
 
 class Weights(nn.Module):
-    """A weight of the given shape and, if `bias` is True, a bias with one element per row, both to be filled from
-    files."""
+    """A weight of the given shape and, if `bias` is True, a bias with one element per row. Both are filled from
+    files later."""
 
     def __init__(self, *shape: int, bias: bool = False) -> None:
         super().__init__()
@@ -103,7 +104,7 @@ def read_decoder(
 ) -> Decoder | None:
     """Load the decoder in a folder with memory-mapped weights. `values` is the content of its config.json.
 
-    Returns None if it is another kind of network, or if a tensor is missing or misshapen, so that Transformers
+    Returns None if the network is of another kind, or if a tensor is missing or misshapen. Transformers then
     reports the fault.
     """
     config = decoder_config(values, attention)
@@ -128,7 +129,7 @@ def read_decoder(
 
 
 def _names(wanted: set[str], stored: set[str], values: Mapping[str, Any]) -> dict[str, str] | None:
-    """Map each weight to its stored name, or return None if a weight is missing."""
+    """Map the name of each weight in `wanted` to its name in the files, or return None if a weight is missing."""
     if llada.recognises(values):
         own = {llada.renamed(name): name for name in stored}
         return {name: own[name] for name in wanted} if wanted <= set(own) else None

@@ -35,7 +35,8 @@ def check_placement(place: Placement) -> Placement:
 
 
 def _devices(place: Placement) -> Iterator[str]:
-    """Yield the devices that a placement names. If Accelerate chooses among several, yield one of them."""
+    """Yield the devices that a placement names. If Accelerate may spread the weights over several, yield only the
+    default device."""
     if place.device_map is None:
         yield place.device
     elif not isinstance(place.device_map, dict):

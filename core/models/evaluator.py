@@ -32,11 +32,11 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelEvaluator(Evaluator):
-    """An evaluator that turns traces into probabilities with a model.
+    """An evaluator that scores traces with a model.
 
-    `format` is the format of its checkpoint. `outputs` is three-way or validity; for validity, probabilities are
-    `(1 - v, 0, v)`, and redundancy is meaningless. `identify` computes the fingerprint. It is called only when
-    needed, because reading all weights of a large model takes longer than judging a trace.
+    `format` is the format of its checkpoint. `outputs` is three-way or validity; for validity `v`, the
+    probabilities are `(1 - v, 0, v)` and redundancy is meaningless. `identify` computes the fingerprint. It is
+    called only when needed, because reading all weights of a large model takes longer than judging a trace.
     """
 
     model: StepModel
@@ -57,11 +57,11 @@ class ModelEvaluator(Evaluator):
 
     @property
     def reading(self) -> Reading:
-        """The reading set in the prompt template: how often the solution is read."""
+        """How the solution is read, as configured in the prompt template."""
         return self.encoder.template.reading
 
     def reread(self, reading: Rereading) -> "ModelEvaluator":
-        """See `Evaluator.reread`."""
+        """Like `Evaluator.reread`. The copy reads the solution differently but shares the model."""
         reading.check(self.name, is_causal=self.is_causal)
         if reading == Rereading(self.reading, self.encoder.first_copy):
             return self
@@ -74,7 +74,7 @@ class ModelEvaluator(Evaluator):
 
     @property
     def attention(self) -> str:
-        """The same as `Evaluator.attention`. The mask is causal if `is_causal` is set in the backbone's config."""
+        """Like `Evaluator.attention`. The mask is causal if `is_causal` is True."""
         return causal_attention(self.reading) if self.is_causal else ATTENTIONS[False]
 
     @cached_property
@@ -93,7 +93,8 @@ class ModelEvaluator(Evaluator):
 
     @property
     def described(self) -> str:
-        """A line that names the format, backbone, mask, classes and the token at which a step is read."""
+        """One line that names the format, the backbone, the attention, the label classes, the token at which the
+        score of a step is read, and the maximum input length."""
         classes = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
         read = self.encoder.template.read
         at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
@@ -137,7 +138,7 @@ def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = No
 
 
 def named(trace: Trace | None) -> str:
-    """Return the phrase that messages use for a trace."""
+    """Return the words for a trace in messages, such as `trace '17'`, or `the trace` if it has no id."""
     return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
 
 
@@ -149,8 +150,9 @@ def save_evaluator(
     thresholds: Thresholds | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the folder of an evaluator: config.json, model.safetensors, tokenizer.json and stepsight.json. Raises
-    `UserError` unless the head is linear with three classes, the only kind that such a folder can hold."""
+    """Write the folder of an evaluator: config.json, model.safetensors, tokenizer.json and stepsight.json. `dtype`
+    is the type of the stored weights. Raises `UserError` unless the head is linear with three classes, because such
+    a folder can hold no other head."""
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
         raise UserError("the evaluator's head is not a linear one of neg, neu and pos.", "Train one that is.")

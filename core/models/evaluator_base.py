@@ -50,14 +50,15 @@ class Evaluator(ABC):
 
     @property
     def reading_note(self) -> str:
-        """A note on a reading that is not the evaluator's own, or ""."""
+        """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
         return reading_note(self.name)
 
     def reread(self, reading: Rereading) -> "Evaluator":
-        """Return the evaluator with another reading, with which it shares its weights.
+        """Return this evaluator with another reading. The copy shares its weights.
 
-        Its name tells the reading, and its fingerprint is another one. An evaluator that has this reading is
-        returned as it is. Raises `UserError` if it is not a causal model on this machine.
+        The copy's name includes the reading, and its fingerprint differs. If the evaluator already has the reading,
+        it is returned unchanged. Raises `UserError` if it is not a model on this machine, or if it is not causal
+        and the reading needs a causal model.
         """
         raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
 
@@ -74,7 +75,7 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def parameters(self) -> int:
-        """The number of weights, or 0 if this machine holds none of them."""
+        """The number of weights, or 0 if the evaluator has no weights on this machine."""
 
     @property
     @abstractmethod
@@ -104,7 +105,7 @@ class Evaluator(ABC):
 
 
 class RuleEvaluator(Evaluator):
-    """An evaluator without weights and tokens. It judges each trace independently of the others."""
+    """An evaluator that has no weights and does not use tokens. It judges each trace on its own."""
 
     @property
     def context(self) -> int | None:
@@ -132,7 +133,7 @@ class ServedEvaluator(Evaluator):
 
     @property
     def dtype(self) -> str:
-        """A placeholder, because the data type is up to the server."""
+        """The constant `SERVED`, because the server chooses the data type."""
         return SERVED
 
     @property

@@ -1,9 +1,9 @@
-"""CPU kernels for matrix products, each optionally fused with one further operation.
+"""CPU kernels for matrix products, each optionally fused with a second operation such as a sum.
 
-They use oneDNN if PyTorch has it. oneDNN runs the further operation in the same pass, and on AMD processors it is
-faster than PyTorch's own float32 product (2.3 times on Zen 5, with the same rounding). Its operations are emitted
-by `torch.compile` and are not a public interface, so only this module uses them. They are tested before use. If
-they are missing or give wrong numbers, PyTorch's own operations replace them.
+They use oneDNN if PyTorch includes it. oneDNN runs the second operation in the same pass, and on AMD processors it
+is faster than PyTorch's own float32 product (2.3 times on Zen 5, with the same rounding). Its operations are
+emitted by `torch.compile` and are not a public interface, so only this module uses them. They are tested before
+use. If they are missing or give wrong numbers, PyTorch's own operations are used instead.
 
 Weights have the shape (outputs, inputs). They are multiplied without repacking: with hundreds of rows this is as
 fast as with a packed copy, and there is no room for two copies of a large model. `packed` copies a weight into
@@ -50,8 +50,8 @@ def product_plus(x: Tensor, weight: Tensor, other: Tensor) -> Tensor:
 
 
 def packed(weight: Tensor) -> Tensor:
-    """Return a copy of a float32 weight in oneDNN's layout, which only the functions above accept. Without oneDNN,
-    the weight itself is returned."""
+    """Return a copy of a float32 weight in oneDNN's layout, which only the functions above accept. If oneDNN cannot
+    be used, return the weight itself."""
     return _pack(weight) if _is_usable(weight.dtype) else weight
 
 

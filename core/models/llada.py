@@ -57,7 +57,7 @@ def recognises(config: Mapping[str, Any]) -> bool:
 
 
 def renamed(name: str) -> str:
-    """Return the name of a LLaDA weight in Llama's layers. Names of weights outside the layers are unchanged."""
+    """Translate the name of a weight in LLaDA's layers to Llama's. Other names are returned unchanged."""
     for pattern, other in NAMES.items():
         name, found = re.subn(pattern, other, name)
         if found:

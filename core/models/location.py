@@ -1,7 +1,8 @@
 """Finding evaluators on this machine, without PyTorch.
 
-Shipped evaluators are found by name, others by path, and cached models from a hub by an id such as
-GAIR/ReasonEval-7B. Nothing is fetched and no file is opened; `core.models.checkpoint_resolver` does both.
+Shipped evaluators are found by name, evaluators in other folders by path, and cached models from a hub by an id
+such as GAIR/ReasonEval-7B. Nothing is downloaded, and weights are not read; `core.models.checkpoint_resolver` does
+both.
 """
 
 import os
@@ -20,12 +21,13 @@ EQUATIONS = "equations"
 
 
 def shipped_evaluators() -> list[str]:
-    """Return the names of the evaluators in the assets folder, bidirectional ones first."""
+    """Return the names of the evaluators in the assets folder, in alphabetical order (which puts the bidirectional
+    ones first)."""
     return sorted(path.parent.name for path in asset("evaluators").glob(f"*/{CARD}"))
 
 
 def bare_spec(spec: str | Path) -> str:
-    """Return the name, path or id without the reading that may follow it."""
+    """Return an evaluator's name, path or hub id without the reading that may follow it."""
     return split_reading(str(spec))[0]
 
 
@@ -35,9 +37,9 @@ def is_shipped(spec: str | Path) -> bool:
 
 
 def can_load(spec: str | Path) -> bool:
-    """True if this machine has a folder for this name, path or id, or if the evaluator needs no folder.
+    """True if this machine has a folder for this name, path or hub id, or if the evaluator needs no folder.
 
-    `equations` and evaluators behind a server need none. The contents of the folder are not checked.
+    `equations` and evaluators behind a server need none. Only the presence of a config is checked.
     """
     spec = bare_spec(spec)
     if spec == EQUATIONS or is_address(spec):
@@ -50,12 +52,14 @@ def can_load(spec: str | Path) -> bool:
 
 
 def cached(spec: str) -> Path | None:
-    """Return the folder of a hub model that was fetched before, or None. The hub is not contacted."""
+    """Return the folder of a hub model that was downloaded earlier, or None if there is none. The hub is not
+    contacted."""
     return fetched_folder(spec) or kept_folder(spec)
 
 
 def fetched_folder(repo: str) -> Path | None:
-    """Return the folder of a fetched evaluator at its pinned commit, or None if it was not fetched."""
+    """Return the folder of an evaluator that StepSight downloaded, at its pinned commit, or None if it was not
+    downloaded."""
     fetched = find_fetched(repo)
     return fetched.folder if fetched is not None else None
 

@@ -20,12 +20,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8
 
 
 def needed_memory(parameters: int, dtype: str) -> int:
-    """Estimate how many bytes an evaluator takes while scoring, given its parameter count and data type."""
+    """Estimate how many bytes an evaluator takes while scoring from its parameter count and data type."""
     return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
 
 
 def total_memory() -> int | None:
-    """Return the maximum memory of this process in bytes, or None if the system does not say."""
+    """Return the maximum memory of this process in bytes, or None if the system does not report it."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -35,7 +35,7 @@ def total_memory() -> int | None:
 
 
 def free_memory() -> int | None:
-    """Return the number of bytes currently available to this process, or None if the system does not say. The
+    """Return the number of bytes currently available to this process, or None if the system does not report it. The
     system's file cache counts as free."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -52,9 +52,9 @@ def return_freed_memory() -> None:
     """Make the C library return freed memory to the system early.
 
     This is for a long-lived process with many threads, and must be called before they start. Arrays of over four
-    megabytes are then always mapped separately; by default, the library raises that limit up to 32 MB as arrays are
-    freed. Large arrays then end up among small objects that stay: a server under load grew to 1.6 GB, of which 0.6
-    GB were holes. All threads share two heaps; with one heap per thread, 18 heaps held 280 MB.
+    megabytes are then always mapped separately. By default, the library raises that limit up to 32 MB as arrays are
+    freed, and large arrays end up among small objects that stay: a server under load grew to 1.6 GB, of which 0.6
+    GB were holes. All threads share two heaps, because one heap per thread held 280 MB in 18 heaps.
     """
     _set_limits(2**22, 2**24)
     _set_option(_ARENAS, 2)
@@ -63,14 +63,15 @@ def return_freed_memory() -> None:
 def keep_freed_memory() -> None:
     """Make the C library keep up to 64 MB of freed memory for reuse.
 
-    This is for a process that scores and then exits. A forward pass frees a few megabytes with every product, and
-    getting this memory back from the system page by page takes a tenth of the time of the pass.
+    This is for a process that scores and then exits. A forward pass frees a few megabytes with every product.
+    Getting this memory back from the system page by page takes a tenth of the duration of the pass.
     """
     _set_limits(2**25, 2**26)
 
 
 def _set_limits(mapped: int, kept: int) -> None:
-    """Set the size in bytes from which arrays are mapped separately, and the number of freed bytes to keep."""
+    """Set two limits of the C library: the array size in bytes above which arrays are mapped separately, and the
+    number of freed bytes that it keeps."""
     _set_option(_MMAP_THRESHOLD, mapped)
     _set_option(_TRIM_THRESHOLD, kept)
 
@@ -95,7 +96,8 @@ def _c_library() -> object:
 
 
 def memory_of(fetched: Fetched, dtype: str) -> int:
-    """Estimate from file sizes how many bytes a fetched evaluator needs, including its parts."""
+    """Estimate from file sizes how many bytes a downloaded evaluator needs for scoring in the type `dtype`,
+    including the models it depends on."""
     models = (fetched, *fetched.parts.values())
     # Weights that came without a config have the type of their base.
     known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), dtype)
@@ -110,8 +112,8 @@ def has_room(needed: int) -> bool:
 
 
 def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
-    """Raise `UserError` if fewer than `needed` bytes are free. If `whole` is True, compare with the machine's total
-    memory instead."""
+    """Raise `UserError` if fewer than `needed` bytes are free or, if `whole` is True, if the machine has less
+    memory in total. `name` names the evaluator in the message."""
     there = total_memory() if whole else free_memory()
     if there is None or needed <= there:
         return
@@ -125,7 +127,7 @@ def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
 
 
 def _kept_of_files() -> int:
-    """Return how many bytes of the control group's memory are cached files, which can be reclaimed."""
+    """Return how many bytes of the control group's memory hold cached files, which can be reclaimed."""
     try:
         lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:

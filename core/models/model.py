@@ -76,8 +76,9 @@ class StepModel(nn.Module):
     ) -> None:
         """Create a model from a backbone and a head.
 
-        `head` maps hidden states to the logits of neg, neu and pos, shape (..., 3). If it is None, a new linear
-        head is created. The head reads the `mixture` or, if that is None, the states of the last layer.
+        `head` maps hidden states to the logits of neg, neu and pos, with shape (…, 3). If it is None, a new linear
+        head is created. The head reads the `mixture` of all layers or, if that is None, the states of the last
+        layer.
         """
         super().__init__()
         self.model = backbone
@@ -92,7 +93,8 @@ class StepModel(nn.Module):
 
     @classmethod
     def from_config(cls, config: "PretrainedConfig", *, mixed: bool = False) -> "StepModel":
-        """Create a model with random weights, drawn from torch's global generator."""
+        """Create a model with randomly initialised weights, using torch's global generator. If `mixed` is True, the
+        head reads a mixture of all layers."""
         # It takes seconds to import, and scoring works without it.
         from transformers import AutoModel
 
@@ -101,8 +103,8 @@ class StepModel(nn.Module):
 
     @classmethod
     def with_new_head(cls, backbone: "PreTrainedModel", *, mixed: bool = False) -> "StepModel":
-        """Create a model with a new head, whose weights are drawn from torch's global generator. If `mixed` is
-        True, the head reads a mixture of all layers."""
+        """Create a model with a randomly initialised head, using torch's global generator. If `mixed` is True, the
+        head reads a mixture of all layers."""
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
         nn.init.normal_(head.weight, std=width**-0.5)
@@ -119,11 +121,11 @@ class StepModel(nn.Module):
         """Return `logits` of shape (batch, steps, 3) and, if `labels` are given, the mean cross-entropy as `loss`.
 
         `input_ids` and `attention_mask` (1 on real tokens) have the shape (batch, tokens) and are right-padded.
-        `ends`, shape (batch, steps), holds the positions of step ends; where `labels` is `IGNORED` its value does
-        not matter. `num_items_in_batch` is the number of supervised ends in the whole optimiser step, or of
-        examples that have at least one. If it is given, the loss is this part's share of the mean over all of them.
-        These shares add up to that mean, whereas the means of parts with different numbers of ends would not
-        average to it.
+        `ends` has the shape (batch, steps) and holds the positions of step ends; where `labels` is `IGNORED`, the
+        position does not matter. `num_items_in_batch` is the number of supervised ends in the whole optimiser step,
+        or of examples with at least one supervised end if `per_example` is True. If it is given, the loss is this
+        batch's share of the mean over the optimiser step, so that the shares of all batches add up to that mean.
+        The batches' own means would not average to it if they had different numbers of ends.
         """
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         logits = self.logits(hidden, ends)
@@ -140,7 +142,7 @@ class StepModel(nn.Module):
         return {"loss": losses.sum() / count, "logits": logits}
 
     def states(self, **inputs: Any) -> Tensor:
-        """Return the states that the head reads, shape (batch, tokens, hidden). The arguments are passed to the
+        """Return the states that the head reads, of shape (batch, tokens, hidden). The arguments are passed to the
         backbone."""
         if self.mixture is None:
             last: Tensor = self.model(**inputs)[0]
@@ -165,18 +167,21 @@ class StepModel(nn.Module):
         return hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
 
     def judge(self, input_ids: Tensor, attention_mask: Tensor, ends: Tensor) -> Tensor:
-        """Return `rows` at the positions `ends`, shape (batch, steps, columns). Takes the inputs of `forward`."""
+        """Like `forward`, but return the probabilities that `rows` computes at the positions `ends`. The result has
+        the shape (batch, steps, columns)."""
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         return self.rows_at(hidden, ends)
 
     def rows_at(self, hidden: Tensor, ends: Tensor) -> Tensor:
-        """Return `rows` of `hidden`, shape (batch, tokens, hidden), at `ends`, shape (batch, steps)."""
+        """Apply `rows` to the hidden states at `ends`. `hidden` has the shape (batch, tokens, hidden), and `ends`
+        the shape (batch, steps)."""
         return self.rows(self._at(hidden, ends))
 
     def rows(self, hidden: Tensor) -> Tensor:
-        """Return the probabilities of neg, neu and pos as float32, shape (…, 3).
+        """Return the probabilities of neg, neu and pos as float32, with shape (…, 3).
 
-        `hidden` holds the hidden states, shape (…, hidden). An ensemble adds its spread as a fourth column.
+        `hidden` holds hidden states of shape (…, hidden). If the head is an ensemble, its spread is added as a
+        fourth column.
         """
         probs: Tensor = self.score(hidden).float().softmax(-1)
         if not isinstance(self.score, Ensemble):
@@ -184,7 +189,8 @@ class StepModel(nn.Module):
         return torch.cat([probs, self.score.spread(hidden).float().unsqueeze(-1)], dim=-1)
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
-        """Make the backbone's layers store only their input and recompute the rest. Called by the trainer."""
+        """Make the backbone's layers store only their input and recompute everything else in the backward pass.
+        Called by the trainer."""
         self.model.activation_checkpointing_enable(**options)
 
 
@@ -200,16 +206,17 @@ SIGMOID: Rows = (None, None, 0)
 
 
 def outputs_of(rows: Rows) -> Outputs:
-    """Return the kind of outputs that an evaluator with these head rows gives."""
+    """Return the kind of outputs of an evaluator whose head has these rows: validity if no row belongs to neu, else
+    three-way."""
     return Outputs.VALIDITY if rows[Label.NEU] is None else Outputs.THREE_WAY
 
 
 def linear_head(weight: Tensor, bias: Tensor | None = None, rows: Rows = THREE_WAY) -> nn.Linear:
-    """Create a head with three logits from a checkpoint's `weight`, shape (classes, hidden), and `bias`.
+    """Create a head with three logits from a checkpoint's `bias` and its `weight` of shape (classes, hidden).
 
-    A label without a class always has the logit -inf and so the probability 0. With two classes the probabilities
-    are `(1 - v, 0, v)`, where `v` comes from the softmax over the two. With one class, `SIGMOID`, the logit of neg
-    is 0, so that `v` is the sigmoid of the other logit.
+    `rows` gives the row of `weight` for each label, or None. A label without a row has the logit -inf and so the
+    probability 0. With two classes the probabilities are `(1 - v, 0, v)`, where `v` comes from the softmax over the
+    two. With one class, `rows` is `SIGMOID`: the logit of neg is 0, so that `v` is the sigmoid of the logit of pos.
     """
     complete = None not in rows
     head = nn.Linear(weight.shape[1], len(Label), bias=bias is not None or not complete, dtype=weight.dtype)

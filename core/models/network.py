@@ -9,8 +9,8 @@ them. In a prepared copy
 - the weights of norms are folded into the matrices that follow them;
 - the two numbers of a rotary pair are adjacent, so that a rotation is one complex multiplication.
 
-In both cases, inputs are concatenated without padding, and the last layer computes only keys, values and the tokens
-that are read.
+In both cases, inputs are concatenated without padding. In the last layer, everything but keys and values is
+computed only for the tokens whose states are needed.
 """
 
 import math
@@ -80,8 +80,8 @@ class DecoderConfig:
 def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> DecoderConfig | None:
     """Return the config of a decoder of this family. `values` is the content of its config.json.
 
-    `attention` is the mask; if it is None, the config's own mask is kept. Returns None if `values` describe another
-    network or are incomplete.
+    `attention` is the mask, `causal` or `bidirectional`; if it is None, the config's own mask is kept. Returns None
+    if `values` describes a different kind of network or is incomplete.
     """
     if llada.recognises(values):
         try:
@@ -146,9 +146,10 @@ _LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_positi
 
 @dataclass(frozen=True, eq=False)
 class _Projection:
-    """One product that computes queries, keys and values, or only some of the three.
+    """A single product that computes queries, keys and values, or only some of the three.
 
-    `heads` holds the head count of each. The first `rotated` of all these heads are rotated.
+    `heads` holds the number of query, key and value heads, as far as they are computed. The first `rotated` heads
+    in the result are rotated.
     """
 
     weight: Tensor
@@ -159,7 +160,8 @@ class _Projection:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Attention and MLP, each preceded by a norm and added to its input. A prepared layer has no norm weights."""
+    """A layer: attention and MLP, each preceded by a norm and followed by a residual connection. A prepared layer
+    has no norm weights."""
 
     config: DecoderConfig
     projections: Sequence[_Projection]
@@ -199,8 +201,8 @@ class Layer:
         )
 
     def project(self, states: Tensor, rotation: Tensor, parts: slice = slice(None)) -> list[Tensor]:
-        """Compute queries, keys and values for states, using the `projections` selected by `parts`. Each result has
-        the shape (tokens, heads, width)."""
+        """Compute queries, keys and values from states, using the `projections` selected by `parts`. Each result
+        has the shape (tokens, heads, width)."""
         normed = self._normed(states, self.before)
         found: list[Tensor] = []
         for one in self.projections[parts]:
@@ -227,7 +229,7 @@ class Layer:
         return states * squares.div_(states.shape[-1]).add_(self.config.rms_norm_eps).rsqrt_()
 
     def _rotated(self, heads: Tensor, count: int, rotation: Tensor) -> Tensor:
-        """Rotate the first `count` heads, shape (tokens, heads, width).
+        """Rotate the first `count` of the heads. `heads` has the shape (tokens, heads, width).
 
         A prepared layer does this in place. For any other layer, `count` must be zero or the number of all heads.
         """
@@ -275,10 +277,11 @@ class DecoderNetwork:
     ) -> Tensor:
         """Compute the hidden states of the tokens `ids` at `positions`, both of shape (tokens,).
 
-        If `reads` is given, only the states of the tokens at these indices are returned. `first` gives ids and
-        positions to project in the first layer instead of all tokens, and its attention receives these projections.
-        This saves work if the tokens are prefixes of a few inputs, since the first layer's queries, keys and values
-        depend only on token and position. The states at `reads` after each layer are appended to `inner`.
+        If `reads` is given, only the states of the tokens at these indices are returned. `first` gives the ids and
+        positions for which the first layer computes queries, keys and values, instead of all tokens. This saves
+        work if the tokens are prefixes of a few inputs, since these results depend only on token and position;
+        `attend` must then expand them for the first layer. If `inner` is given, the states at `reads` after each
+        layer are appended to it.
         """
         rotation, states = self._rotation(positions), functional.embedding(ids, self.embedding)
         last = len(self.layers) - 1
@@ -313,7 +316,7 @@ class DecoderNetwork:
         rotation: Tensor,
         reads: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Compute the states after `layer`, and the queries, keys and values of the layer `following` it."""
+        """Compute the states after `layer`, and the queries, keys and values of the next layer, `following`."""
         parts = slice(None) if reads is None else slice(1, None)
         if len(states) <= _WHOLE:
             states = layer.finish(attended, states)
@@ -332,8 +335,8 @@ class DecoderNetwork:
         return states, projected
 
     def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """Return a mask of shape (queries, tokens): which of the first `tokens` tokens each position in `queries`
-        can see."""
+        """Return a boolean mask of shape (queries, tokens) that is True where the query at a position in `queries`
+        can see one of the first `tokens` tokens."""
         places = torch.arange(tokens)
         if not self.config.is_causal:
             return torch.ones(len(queries), tokens, dtype=torch.bool)
@@ -354,7 +357,7 @@ class DecoderNetwork:
         )
 
     def _rotation(self, positions: Tensor) -> Tensor:
-        """Return `exp(i · position · frequency)`, shape (tokens, 1, width / 2)."""
+        """Return `exp(i · position · frequency)` as an array of shape (tokens, 1, width / 2)."""
         angles = positions[:, None].float() * self._frequencies
         return torch.polar(torch.ones_like(angles), angles)[:, None]
 

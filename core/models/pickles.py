@@ -24,8 +24,8 @@ _SHARD = 2_000_000_000
 
 
 def pickle_files(folder: Path) -> list[Path]:
-    """Return the pickle files that hold a folder's weights: those in the index, or the single file, or none. Raises
-    `UserError` if a file in the index is missing."""
+    """Return the pickle files that hold a folder's weights: the files listed in the index, or the single weight
+    file, or an empty list. Raises `UserError` if a file in the index is missing."""
     if not (folder / _INDEX).is_file():
         return [folder / PICKLE] if (folder / PICKLE).is_file() else []
     files = [folder / name for name in read_shards(folder / _INDEX)]
@@ -86,7 +86,8 @@ class ShardWriter:
         """The file of each tensor that was written."""
 
     def write(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
-        """Write named tensors. Raises `UserError` if a tensor cannot be saved, and `OSError` if the disk fails."""
+        """Write named tensors to as many files as needed. Raises `UserError` if a tensor cannot be saved, and
+        `OSError` if the disk fails."""
         for name, tensor in tensors:
             if self._waiting and sum(one.nbytes for one in self._waiting.values()) + tensor.nbytes > _SHARD:
                 self._flush()

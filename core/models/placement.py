@@ -37,7 +37,7 @@ class Placement:
     """The devices and the data type of an evaluator's weights.
 
     `device` is cpu, cuda, cuda:N, or auto, which selects a GPU if there is one. `dtype` is one of `DTYPES`, or
-    `STORED`.
+    `STORED` to keep the stored type if the device computes it well.
 
     `device_map` has the same meaning as in Accelerate and overrides `device`. It is one of `SPREADS`, which
     distribute the layers over the GPUs and, if these are too small, over memory and disk; or a single device; or a
@@ -55,14 +55,14 @@ class Placement:
 
 
 def typed_name(name: str, dtype: str) -> str:
-    """Return the name of an evaluator whose weights have the type `dtype`. The type is part of the name unless it
-    is float32, because scores in other types differ."""
+    """Return an evaluator's name with the data type of its weights. The type is not added if it is float32. It is
+    part of the name because scores in other types differ."""
     bare, reading = split_reading(name)
     return name if dtype == "float32" else f"{bare} ({dtype}){reading or ''}"
 
 
 def dtype_in_name(name: str) -> str:
-    """Return the data type that `typed_name` has added to a name."""
+    """Return the data type that `typed_name` added to a name, or float32 if it added none."""
     bare, _ = split_reading(name)
     return next((one for one in DTYPES if bare == typed_name(bare.partition(" (")[0], one)), "float32")
 
@@ -87,8 +87,9 @@ def computed_dtype(stored: str, place: Placement) -> str:
 def stored_dtype(folder: Path, untold: str = "float32") -> str:
     """Return the data type in which a folder's weights are stored.
 
-    This is the type in the config if any tensor has it or if there are only pickles. Otherwise it is the type of
-    most elements. If neither config nor tensors give a type, `untold` is returned.
+    This is the type that the config names if at least one tensor has it or if there are no safetensors. Otherwise
+    it is the type of the largest number of elements. If neither config nor tensors give a type, `untold` is
+    returned.
     """
     try:
         config = read_config_file(folder)
@@ -122,7 +123,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 @lru_cache(512)
 def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
-    """Count the elements of each data type in a safetensors file by reading its header. `size` and `changed` only
+    """Count the elements of each data type in a safetensors file by reading its header. `size` and `changed` also
     serve as cache keys."""
     counts: Counter[str] = Counter()
     try:

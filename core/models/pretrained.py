@@ -1,4 +1,4 @@
-"""Networks loaded with Transformers: of any kind that it knows, on any device, without remote code.
+"""Networks loaded with Transformers: any kind that Transformers supports, on any device, without remote code.
 
 Importing Transformers takes seconds, so `core.models.backbone` imports this module only if needed.
 """
@@ -46,8 +46,8 @@ def load_backbone(
 
 
 def _key_mapping(folder: Path) -> Mapping[str, str] | None:
-    """Return regular expressions that turn stored tensor names into Transformers' names, or None if they are the
-    same."""
+    """Return regular expressions that turn stored tensor names into Transformers' names, or None if no renaming is
+    needed."""
     names = tensor_files(folder)
     if any(name.startswith("model.transformer.blocks.") for name in names):
         # Even if the config is a Llama's, as with an adapter of ours.
@@ -86,8 +86,8 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
 
 
 def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
-    """Limit a config to the first `layers` layers of its network. Raises `UserError`, starting with `where`, if the
-    network has fewer layers."""
+    """Limit a config to the first `layers` layers of its network, in place. Raises `UserError`, with a message that
+    starts with `where`, if the network has fewer layers."""
     there = int(config.num_hidden_layers)
     if layers > there:
         raise UserError(
@@ -106,8 +106,8 @@ def load_weights(
 ) -> PreTrainedModel:
     """Load a folder's weights into the network that `config` describes.
 
-    `kind` is the name of one of Transformers' Auto classes. Raises `UserError` if a tensor is missing or misshapen,
-    naming the first one, or if the network cannot be spread over the placement's devices.
+    `kind` is the name of one of Transformers' Auto classes. Raises `UserError` if a tensor is missing or misshapen
+    (the message names the first one), or if the network cannot be spread over the placement's devices.
     """
     auto, there = getattr(transformers, kind), count_numbers(folder)
     with _quiet():
@@ -202,7 +202,7 @@ def _check_report(report: dict[str, Any], folder: Path) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the loader's table of dropped heads and its progress bar off the terminal."""
+    """Temporarily silence Transformers' loader: its progress bar and its table of unused head weights."""
     level = logging.get_verbosity()
     bar = logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
