@@ -15,10 +15,16 @@ The input is the problem and the solution as a chat in the folder's own template
 subtracted from that under the model, and the differences are summed from the first token on. The probability that
 the solution is valid so far is the sigmoid of the coefficient times the sum at the end of a step.
 
-A step is read at the same position as in the authors' code. They tokenize the chat up to the step, its end token
-and two line breaks, and take the last but one of the log-probabilities, which begin with the second token. This
-position lies two tokens after the step, in the words "Step 2" that begin the next step; for the last step it is the
-token that ends the turn. We do the same, because their figures depend on it.
+A step is read at the same position as in the authors' code, because their figures depend on it. EurusPRM's script
+(eval/processbench.py of PRIME-RL/ImplicitPRM) tokenizes the chat up to the step, its end token and two line breaks,
+and takes the last but one of the log-probabilities, which begin with the second token. This position lies two
+tokens after the step, in the words "Step 2" that begin the next step; for the last step it is the token that ends
+the turn.
+
+ImplicitPRM's script (eval/prm_eval_utils.py) does the same, but removes the end token of Llama 3, `<|eot_id|>`. It
+therefore reads a step at its own two line breaks, and begins the sum at the last token of the assistant's header,
+`<|end_header_id|>`. A chat whose turns end with that token is read in this way. White space around the problem and
+the steps is stripped, as in Llama's template.
 
 The authors' code and model card disagree. We follow the card in using the model from which the evaluator was
 trained as the reference, and the code in its default coefficient. Their script for ProcessBench uses
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
 NAME = "log-ratio"
 
 _COEFFICIENT = 0.001
+_LLAMA_END = "<|eot_id|>"
 _PROBLEM, _SOLUTION = "⟦problem⟧", "⟦solution⟧"
 # Tokens whose probabilities are computed at once: each is over the whole vocabulary.
 _CHUNK = 512
@@ -70,12 +77,24 @@ class LogRatioEncoder(Encoder):
         heads = [self._ids(trace, template.between.join(steps[:count])) for count in range(1, len(steps) + 1)]
         ids = [*heads[-1], *self.closing]
         beyond = len(self._pieces.encode([template.between], [True])[0])
-        reads = np.asarray([len(head) + beyond for head in heads[:-1]] + [len(ids) - 1], dtype=np.int64)
+        before = [len(head) + beyond for head in heads[:-1]]
+        if self.cuts_end:
+            parts = (template.between.join(steps[:count]) for count in range(1, len(steps)))
+            before = [len(self._ids(trace, part + template.between)) - 1 for part in parts]
+        reads = np.asarray([*before, len(ids) - 1], dtype=np.int64)
         return Encoded(np.asarray(ids, dtype=np.int64), reads, reads)
 
+    @property
+    def cuts_end(self) -> bool:
+        """True if the authors' code removes the token that ends a turn before it counts tokens."""
+        return self.template.separator == _LLAMA_END
+
     def opening(self) -> tuple[int, int]:
-        """Return the last added token of the prompt, and the number of tokens from that token to the solution."""
+        """Return the last added token of the prompt, and the number of tokens from that token to the first one that
+        is summed."""
         last = max(place for place, part in enumerate(self._prompt) if isinstance(part, int))
+        if self.cuts_end:
+            return cast(int, self._prompt[last]), 0
         texts = [part for part in self._prompt[last + 1 :] if isinstance(part, str)]
         tokens = self._pieces.encode(texts, [False] * len(texts))
         return cast(int, self._prompt[last]), 1 + sum(map(len, tokens))
@@ -156,6 +175,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
         "between": "\n\n",
         "opening": False,
         "joined": True,
+        **({"strip": "all"} if end == _LLAMA_END else {}),
     }
 
 

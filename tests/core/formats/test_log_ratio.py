@@ -17,13 +17,17 @@ TEMPLATE = (
     "{% for message in messages %}{% if loop.first %}<|im_start|>system\nThink.<|im_end|>\n{% endif %}"
     "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
 )
+LLAMA = (
+    "{{ bos_token }}{% for message in messages %}<|start_header_id|>{{ message['role'] }}<|end_header_id|>\n\n"
+    "{{ message['content'] | trim }}<|eot_id|>{% endfor %}"
+)
 MORE = [Trace.of("q?", ["5.", "a\n\nb", "x "]), Trace.of("q", ["(1)", "So $18.", "é"])]
 
 
-def write(folder, coefficient=0.02, **card):
+def write(folder, coefficient=0.02, tokenizer=None, chat_template=TEMPLATE, **card):
     """The evaluator's folder and its reference's, with the same tokenizer and other weights."""
-    tokenizer = byte_level(learnt=("\n\n", ".\n\n", "Step", "assistant"))
-    special = {"chat_template": TEMPLATE, "pad_token": "<|endoftext|>"}
+    tokenizer = tokenizer or byte_level(learnt=("\n\n", ".\n\n", "Step", "assistant"))
+    special = {"chat_template": chat_template, "pad_token": "<|endoftext|>", "bos_token": "<|begin_of_text|>"}
     card = {"format": "log-ratio", "reference": str(folder / "reference"), "coefficient": coefficient} | card
     model = write_language_model(folder / "prm", QWEN2, tokenizer, special, card)
     config = QWEN2 | {"vocab_size": tokenizer.get_vocab_size()}
@@ -70,6 +74,45 @@ def test_every_mode_equals_the_published_procedure(tmp_path):
         # No sum is so large that its sigmoid would hide what it is.
         assert ((values > 0.01) & (values < 0.99)).all()
     check_modes(evaluator, lambda trace, j: of_two(published(tmp_path, models, trace)[: j + 1]), traces)
+
+
+@torch.inference_mode()
+def published_for_llama(folder, models, trace, coefficient=0.02):
+    """As `published`, by the authors' code for ImplicitPRM, which removes Llama's token at the end of a turn."""
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "prm" / "tokenizer.json"), chat_template=LLAMA, bos_token="<|begin_of_text|>"
+    )
+    steps = [f"Step {number}: {step.strip()}" for number, step in enumerate(trace.substeps, start=1)]
+
+    def tokens(count):
+        text = tokenizer.apply_chat_template(
+            [
+                {"role": "user", "content": trace.problem},
+                {"role": "assistant", "content": "\n\n".join(steps[:count])},
+            ],
+            tokenize=False,
+        ).strip()
+        if count < len(steps):
+            text = text.removesuffix("<|eot_id|>") + ("\n\n" if count else "")
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    ids, marks = torch.tensor([tokens(len(steps))]), [len(tokens(count)) - 2 for count in range(len(steps) + 1)]
+    logs = [
+        model(ids).logits[:, :-1].double().log_softmax(-1).gather(2, ids[:, 1:, None])[0, :, 0] for model in models
+    ]
+    # The mask, which is of tokens, is shifted by one against the log-probabilities.
+    mask = torch.tensor([0] * marks[0] + [1] * (ids.shape[1] - marks[0]))[1:]
+    rewards = coefficient * ((logs[0] - logs[1]) * mask).cumsum(0)
+    return torch.sigmoid(rewards[marks[1:]]).float().numpy()
+
+
+def test_on_llama_3_every_mode_equals_the_authors_other_procedure(tmp_path):
+    specials = ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>")
+    tokenizer = byte_level(specials, added=(), bos=specials[0], learnt=("\n\n", ".\n\n", "Step", "assistant"))
+    models = write(tmp_path, tokenizer=tokenizer, chat_template=LLAMA)
+    evaluator = load_evaluator(tmp_path / "prm")
+    traces = [one for one in [*TRACES, *MORE] if not one.substeps[0].startswith("Step")]
+    check_modes(evaluator, lambda trace, j: of_two(published_for_llama(tmp_path, models, trace)[: j + 1]), traces)
 
 
 def test_long_inputs_are_computed_in_chunks(tmp_path, monkeypatch):
