@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 
 from stepsight.app.access.current import request_id
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, note_scored
-from stepsight.app.api.conversation import trace_of_messages, trace_of_text
+from stepsight.app.api.conversation import SentSolution, read_messages, read_text
 from stepsight.app.api.models import Context, FailedLine
 from stepsight.app.api.scores import gone_away
 from stepsight.app.api.streams import AnswerPart, Stream
@@ -30,9 +30,11 @@ from stepsight.app.web.failures import failure_json
 from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.trace import Trace
 
 _MOST = 1000
+# The reward of a text that cannot be judged, such as an empty completion: the least that there is, since clients
+# take numbers alone.
+_UNREAD = 0.0
 
 
 class _Asked(BaseModel):
@@ -58,10 +60,11 @@ class _RewardAsked(BaseModel):
 
 
 class _Validities(BaseModel):
-    """The validities of the sub-steps of one text."""
+    """The validities of the sub-steps of one text. `rows` are those of its step tokens."""
 
     index: int
     steps: list[float]
+    rows: list[float]
 
 
 class _Route(APIRoute):
@@ -96,7 +99,7 @@ def routes(context: Context) -> APIRouter:
     @router.post("/pooling", dependencies=scoring)
     async def pooling(asked: _Asked, request: Request) -> Response:
         def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
-            return _listed("pool", name, [{"object": "pooling", "data": _pairs(one.steps)} for one in judged])
+            return _listed("pool", name, [{"object": "pooling", "data": _pairs(one.rows)} for one in judged])
 
         return await _answer(context, request, asked.model, asked.mode, partial(_traces, asked), listed)
 
@@ -114,11 +117,13 @@ def routes(context: Context) -> APIRouter:
 
     @router.post("/get_reward", dependencies=scoring)
     async def get_reward(asked: _RewardAsked, request: Request) -> Response:
-        def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
-            rewards = [min(one.steps) for one in judged]
-            return {"rewards": rewards, "scores": rewards, "extra_logs": {}}
+        def listed(name: str, judged: Sequence[_Validities | FailedLine]) -> dict[str, Any]:
+            rewards = [min(one.steps) if isinstance(one, _Validities) else _UNREAD for one in judged]
+            errors = {str(one.index): one.error for one in judged if isinstance(one, FailedLine)}
+            answer = {"rewards": rewards, "scores": rewards, "extra_logs": {}}
+            return answer | ({"errors": errors} if errors else {})
 
-        return await _answer(context, request, asked.model, asked.mode, partial(_reward_traces, asked), listed)
+        return await _answer(context, request, asked.model, asked.mode, partial(_rewarded, asked), listed, True)
 
     return router
 
@@ -139,50 +144,73 @@ def _pairs(validities: Sequence[float]) -> list[list[float]]:
     return [[rounded(1 - valid), valid] for valid in validities]
 
 
-def _traces(asked: _Asked) -> list[Trace]:
+def _traces(asked: _Asked) -> list[SentSolution | UserError]:
     if asked.messages is not None:
-        return [trace_of_messages(asked.messages)]
+        return [read_messages(asked.messages)]
     texts = [asked.input] if isinstance(asked.input, str) else asked.input or []
     if not 0 < len(texts) <= _MOST:
         raise UserError(f"input has {len(texts):,} texts.", f"Send messages, or input with 1 to {_MOST:,} texts.")
-    return [_at(place, len(texts), text) for place, text in enumerate(texts)]
+    sent = [_read_one(text, None) for text in texts]
+    for place, one in enumerate(sent, start=1):
+        if isinstance(one, UserError):
+            raise one.at(f"text {place}") if len(sent) > 1 else one
+    return sent
 
 
-def _reward_traces(asked: _RewardAsked) -> list[Trace]:
+def _rewarded(asked: _RewardAsked) -> list[SentSolution | UserError]:
+    """Read each text by itself. Raises `UserError` if none can be read and none begins with its prompt, since the
+    request is then of another form."""
     prompts = asked.prompts or [None] * len(asked.query)
     if len(prompts) != len(asked.query):
         raise UserError(f"{len(prompts):,} prompts for {len(asked.query):,} queries.", "Send one for each.")
-    return [
-        _at(place, len(prompts), text, prompt)
-        for place, (text, prompt) in enumerate(zip(asked.query, prompts, strict=True))
-    ]
+    pairs = list(zip(asked.query, prompts, strict=True))
+    sent = [_read_one(text, prompt) for text, prompt in pairs]
+    for one in sent:
+        if isinstance(one, SentSolution) or any(prompt and text.startswith(prompt) for text, prompt in pairs):
+            return sent
+        raise one
+    return sent
 
 
-def _at(place: int, count: int, text: str, prompt: str | None = None) -> Trace:
+def _read_one(text: str, prompt: str | None) -> SentSolution | UserError:
     try:
-        return trace_of_text(text, prompt)
+        return read_text(text, prompt)
     except UserError as error:
-        raise (error.at(f"text {place + 1}") if count > 1 else error) from None
+        return error
 
 
 async def _answer(
-    context: Context, request: Request, model: str | None, mode: Mode, traces: Any, listed: Any
+    context: Context, request: Request, model: str | None, mode: Mode, read: Any, listed: Any, each: bool = False
 ) -> Response:
+    """Judge the texts that `read` returns. If `each` is True, a text that cannot be judged is listed as a
+    `FailedLine`; otherwise it fails the request."""
     name = model or context.evaluators.default
     if context.evaluators.about(name).outputs.in_words:
         raise UserError(
             f"{name} gives verdicts and no numbers.", f"Ask one of: {', '.join(context.evaluators.names)}."
         )
+    sent: list[SentSolution | UserError] = await to_thread.run_sync(read)
+    unread = [
+        FailedLine(index=place, error=one.message, hint=one.hint, status=422)
+        for place, one in enumerate(sent)
+        if isinstance(one, UserError)
+    ]
     parts = [
         AnswerPart(
-            (place,), partial(context.evaluators.submit, name, trace, mode), partial(_validities, place), (trace,)
+            (place,),
+            partial(context.evaluators.submit, name, one.trace, mode),
+            partial(_validities, place, one.rows),
+            (one.trace,),
         )
-        for place, trace in enumerate(await to_thread.run_sync(traces))
+        for place, one in enumerate(sent)
+        if isinstance(one, SentSolution)
     ]
-    stream = Stream(parts, context.seconds, partial(note_scored, context.store, find_user_of(request)))
-    await stream.begin()
-    judged: list[Any] = await _collected(stream, request)
-    failed = next((one for one in judged if isinstance(one, FailedLine)), None)
+    judged: list[Any] = [*unread]
+    if parts:
+        stream = Stream(parts, context.seconds, partial(note_scored, context.store, find_user_of(request)))
+        await stream.begin()
+        judged += await _collected(stream, request)
+    failed = next((one for one in judged if isinstance(one, FailedLine) and not (each and one.status == 422)), None)
     if failed is not None:
         response = failure_json(failed.status, failed.error, failed.hint)
         if failed.retry_after is not None:
@@ -213,7 +241,8 @@ async def _collected(stream: Stream, request: Request) -> list[BaseModel]:
                 await task
 
 
-def _validities(place: int, judgment: Judgment) -> list[_Validities]:
+def _validities(place: int, rows: Sequence[int], judgment: Judgment) -> list[_Validities]:
     scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
     assert scores is not None
-    return [_Validities(index=place, steps=rounded(scores.validity))]
+    steps: list[float] = rounded(scores.validity)
+    return [_Validities(index=place, steps=steps, rows=[steps[row] for row in rows])]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepsight.app.api.conversation import trace_of_messages, trace_of_text
+from stepsight.app.api.conversation import read_messages, read_text
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.models.location import EQUATIONS
@@ -39,21 +39,21 @@ MESSAGES = [
     ids=["chatml", "open", "llama-3", "gemma", "mistral", "plain"],
 )
 def test_the_templates_of_chats_are_read(text):
-    trace = trace_of_text(text)
+    trace = read_text(text).trace
     assert (trace.problem, list(trace.substeps)) == (PROBLEM, STEPS)
 
 
 def test_a_text_without_turns_needs_its_prompt():
-    assert trace_of_text("What is it? 5.", "What is it?").substeps == ("5.",)
+    assert read_text("What is it? 5.", "What is it?").trace.substeps == ("5.",)
     with refused():
-        trace_of_text("What is it? 5.")
+        read_text("What is it? 5.")
     with refused():
-        trace_of_text("What is it? 5.", "Who is it?")
+        read_text("What is it? 5.", "Who is it?")
 
 
 def test_a_word_of_the_language_is_no_step_token():
     chat = [{"role": "user", "content": "Сколько?"}, {"role": "assistant", "content": "Три точки. Две точки."}]
-    assert trace_of_messages(chat).substeps == ("Три точки.", "Две точки.")
+    assert read_messages(chat).trace.substeps == ("Три точки.", "Две точки.")
 
 
 def test_of_a_long_chat_the_last_solution_counts():
@@ -64,7 +64,7 @@ def test_of_a_long_chat_the_last_solution_counts():
         ("assistant", "b<extra_0>c"),
         ("user", "thanks"),
     ]
-    trace = trace_of_messages([{"role": role, "content": content} for role, content in turns])
+    trace = read_messages([{"role": role, "content": content} for role, content in turns]).trace
     assert (trace.problem, trace.substeps) == ("second", ("b", "c"))
 
 
@@ -82,13 +82,13 @@ def test_of_a_long_chat_the_last_solution_counts():
 )
 def test_a_chat_without_a_solution_is_told(messages):
     with refused():
-        trace_of_messages(messages)
+        read_messages(messages)
 
 
 def test_a_hostile_text_takes_no_time():
     for text in ("[INST]" * 150_000, "<|im_start|>user\n" * 60_000, "</s>" * 200_000 + "x", "\n" * 900_000 + "x"):
         with pytest.raises(UserError):
-            trace_of_text(text)
+            read_text(text)
 
 
 @pytest.mark.parametrize("mode", ["offline", "online"])
@@ -106,11 +106,50 @@ def test_pooling_gives_a_row_of_two_for_each_step(client, evaluators, mode):
         np.testing.assert_allclose(np.sum(row["data"], axis=1), 1, atol=2e-6)
 
 
+@pytest.mark.parametrize(
+    ("solution", "steps", "rows"),
+    [
+        ("A<extra_0><extra_0>B<extra_0>", ["A", "B"], [0, 0, 1]),
+        ("A<extra_0>\n\u200b<extra_0>B<extra_0>", ["A", "B"], [0, 0, 1]),
+        ("A<extra_0>B", ["A", "B"], [0]),
+        ("A ки\nB ки\n ки", ["A", "B"], [0, 1, 1]),
+    ],
+    ids=repr,
+)
+def test_pooling_gives_a_row_for_each_step_token_and_for_nothing_else(client, solution, steps, rows):
+    messages = [*MESSAGES[:2], {"role": "assistant", "content": solution}]
+    assert read_messages(messages).trace.substeps == tuple(steps)
+    whole = client.post("/pooling", json={"messages": [*MESSAGES[:2], {"role": "assistant", "content": "\n\n".join(
+        f"{step}<extra_0>" for step in steps)}]}).json()["data"][0]["data"]  # fmt: skip
+    found = client.post("/pooling", json={"messages": messages}).json()["data"][0]["data"]
+    assert found == [whole[row] for row in rows]
+
+
+def test_a_step_token_before_any_step_is_refused():
+    with refused():
+        read_text(CHATML.replace("2 + 3 = 6.<extra_0>", "<extra_0>"))
+
+
+def test_a_bad_text_of_a_reward_batch_is_its_own_error(client):
+    good, prompt = "What is 2 + 3? 2 + 3 = 6.", "What is 2 + 3?"
+    expected = client.post("/get_reward", json={"query": [good], "prompts": [prompt]}).json()["rewards"]
+    query = [good, prompt, good.replace("6", "6" * 20_000)]
+    answer = client.post("/get_reward", json={"query": query, "prompts": [prompt] * 3})
+    assert answer.status_code == 200
+    assert answer.json()["rewards"] == answer.json()["scores"] == [*expected, 0.0, 0.0]
+    assert set(answer.json()["errors"]) == {"1", "2"}
+    # A completion alone that is empty ends no training run either.
+    assert client.post("/get_reward", json={"query": [prompt], "prompts": [prompt]}).json()["rewards"] == [0.0]
+    assert client.post("/get_reward", json={"query": ["?"], "prompts": [prompt]}).status_code == 422
+
+
 def test_classify_gives_what_verl_reads(client, evaluators):
     inputs = [CHATML, CHATML.replace("So 6.", "So 7.")]
     answer = client.post("/classify", json={"model": "tiny", "input": inputs, "use_activation": False}).json()
     for row, text in zip(answer["data"], inputs, strict=True):
-        expected = float(evaluators.scorer("tiny").score_one(trace_of_text(text), "offline").offline.validity.min())
+        expected = float(
+            evaluators.scorer("tiny").score_one(read_text(text).trace, "offline").offline.validity.min()
+        )
         assert row["probs"][-1] == pytest.approx(expected, abs=2e-5)
         assert (row["num_classes"], row["label"]) == (2, "valid" if expected >= 0.5 else "invalid")
 
