@@ -11,7 +11,7 @@ from functools import cached_property
 from stepsight.core.equations.expressions import Expression, Kind
 from stepsight.core.equations.parsing import Reader
 from stepsight.core.equations.tokens import Token, TokenKind
-from stepsight.core.equations.units import is_word, may_be_glued, words
+from stepsight.core.equations.units import conversion, is_word, may_be_glued, words
 
 MAX_RELATIONS = 60
 
@@ -209,7 +209,12 @@ _CHANGING = words(
     fraction logarithm sine cosine tangent
     """
 )
-_SUMS = words("total sum product number area perimeter volume cost amount value out sums products")
+_SUMS = words(
+    """
+    total sum product number area perimeter volume cost amount value out sums products slope distance length width
+    height speed probability discriminant price
+    """
+)
 
 
 def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
@@ -227,7 +232,11 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     if before.kind is TokenKind.WORD:
         # floor(42/16), gcd(12, 18)
         is_function = token.is_sign("(") and not token.spaced and not token.in_formula
-        return not is_function and not _is_changed(tokens, index)
+        # 2 hours 15 minutes + 45 minutes
+        is_compound = (
+            index > 1 and tokens[index - 2].kind is TokenKind.NUMBER and bool(conversion(before.text.lower()))
+        )
+        return not is_function and not is_compound and not _is_changed(tokens, index)
     if before.is_sign("(", "[", "{"):
         return (
             index < 2

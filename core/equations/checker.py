@@ -14,8 +14,9 @@ from stepsight.core.equations.assertion import (
     is_stated,
 )
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
-from stepsight.core.equations.checks import Check, Method, check_division, check_pair
+from stepsight.core.equations.checks import Check, Method, check_division, check_pair, check_units
 from stepsight.core.equations.numbers import decimals_in
+from stepsight.core.equations.statements import find_statements
 from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens, without_bold
 from stepsight.core.equations.unknowns import Unknowns
 from stepsight.core.equations.values import UndecidedError, difference
@@ -41,10 +42,15 @@ class Checker:
         nothing that can be checked."""
         text = without_bold(text)
         self._unknowns.begin(text)
-        if len(text) > MAX_TEXT or holds_table(text) or contains_clock_time(text):
+        if len(text) > MAX_TEXT or holds_table(text):
             return ()
+        spoken = [
+            check for check in find_statements(text) if check.holds or is_stated(text, check.start, check.end, True)
+        ]
+        if contains_clock_time(text):
+            return tuple(spoken)
         is_plain = self._is_plain and not counts_in_a_base(text)
-        checks: list[Check] = []
+        checks: list[Check] = spoken
         blanked, notes = annotations(text)
         # The equations of a calculator's notes, each with the place where it begins.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
@@ -74,7 +80,11 @@ class Checker:
     def _of_pair(self, left: Member, right: Member, relation: str, text: str, is_plain: bool) -> Iterator[Check]:
         if not is_plain and not (left.names_bases and right.names_bases):
             return
-        check = check_division(left, right, text) or check_pair(left, right, relation, self._exact_texts, text)
+        check = (
+            check_division(left, right, text)
+            or check_units(left, right, text)
+            or check_pair(left, right, relation, self._exact_texts, text)
+        )
         if check is not None:
             yield check
 
@@ -82,7 +92,10 @@ class Checker:
         self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
     ) -> bool:
         """True if the step presents a failing equation as a fact, so that the failure counts against the step."""
-        works_out = check.method is Method.IDENTITY or (right.is_literal and left.operations > 0)
+        works_out = check.method is Method.IDENTITY or (
+            left.operations > 0
+            and (right.is_literal or (chain.members[-1].is_literal and left.operations > right.operations))
+        )
         return is_stated(text, chain.start, chain.end, works_out) and not _is_noted_otherwise(left, right, notes)
 
 

@@ -9,8 +9,9 @@ from stepsight.core.equations.algebra import compare_identity, value_of
 from stepsight.core.equations.ambiguity import may_mean_another
 from stepsight.core.equations.assertion import compares, remainder_behind, speaks_of_whole_numbers
 from stepsight.core.equations.chains import Member
+from stepsight.core.equations.dimensions import convert
 from stepsight.core.equations.expressions import Kind, Node, evaluate
-from stepsight.core.equations.formatting import closed, write_value
+from stepsight.core.equations.formatting import closed, write_number, write_value
 from stepsight.core.equations.numbers import Comparison, EquationVerdict, compare
 from stepsight.core.equations.values import AlgebraicValue, UndecidedError
 
@@ -52,7 +53,7 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
         if identity.verdict is EquationVerdict.HOLDS:
             return Check(left.start, right.end, True, Method.IDENTITY)
         return _failing(left, right, identity, Method.IDENTITY)
-    if left.is_literal and right.is_literal:
+    if left.is_literal and right.is_literal and not (left.names_bases and right.names_bases):
         return None
     comparison = compare(left, right, relation, exact_texts)
     if comparison is None or comparison.verdict is EquationVerdict.DOUBTFUL:
@@ -64,6 +65,16 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
     if may_mean_another(left, right, comparison, text):
         return None
     return _failing(left, right, comparison, Method.ARITHMETIC)
+
+
+def check_units(left: Member, right: Member, text: str) -> Check | None:
+    """Check a calculation whose units have to be converted, as in 50 km/h × 3 days = 3600 km."""
+    found = convert(left, right, text)
+    if found is None or found[0]:
+        return Check(left.start, right.end, True, Method.ARITHMETIC) if found else None
+    assert right.expression is not None
+    proper = write_number(found[1], like_decimal=decimals_of(right) > 0)
+    return Check(left.start, right.end, False, Method.ARITHMETIC, right.start, right.end, proper)
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:

@@ -7,6 +7,8 @@ from stepsight.core.equations.tokens import Token, TokenKind
 from stepsight.core.equations.units import is_unit_word, may_be_glued
 
 # The letter, and the Cyrillic one that looks like it.
+_UNIT_LETTERS = ("s", "h", "g", "l", "m")
+_PER = ("/", "per", "an", "a")
 _CROSSES = ("x", "X", "х", "Х")
 
 
@@ -48,18 +50,27 @@ class Cursor:
             token = self.tokens[at]
             if at == self.at and token.kind is TokenKind.WORD and not token.spaced and not may_be_glued(token.text):
                 break
-            if token.kind is TokenKind.WORD and is_unit_word(token.text) and (found or token.text.lower() != "of"):
+            if token.kind is TokenKind.WORD and (
+                (is_unit_word(token.text) and (found or token.text.lower() != "of")) or found[1:2] == ["to"]
+            ):
                 found.append(token.text.lower())
+            elif self._is_unit_letter(at):
+                found.append(token.text)
             elif found and token.is_sign("(") and self._word_at(at + 1) and self._closes(at + 2):
                 found.append(self.tokens[at + 1].text.lower())
                 at += 2
             elif not self._joins_units(token, at, bool(found)):
                 break
+            elif token.is_sign("/"):
+                found.append("/")
             at += 1
-        if found and at < len(self.tokens) and self._goes_on(at):
+        ends = at >= len(self.tokens) or self.tokens[at].kind is TokenKind.BREAK
+        if found and ("/" in found if ends else self._goes_on(at)):
             self.at = at
             self.units.update(found)
-            return found[0]
+            if len(found) > 1 and found[0] in _PER:
+                return f"/{found[1]}"
+            return f"{found[0]}/{found[2]}" if len(found) > 2 and found[1] in _PER else found[0]
         return ""
 
     def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
@@ -67,7 +78,7 @@ class Cursor:
         if token.kind is TokenKind.UNIT:
             return is_behind_word
         if token.is_sign("/"):
-            return self._word_at(at + 1)
+            return self._word_at(at + 1) or self._is_unit_letter(at + 1)
         return is_behind_word and token.is_sign("-") and not token.spaced and self._word_at(at + 1)
 
     def _word_at(self, index: int) -> bool:
@@ -76,6 +87,18 @@ class Cursor:
             and self.tokens[index].kind is TokenKind.WORD
             and is_unit_word(self.tokens[index].text)
         )
+
+    def _is_unit_letter(self, index: int) -> bool:
+        """True if a letter is a unit next to a slash without spaces, as in 5 kb/s and 3600 s/h."""
+        if index >= len(self.tokens) or self.tokens[index].text not in _UNIT_LETTERS:
+            return False
+        token, before = self.tokens[index], self.tokens[index - 1]
+        if token.kind is not TokenKind.LETTER or token.in_formula:
+            return False
+        if before.is_sign("/"):
+            return not token.spaced and self.tokens[index - 2].kind is not TokenKind.NUMBER
+        behind = self.tokens[index + 1] if index + 1 < len(self.tokens) else token
+        return token.spaced and before.kind is TokenKind.NUMBER and behind.is_sign("/") and not behind.spaced
 
     def _closes(self, index: int) -> bool:
         return index < len(self.tokens) and self.tokens[index].is_sign(")")

@@ -89,7 +89,7 @@ def _verdict(
         x.exact and y.exact and not a.letters | b.letters
     ):
         return EquationVerdict.HOLDS
-    rounded = [_rounding(left, b.node, percent), _rounding(right, a.node, percent)]
+    rounded = [round_to_literal(left, b.node, percent), round_to_literal(right, a.node, percent)]
     if EquationVerdict.HOLDS in rounded:
         return EquationVerdict.HOLDS
     if EquationVerdict.DOUBTFUL in rounded:
@@ -111,7 +111,7 @@ def _verdict(
     return EquationVerdict.DOUBTFUL if gap <= slack else EquationVerdict.FAILS
 
 
-def _rounding(value: Fraction, node: Node, percent: Fraction) -> EquationVerdict | None:
+def round_to_literal(value: Fraction, node: Node, percent: Fraction = Fraction(1, 100)) -> EquationVerdict | None:
     """Return the verdict on a literal that may be a rounded form of `value`.
 
     The equation holds if the literal was rounded to nearest and is doubtful if digits were cut off. Returns None if

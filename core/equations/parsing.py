@@ -153,7 +153,12 @@ class Reader(Cursor):
             return ""
         # 2!3!
         is_behind_factorial = (
-            token.kind is TokenKind.NUMBER and not token.spaced and self.tokens[self.at - 1].is_sign("!")
+            token.kind is TokenKind.NUMBER
+            and not token.spaced
+            and (
+                self.tokens[self.at - 1].is_sign("!")
+                or (token.in_formula and self.tokens[self.at - 1].is_sign(")"))
+            )
         )
         return "" if is_behind_factorial else None
 
@@ -187,7 +192,10 @@ class Reader(Cursor):
     def _power(self, depth: int) -> Node:
         node = self._postfix(self._base(depth + 1), depth)
         unit = self._skip_units()
-        return replace(node, unit=unit) if unit and node.kind is Kind.NUMBER else node
+        if not unit or node.kind is not Kind.NUMBER:
+            return node
+        # $12/day
+        return replace(node, unit=f"{node.unit}{unit}" if unit[0] == "/" else unit)
 
     def _postfix(self, node: Node, depth: int) -> Node:
         while True:

@@ -135,7 +135,7 @@ def read_tokens(text: str) -> list[Token]:
     drawing."""
     if len(text) > MAX_TEXT:
         return []
-    text = text.translate(_PLAIN)
+    text = text if text.isascii() else text.translate(_PLAIN)
     spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
     starts = [start for start, _ in spans]
     stops = [stop for _, stop in spans]

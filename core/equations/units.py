@@ -131,17 +131,24 @@ def may_be_glued(word: str) -> bool:
 
 def convertible(words: frozenset[str]) -> frozenset[str]:
     """Return, in the singular, the words that are convertible units, such as hours or metres."""
-    return frozenset(_singular(word) for word in words if word in _DIMENSIONS)
+    return frozenset(singular(word) for word in words if word in _DIMENSIONS)
 
 
 def mixes_units(words: frozenset[str]) -> bool:
     """True if the words mix units of one kind, such as hours and minutes. A number without a unit is then
     ambiguous."""
+    sizes: dict[int, set[int]] = {}
+    for word in words:
+        for system, size in conversion(word):
+            sizes.setdefault(system, set()).add(size)
+    if any(len(found) > 1 for found in sizes.values()):
+        return True
     dimensions = [_DIMENSIONS[word] for word in convertible(words) if word in _DIMENSIONS]
     return len(dimensions) != len(set(dimensions))
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
+    """Return the singular of a unit's name."""
     single = {"feet": "foot", "inches": "inch", "centuries": "century", "pennies": "penny", "ft": "foot"}.get(word)
     if single:
         return single

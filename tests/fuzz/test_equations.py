@@ -186,11 +186,40 @@ def other_rules(rng: random.Random) -> str:
     )
 
 
+def rate(rng: random.Random) -> str:
+    a, b = rng.randint(2, 90), rng.randint(2, 9)
+    return rng.choice(
+        [
+            f"{a} km/h × {b} days = {24 * a * b} km",
+            f"{a} miles per hour * {30 * b} minutes = {a * b / 2:g} miles",
+            f"{a} pages a day * {b} weeks = {7 * a * b} pages",
+            f"{60 * a} minutes / 60 = {a} hours",
+            f"{a} weeks * 7 = {7 * a} days",
+            f"{a} hours per week * {b} weeks = {a * b} hours",
+            f"{b} hours + {a} minutes to cool = {60 * b + a} minutes",
+        ]
+    )
+
+
+def spoken(rng: random.Random) -> str:
+    a, b, c = (rng.choice([2, 3, 5, 7, 11]) for _ in range(3))
+    hour, hours = rng.randint(1, 11), rng.randint(1, 11)
+    last = (hour + hours) % 12 or 12
+    return rng.choice(
+        [
+            f"The prime factorization of {a * b * c * 4} is 2^2 · {a} · {b} · {c}.",
+            f"We factor {a * b * c + 10 * a} as {a} × {b * c + 10}.",
+            f"{hours} hours (from {hour} a.m. to {last} {'p' if hour + hours >= 12 else 'a'}.m.)",
+            f"There are {rng.choice(['31 days in July', '12 inches in a foot', '24 hours in a day'])}.",
+        ]
+    )
+
+
 KINDS: dict[str, Draw] = {
         "decimal comma": decimal_comma, "thousands": thousands, "three decimals": three_decimals, "cents": cents,
         "part": part, "span": span, "name": name_before, "label": label, "bullet": bullet, "clock": clock,
         "length": length, "ratio": ratio, "unit": unit, "container": container, "abbreviated": abbreviated,
-        "list": listed, "other rules": other_rules,
+        "list": listed, "other rules": other_rules, "rate": rate, "spoken": spoken,
 }  # fmt: skip
 FRAMES = ("{}", "{}.", "So {}.", "We get: {}", "Then\n{}\nand so on.", "Therefore, {}")
 
