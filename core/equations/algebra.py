@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from stepsight.core.equations import values
 from stepsight.core.equations.chains import Member
-from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
 from stepsight.core.equations.numbers import Comparison, EquationVerdict
-from stepsight.core.equations.values import ONE, AlgebraicValue, Monomial, UndecidedError
+from stepsight.core.equations.parsing import values
+from stepsight.core.equations.parsing.expressions import Expression, Kind, Node, evaluate, readings
+from stepsight.core.equations.parsing.values import ONE, AlgebraicValue, Monomial, UndecidedError
 
 # The imaginary unit, the base of the natural logarithm, roots of unity: letters that are no variables.
 CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})

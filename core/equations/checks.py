@@ -4,16 +4,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from stepsight.core.equations import values
 from stepsight.core.equations.algebra import compare_identity, value_of
 from stepsight.core.equations.ambiguity import may_mean_another
 from stepsight.core.equations.assertion import compares, remainder_behind, speaks_of_whole_numbers
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.dimensions import convert
-from stepsight.core.equations.expressions import Kind, Node, evaluate
 from stepsight.core.equations.formatting import closed, write_number, write_value
 from stepsight.core.equations.numbers import Comparison, EquationVerdict, compare
-from stepsight.core.equations.values import AlgebraicValue, UndecidedError
+from stepsight.core.equations.parsing import values
+from stepsight.core.equations.parsing.expressions import Kind, Node, evaluate
+from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedError
 
 
 class Method(StrEnum):

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from stepsight.core.equations.chains import Member
-from stepsight.core.equations.expressions import Kind, Node, evaluate
 from stepsight.core.equations.numbers import EquationVerdict, round_to_literal
-from stepsight.core.equations.units import conversion, singular
-from stepsight.core.equations.values import UndecidedError
+from stepsight.core.equations.parsing.expressions import Kind, Node, evaluate
+from stepsight.core.equations.parsing.units import conversion, singular
+from stepsight.core.equations.parsing.values import UndecidedError
 
 _MEASURE = re.compile(r"\b(\d+(?:\.\d+)?)\s+([A-Za-z]+)")
 

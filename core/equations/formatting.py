@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
-from stepsight.core.equations.values import ONE, PI, AlgebraicValue, Monomial, number, substitute
+from stepsight.core.equations.parsing.values import ONE, PI, AlgebraicValue, Monomial, number, substitute
 
 _MAX_LENGTH = 60
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from stepsight.core.equations import values
 from stepsight.core.equations.chains import Member
-from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
-from stepsight.core.equations.units import mixes_units
-from stepsight.core.equations.values import AlgebraicValue, UndecidedError
+from stepsight.core.equations.parsing import values
+from stepsight.core.equations.parsing.expressions import Expression, Kind, Node, evaluate, readings
+from stepsight.core.equations.parsing.units import mixes_units
+from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedError
 
 _PI = {"π": values.number(values.PI, exact=False)}
 

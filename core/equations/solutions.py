@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from stepsight.core.equations import values
 from stepsight.core.equations.algebra import CONSTANTS
 from stepsight.core.equations.formatting import write_number, write_value
-from stepsight.core.equations.values import ONE, AlgebraicValue, Monomial, UndecidedError
+from stepsight.core.equations.parsing import values
+from stepsight.core.equations.parsing.values import ONE, AlgebraicValue, Monomial, UndecidedError
 
 MAX_DEGREE = 6
 MAX_BACK = 2

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from stepsight.core.equations.checks import Check, Method
-from stepsight.core.equations.units import conversion
+from stepsight.core.equations.parsing.units import conversion
 
 _FACTOR = r"\d{1,9}(?:\s*\^\s*\{?\d{1,2}\}?)?"
 _TIMES = r"\s*(?:\\cdot|\\times|[×*·⋅])\s*"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from stepsight.core.equations.values import ONE, Monomial
+from stepsight.core.equations.parsing.values import ONE, Monomial
 
 MAX_ROWS = 8
 MAX_LETTERS = 8

@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from stepsight.core.equations import solutions, values
+from stepsight.core.equations import solutions
 from stepsight.core.equations.algebra import value_of
 from stepsight.core.equations.assertion import is_assertion, is_one_of_several, is_stated, sentence_around
 from stepsight.core.equations.chains import Chain, find_chains
 from stepsight.core.equations.checks import Check, Method, decimals_of
+from stepsight.core.equations.parsing import values
+from stepsight.core.equations.parsing.tokens import read_tokens
+from stepsight.core.equations.parsing.values import AlgebraicValue
 from stepsight.core.equations.systems import System
-from stepsight.core.equations.tokens import read_tokens
-from stepsight.core.equations.values import AlgebraicValue
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
-from stepsight.core.equations.units import words
+from stepsight.core.equations.parsing.units import words
 from stepsight.core.text.formulas import formulas
 from stepsight.core.text.signs import CURRENCY, INVISIBLE, LOWERED, PLAIN, RAISED
 

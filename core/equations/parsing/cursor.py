@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stepsight.core.equations.tokens import Token, TokenKind
-from stepsight.core.equations.units import is_unit_word, may_be_glued
+from stepsight.core.equations.parsing.tokens import Token, TokenKind
+from stepsight.core.equations.parsing.units import is_unit_word, may_be_glued
 
 # The letter, and the Cyrillic one that looks like it.
 _UNIT_LETTERS = ("s", "h", "g", "l", "m")
