@@ -6,15 +6,15 @@ from itertools import pairwise
 
 Span = tuple[int, int]
 
-_OPENERS = re.compile(r"(?<!\\)\\\[|\$\$|(?<!\\)\\\(|\[asy\]|```|\\begin\{([A-Za-z]+\*?)\}")
-_CLOSERS = {"\\[": "\\]", "$$": "$$", "\\(": "\\)", "[asy]": "[/asy]", "```": "```"}
+_OPENERS = re.compile(r"(?<!\\)\\\[|\$\$|(?<!\\)\\\(|\[asy\]|```|~~~|\\begin\{([A-Za-z]+\*?)\}")
+_CLOSERS = {"\\[": "\\]", "$$": "$$", "\\(": "\\)", "[asy]": "[/asy]", "```": "```", "~~~": "~~~"}
 # The text between two dollar signs is maths if it neither begins nor ends with white space; else they mean money.
 _INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?![\d$])|`[^`\n]+`")
 
 
 def formula_blocks(text: str) -> list[Span]:
     r"""Return the start and end of each block that is closed, in order. Blocks are `\[ \]`, `$$ $$`, `\( \)`,
-    `\begin{…} \end{…}`, `[asy]` and code between triple backticks."""
+    `\begin{…} \end{…}`, `[asy]` and code between triple backticks or tildes."""
     blocks = []
     unclosed: set[str] = set()
     position = 0

@@ -1,11 +1,59 @@
-"""Finding the parts of a model's response that are not judged: its thinking, and openings such as "Sure!"."""
+"""Finding the parts of a model's response that are not judged: prompt, thinking, and openings such as "Sure!"."""
 
 import re
+from collections.abc import Sequence
+
+from stepsight.core.text.marks import STYLES, match_mark
 
 _THINKING = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<ds_think>", "</ds_think>"),
+    ("<|think|>", "</|think|>"),
+    ("<|thinking|>", "</|thinking|>"),
+    ("<|start_thinking|>", "<|end_thinking|>"),
+    ("[think]", "[/think]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel>thought", "<channel|>"),
+    ("<unused94>thought", "<unused95>"),
+)
+# Before a short answer these hold the solution itself.
+_WORKING = (
+    ("<reasoning>", "</reasoning>"),
+    ("<analysis>", "</analysis>"),
+    ("<scratchpad>", "</scratchpad>"),
+)
+_LONGEST_ANSWER = 80
+_ANSWER_TAG = re.compile(r"</?(?:answer|solution|response)>", re.IGNORECASE)
+
+# The signs of chat templates at the beginning of a model's turn, and at its end.
+_TURN = re.compile(
+    r"<\|im_start\|>[ \t]*assistant[ \t]*\n?|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model"
+    r"|<\|turn>model|<\|assistant\|>|<｜Assistant｜>|\[/INST\]|<\|(?:START_OF_TURN_TOKEN|START_RESPONSE)\|>"
+    r"(?:<\|CHATBOT_TOKEN\|>)?|(?:<\|start\|>assistant)?<\|channel\|>final(?: [^<>]{0,40})?<\|message\|>"
+    r"|<\|start\|>assistant<\|message\|>|<\|header_start\|>assistant<\|header_end\|>"
+    r"|(?<=\n)### (?:Response|Assistant|Solution):(?=\s)"
+)
+_TURN_END = re.compile(
+    r"<\|(?:im_end|eot_id|end_of_text|endoftext|end|return|eom_id|eot|assistant_end|END_OF_TURN_TOKEN|END_RESPONSE)\|>"
+    r"|</s>|<eos>|<end_of_turn>|<turn\|>|<｜end▁of▁sentence｜>|\[EOS\]"
+)
+_SIGN = re.compile(r"<[|｜stbe/]|###|\[[/E]")
+_TOKEN = re.compile(
+    rf"{_TURN.pattern}|{_TURN_END.pattern}|<s>|<bos>|<\|im_start\|>|<\|start_header_id\|>|<\|end_header_id\|>|<start_of_turn>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>"
+)
+_DIALOGUE = re.compile(
+    r"\s*(?:(?:Human|User):\s.*?\n\s*)?(?:Assistant|AI|Model):\s+|\s*assistant\n+(?=\S)", re.DOTALL
+)
+# A pair of tags, or one of boxes, around the whole solution.
+_WHOLE = re.compile(
+    r"\s*<(\|begin_of_)?(answer|solution|response|output|final)(?(1)\|)>\s*(.*?)\s*(?:</\2>|<\|end_of_\2\|>)?\s*",
+    re.DOTALL | re.IGNORECASE,
 )
 # Every word of an opening is one of these, and at least one is in `_OPENERS`: it says nothing about the problem.
 _OPENERS = frozenset(
@@ -37,26 +85,61 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|$)")
 
 
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
-    """Return the solution, and the parts before it that do not belong to it, in text order.
+    """Return the solution, and the parts around it that do not belong to it, in text order.
 
     If nothing would remain, nothing is set aside. So a response that was cut off in the middle of its thinking is
     judged.
     """
-    rest, aside = _set_thinking_aside(text)
+    rest, aside = _set_thinking_aside(text, _THINKING)
+    rest, before, after = _set_turns_aside(rest)
+    answered, working = _set_thinking_aside(rest, _WORKING)
+    if working and (len(_ANSWER_TAG.sub("", answered).strip()) > _LONGEST_ANSWER or "\n" in _inner(answered)):
+        rest, aside = answered, [*aside, *working]
+    rest = _inner(rest)
     if not rest.strip():
         return text, []
+    aside = [*before, *aside]
     opening = _opening(rest)
     if opening:
         aside.append(rest[:opening].strip())
-    return rest[opening:].strip("\n"), aside
+    return rest[opening:].strip("\n"), [*aside, *after]
 
 
-def _set_thinking_aside(text: str) -> tuple[str, list[str]]:
+def _inner(text: str) -> str:
+    """Return a solution without the tags around the whole of it."""
+    whole = _WHOLE.fullmatch(text)
+    return whole[3] if whole and not _ANSWER_TAG.search(whole[3]) else text
+
+
+def _set_turns_aside(text: str) -> tuple[str, list[str], list[str]]:
+    """Return the last turn of a model in the text of a chat template, and the texts before and after it."""
+    dialogue = _DIALOGUE.match(text)
+    if dialogue is None and not _SIGN.search(text):
+        return text, [], []
+    turns = list(_TURN.finditer(text))
+    start, stop = 0, len(text)
+    for turn in reversed(turns):
+        if _TOKEN.sub("", text[turn.end() : stop]).strip():
+            start = turn.end()
+            break
+        stop = turn.start()
+    if not start and dialogue and text[dialogue.end() :].strip():
+        start = dialogue.end()
+    end = _TURN_END.search(text, start)
+    stop = end.start() if end else len(text)
+    if not _TOKEN.sub("", text[start:stop]).strip():
+        return text, [], []
+    outer = (text[:start], text[end.end() :] if end else "")
+    before, after = ([part] if (part := _TOKEN.sub("\n", one).strip()) else [] for one in outer)
+    return _TOKEN.sub("", text[start:stop]).strip(), before, after
+
+
+def _set_thinking_aside(text: str, signs: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     aside: list[str] = []
     lower = text.lower()
     # If lower-casing changes the length, positions in one text are not valid in the other.
     lower = lower if len(lower) == len(text) else text
-    for opener, closer in _THINKING:
+    for opener, closer in signs:
         kept, position = [], 0
         while (stop := lower.find(closer, position)) >= 0:
             # The opening sign may stand in the prompt, not in the answer.
@@ -76,6 +159,8 @@ def _set_thinking_aside(text: str) -> tuple[str, list[str]]:
 def _opening(text: str) -> int:
     """Return the end of an opening such as "Sure!", or 0 if the text has none or nothing follows it."""
     position = 0
+    if match_mark(STYLES[0], text.partition("\n")[0]):
+        return 0
     for _ in range(_MOST):
         piece = _PIECE.match(text, position)
         if piece is None or not _is_opening(piece[0], ends_line=_LINE_END.match(text, piece.end()) is not None):

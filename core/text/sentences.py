@@ -3,19 +3,27 @@
 import re
 
 from stepsight.core.text.formulas import formulas
+from stepsight.core.text.signs import STOPS
 
-_END = re.compile(r"[.!?](?:[\"'”’)\]*_]{0,4})\s+(?=\S)")
+_END = re.compile(r"[.!?؟](?:[\"'”’)\]*_]{0,4})\s+(?=\S)")
 _FORMULA_END = re.compile(r"[.!?]\s*(?:\\\]|\\\)|\$\$?)\s+(?=\S)")
+# These end a sentence wherever they stand; only the full-width point may be one within a number.
+_STOPS = STOPS.replace("．", "")
+_STOP = re.compile(rf"(?<![{_STOPS}])(?:[{_STOPS}]++|．(?!\d))[\"'”’」』）)\]*_]{{0,4}}+\s*+(?=\S)")
 # The beginning of a sentence: a capital, a digit, maths, an opening sign, or a variable with its relation.
-_START = re.compile(r"[\"'“‘(\[*_]{0,4}(?:[^\W\da-z_]|\d|\$|\\[\[(]|\\begin|√|[a-z]\s*[=<>≤≥]|[a-z]\([a-z]\))")
+_START = re.compile(r"[\"'“‘(\[*_¿¡«„]{0,4}(?:[^\W\da-z_]|\d|\$|\\[\[(]|\\begin|√|[a-z]\s*[=<>≤≥]|[a-z]\([a-z]\))")
 _ABBREVIATION = re.compile(
     r"""(?:^|[\s(])(?:
-        e\.g | i\.e | etc | vs | cf | approx | ca | resp | a\.m | p\.m | w\.r\.t | w\.l\.o\.g | viz | al
+        z\.\s?B | d\.\s?h | bzw | Nr | Std | Sr | Sra | Mme | т\.\s?е
+      | e\.g | i\.e | etc | vs | cf | approx | ca | resp | a\.m | p\.m | w\.r\.t | w\.l\.o\.g | viz | al
       | Mr | Mrs | Ms | Dr | Prof | St | Jr | Sr | Mt | Inc | Co
       | sq | cu | ft | yd | lbs? | oz | hrs? | mins? | secs?
     )\.$""",
     re.VERBOSE,
 )
+# The first half of an abbreviation of two letters, before the second: "z. B.", "d. h.", "p. ej."
+_HALF = re.compile(r"(?:^|[\s(])[^\W\d_]\.$")
+_OTHER_HALF = re.compile(r"[^\W\d_](?:j)?\.\s")
 # Units end sentences too ("It is 3 ft. The …"); before a number or a small letter they do not.
 _UNIT = re.compile(r"(?:sq|cu|ft|yd|lbs?|oz|hrs?|mins?|secs?|etc|a\.m|p\.m)\.$")
 # These abbreviate before a number: "No. 3", but "No. The sum is even."
@@ -38,14 +46,17 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of a text in order. Everything from `Final Answer` on is one sentence."""
     spans = formulas(text)
     parts, start, index = [], 0, 0
-    places = sorted([*_END.finditer(text), *_FORMULA_END.finditer(text)], key=lambda match: match.start())
+    places = sorted(
+        [match for sign in (_END, _FORMULA_END, _STOP) for match in sign.finditer(text)],
+        key=lambda match: match.start(),
+    )
     for match in places:
         while index < len(spans) and spans[index][1] < match.end():
             index += 1
         is_inside = index < len(spans) and spans[index][0] < match.end() <= spans[index][1]
         if match.end() <= start or is_inside or _FINAL.match(text, start):
             continue
-        if _is_end(text, start, match):
+        if match.re is _STOP or _is_end(text, start, match):
             parts.append(text[start : match.end()].strip())
             start = match.end()
     return [part for part in (*parts, text[start:].strip()) if part]
@@ -53,11 +64,14 @@ def sentences(text: str) -> list[str]:
 
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
     """True if `match` ends the sentence that begins at `start`, and another sentence follows."""
-    if not _START.match(text, match.end()):
+    opening = _START.match(text, match.end())
+    if opening is None or (opening[0][-1].islower() and not opening[0].isascii()):
         return False
     before = text[max(start, match.start() - 12) : match.start() + 1]
     if match[0][0] == "." and _ABBREVIATION.search(before):
         return bool(_UNIT.search(before) and _OPENING_WORD.match(text, match.end()))
+    if match[0][0] == "." and _HALF.search(before) and _OTHER_HALF.match(text, match.end()):
+        return False
     if match[0][0] == "." and _NUMBERED.search(before):
         return not text.startswith(("(", "$", *"0123456789"), match.end())
     if match[0][0] == "." and _INITIAL.search(before) and not _OPENING_WORD.match(text, match.end()):

@@ -2,59 +2,56 @@
 
 import itertools
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.text.breaks import at_step_tokens, marked_up_lines, plain_lines, unwrapped
 from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
+from stepsight.core.text.marks import (
+    BULLET,
+    INLINE,
+    STYLES,
+    Marks,
+    begins_step,
+    match_mark,
+    may_be_numbered,
+    number_of,
+    seen,
+    unmarked,
+)
 from stepsight.core.text.preamble import set_openings_aside
 from stepsight.core.text.sentences import sentences
-from stepsight.core.trace import check_text
-
-_STEP = re.compile(
-    r"(?P<lead>[#>\s]*(?:[-*+•][ \t]+)?)(?P<bold>[*_]{0,3})[\[(]?step[ \t]*#?[ \t]*(?P<number>\d{1,6})[\])]?"
-    r"(?:[ \t]*(?:[:.)]|[-–—](?=\s|$))|(?P<bare>(?=[ \t]*(?:[*_]|$))|(?<=\])))"
-    r"(?P<close>[*_]{0,3})(?:(?<=[*_])[ \t]*(?:[:–—]|-(?=\s)))?\s*",
-    re.IGNORECASE,
-)
-# A heading needs no sign after its number: `### Step 1 Read the problem`.
-_HEADED_STEP = re.compile(
-    r"(?P<lead>[>\s]*#{1,6}[ \t]*)(?P<bold>[*_]{0,3})step[ \t]*#?(?P<number>\d{1,6})(?P<close>)[ \t]+",
-    re.IGNORECASE,
-)
-_HEADED_NUMBER = re.compile(
-    r"(?P<lead>\s*(?:#{1,6}[ \t]+|(?=[*_]{2})))"
-    r"(?P<bold>[*_]{0,3})\(?(?P<number>\d{1,3})[.):](?P<close>[*_]{0,3})(?:\s+|$)"
-)
-_NUMBER = re.compile(r"(?P<lead>\s*)(?P<bold>[*_]{0,3})\(?(?P<number>\d{1,3})[.)](?P<close>[*_]{0,3})(?:\s+|$)")
-_MARKERS = ((_STEP, _HEADED_STEP), (_HEADED_NUMBER,), (_NUMBER,))
-_BULLET = re.compile(r"([ \t]*)[-*+•‣◦–][ \t]+(?=\S)")
-
-_INLINE_STEP = re.compile(
-    r"(?:[*_]{2})?(?:(?<=[*_])|\b)(?:Step|STEP)[ \t]*#?(?P<number>\d{1,6})[ \t]*(?:[:.)]|[-–—](?=\s))"
-)
-_INLINE_NUMBER = re.compile(r"\(?\b(?P<number>\d{1,2})[.)][ \t]+(?=[\"'“(*_]{0,3}(?:[^\W\da-z_]|\$|\\))")
-# "By Step 1: …" speaks of a step.
-_OF_A_STEP = re.compile(
-    r"\b(?:in|from|of|by|see|to|and|with|using|at|after|as|or|per|the|this|than|our|for|into|under|[Ii]n|[Ff]rom|[Bb]y|"
-    r"[Uu]sing|[Aa]fter|[Aa]s|[Ss]ee)[ \t]+$"
-)
-_SENTENCE_ENDS = re.compile(r"[.!?:;)\]$}*\"”][ \t]+\(?$")
+from stepsight.core.text.signs import is_blank
+from stepsight.core.text.step_lists import read_step_list
 
 _RULE = re.compile(r"(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,})\s*")
 _HEADING = re.compile(r"\s*(?:#{1,6}[ \t]+(?![-$\d])\S.*|(?:\*\*|__)[^*_=$\\]{1,100}(?:\*\*|__):?)\s*")
 
+# "Answer" and "therefore" in other languages.
+_ANSWER_WORDS = (
+    "antwort|endergebnis|respuesta(?: final)?|réponse(?: finale)?|risposta|resposta(?: final)?|antwoord|svar|"
+    "odpowiedź|odpověď|cevap|jawaban|đáp án|ответ|відповідь|απάντηση|最终答案|最終答案|答案|最終的な答え|答え|答|"
+    "정답|답|उत्तर|উত্তর|คำตอบ|الجواب|الإجابة|پاسخ|תשובה|jibu|సమాధానం"
+)
+_THEREFORE_WORDS = (
+    "also|daher|somit|folglich|donc|ainsi|por (?:lo )?tanto|portanto|así que|quindi|pertanto|dus|следовательно|"
+    "итак|таким образом|отже|zatem|dolayısıyla|jadi|vậy"
+)
+_THEREFORE_SIGNS = (
+    "所以|因此|综上|綜上|故|于是|したがって|よって|따라서|그러므로|इसलिए|অতএব|ดังนั้น|لذلك|إذن|بنابراین|לכן"
+)
 _ANSWER_HEADING = re.compile(
-    r"[#>\s]*[*_]*(?:(?:the )?final (?:answer|result)|answer|conclusion)[*_:.\s]*", re.IGNORECASE
+    rf"[#>\s]*[*_]*(?:(?:the )?final (?:answer|result)|answer|conclusion|{_ANSWER_WORDS})[*_:：.\s]*", re.IGNORECASE
 )
 _ANSWER = re.compile(
     r"[#>\s*_]*(?:(?:the )?final answer\b|answer[ \t]*[*_]*:|the answer is\b|"
-    r"(?:therefore|thus|so|hence)[,:]?\s+(?:the\s+)?(?:final\s+)?answer\b)|\s*####\s*\S|[\s$*_\\\[(]*\\boxed\b",
+    rf"(?:{_ANSWER_WORDS})[ \t]*[*_]*[:：]|"
+    r"(?:therefore|thus|so|hence)[,:]?\s+(?:the\s+)?(?:final\s+)?answer\b)|\s*<answer>|\s*####\s*\S|[\s$*_\\\[(]*\\boxed\b",
     re.IGNORECASE,
 )
 _CONCLUSION = re.compile(
-    r"[#>\s*_]*(?:therefore|thus|so|hence|in conclusion|consequently|finally)\b", re.IGNORECASE
+    r"[#>\s*_]*(?:(?:therefore|thus|so|hence|in conclusion|consequently|finally|"
+    rf"{_THEREFORE_WORDS})\b|{_THEREFORE_SIGNS})",
+    re.IGNORECASE,
 )
 _LONGEST_ANSWER = 12
 _MOST_ANSWERS = 3
@@ -81,7 +78,8 @@ def split_steps(text: str) -> list[str | list[str]]:
 def split_solution(text: str) -> Split:
     """Split a solution into steps, using the first of these forms that matches.
 
-    - a JSON list of texts, in which an inner list is a step with sub-steps
+    - a list that a program printed, such as JSON, in which an inner list is a step with sub-steps
+    - step tokens and tags, such as `<extra_0>` and `<step>`
     - headings such as `Step 1: …`, on separate lines or within a line
     - a numbered list, which may start again under a heading
     - bullets
@@ -90,53 +88,46 @@ def split_solution(text: str) -> Split:
     - the sentences of a paragraph, on one line or wrapped
 
     Numbers and bullets are removed. A heading belongs to the step after it. The text before the first number and
-    the final answer are separate steps. LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and
-    `</think>`, and openings such as "Sure!", are set aside.
+    the final answer are separate steps. LaTeX, code and `[asy]` are never cut. The prompt of a chat, thinking such
+    as that between `<think>` and `</think>`, and openings such as "Sure!" are set aside.
 
-    Raises `UserError` if a JSON list contains anything but texts and lists of texts.
+    Raises `UserError` if a printed list contains texts and something without a text.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
-    listed = read_json_list(text)
-    if listed is not None:
+    text = unwrapped(plain_lines(text))
+    listed = read_step_list(text)
+    if isinstance(listed, list):
         return Split(tuple(listed))
-    solution, set_aside = set_openings_aside(text)
-    return Split(tuple(step for step in map(_trimmed, _split(solution)) if step), tuple(set_aside))
-
-
-def read_json_list(text: str) -> list[str | list[str]] | None:
-    """Return the steps in a JSON list, or None if the text is not a JSON list. Raises `UserError` if the list
-    contains anything but texts and lists of texts."""
-    if not text.startswith("["):
-        return None
-    try:
-        value = parse_json(text)
-    except ValueError:
-        return None
-    for number, step in enumerate(value, start=1):
-        parts = step if isinstance(step, list) else [step]
-        if not parts or not all(isinstance(part, str) for part in parts):
-            raise UserError(f"step {number} of the JSON list is {step!r:.60}, expected a text or a list of texts.")
-        for part in parts:
-            check_text(part, f"step {number} of the JSON list")
-    steps: list[str | list[str]] = value
-    return steps
+    solution, set_aside = set_openings_aside(listed or text)
+    if solution != text and isinstance(listed := read_step_list(unwrapped(solution)), list):
+        return Split(tuple(listed), tuple(set_aside))
+    steps = (_trimmed(step) for step in _split(marked_up_lines(solution).strip("\n")))
+    return Split(tuple(step for step in steps if not is_blank(step)), tuple(set_aside))
 
 
 def _split(text: str) -> list[str]:
+    if parts := at_step_tokens(text):
+        return _without_marks([part.strip() for part in parts])
     lines = _without_rules(unbroken_lines(text))
-    for broken in (lines, _broken(text, _INLINE_STEP), _broken(text, _INLINE_NUMBER)):
-        for markers in _MARKERS:
-            starts = _numbered(broken, markers)
-            if starts:
-                return _items(broken, starts, markers)
+    for broken in itertools.chain([lines], (_broken(text, mark) for mark in INLINE)):
+        for style in STYLES if may_be_numbered(broken) else ():
+            if starts := _numbered(broken, style):
+                return _items(broken, starts, style)
     bullets = _bullets(lines)
     if bullets:
-        return _items(lines, bullets, (_BULLET,))
+        return _items(lines, bullets, (BULLET,))
     if not any(not line.strip() for line in lines):
         return _by_line(lines)
     body, answers = _without_answers(lines)
     paragraphs = _paragraphs(body)
     return [*(_by_line(body) if len(paragraphs) == 1 else paragraphs), *answers]
+
+
+def _without_marks(steps: list[str]) -> list[str]:
+    """Remove the numbers of steps if all of them have one, in order."""
+    for style in STYLES:
+        if len(_numbered(steps, style)) == len(steps):
+            return [unmarked(step, style) for step in steps]
+    return steps
 
 
 def _without_rules(lines: list[str]) -> list[str]:
@@ -158,20 +149,7 @@ def _trimmed(step: str) -> str:
     return "\n".join(line[common:] for line in lines).strip()
 
 
-def _match(markers: Iterable[re.Pattern[str]], line: str) -> re.Match[str] | None:
-    for marker in markers:
-        match = marker.match(line)
-        # `**Step 1** We add`: without another sign, the emphasis has to end at the number.
-        if match and not ("bare" in marker.groupindex and match["bold"] and not match["close"] and _is_bare(match)):
-            return match
-    return None
-
-
-def _is_bare(match: re.Match[str]) -> bool:
-    return match["bare"] is not None and match.end() < len(match.string)
-
-
-def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[int]:
+def _numbered(lines: list[str], style: Marks) -> list[int]:
     """Return the indices of the lines that begin a numbered step.
 
     There must be at least two. Numbers count up by one, and may start again from 1 after a heading or an
@@ -181,10 +159,10 @@ def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[in
     expected = 0
     deepest = 0
     for index, line in enumerate(lines):
-        match = _match(markers, line)
+        match = match_mark(style, line)
         if match is None:
             continue
-        number, indent = int(match["number"]), len(line) - len(line.lstrip())
+        number, indent = number_of(match), len(line) - len(line.lstrip())
         if not starts:
             if number > 1:
                 continue
@@ -208,44 +186,33 @@ def _begins_again(lines: list[str], index: int) -> bool:
     return _HEADING.fullmatch(last) is not None or (is_announced and (before == 0 or not lines[before - 1].strip()))
 
 
-def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
+def _items(lines: list[str], starts: list[int], style: Marks) -> list[str]:
     """Return the texts of marked steps without their marks. The text before the first mark and the answer after the
     last step are included as steps."""
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
-        item = [*heading, _unmarked(lines[start], markers), *lines[start + 1 : stop]]
+        item = [*heading, unmarked(lines[start], style), *lines[start + 1 : stop]]
         if stop < len(lines):
             # The beginning of a step is not a heading of the next.
             own, item = item[: len(heading) + 1], item[len(heading) + 1 :]
             heading, item = _without_heading(item)
             item = [*own, *item]
-            is_first = "number" in markers[0].groupindex and _is_number(lines[stop], markers, 1)
+            is_first = style != (BULLET,) and _is_first(lines[stop], style)
             item, announced = _without_announcement(item) if is_first and not heading else (item, "")
             steps += ["\n".join(item), announced]
         else:
             item, answers = _without_answers(item, is_item=True)
-            if markers[0] in (_NUMBER, _BULLET):
+            if style not in STYLES[:2]:
                 item, answers = _without_end(item, answers)
             steps += ["\n".join(item), *answers]
     return steps
 
 
-def _is_number(line: str, markers: tuple[re.Pattern[str], ...], number: int) -> bool:
-    match = _match(markers, line)
-    return match is not None and int(match["number"]) == number
-
-
-def _unmarked(line: str, markers: tuple[re.Pattern[str], ...]) -> str:
-    """Return a line without its step mark. Emphasis that starts before the number and ends after it is kept."""
-    match = _match(markers, line)
-    if match is None:
-        return line
-    rest = line[match.end() :]
-    groups = match.groupdict()
-    bold = groups.get("bold") or ""
-    return f"{bold}{rest}" if bold and not groups.get("close") and bold in rest else rest
+def _is_first(line: str, style: Marks) -> bool:
+    match = match_mark(style, line)
+    return match is not None and number_of(match) == 1
 
 
 def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
@@ -331,13 +298,16 @@ def _concludes(lines: list[str], index: int) -> bool:
     return is_first and bool(_CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
 
 
-def _broken(text: str, marker: re.Pattern[str]) -> list[str]:
+def _broken(text: str, mark: re.Pattern[str]) -> list[str]:
     """Return the lines of a text, with a line break inserted before each step mark inside a line. The result is
     empty if there are fewer than two such marks."""
+    marks = list(mark.finditer(seen(text)))
+    if len(marks) < 2:
+        return []
     places: list[int] = []
     expected = 1
-    for match in outside(marker.finditer(text), formulas(text)):
-        if int(match["number"]) != expected or not _begins_step(text, match, marker is _INLINE_STEP):
+    for match in outside(iter(marks), formulas(text)):
+        if number_of(match) != expected or not begins_step(text, match):
             continue
         places.append(match.start())
         expected += 1
@@ -347,23 +317,13 @@ def _broken(text: str, marker: re.Pattern[str]) -> list[str]:
     return unbroken_lines("\n".join(part for part in parts if part))
 
 
-def _begins_step(text: str, match: re.Match[str], is_named: bool) -> bool:
-    before = text[max(0, match.start() - 20) : match.start()]
-    line = before.rpartition("\n")[2]
-    if not line.strip(" \t*_#>(") and ("\n" in before or match.start() < 20):
-        return True
-    return (
-        not _OF_A_STEP.search(line) if is_named else bool(int(match["number"]) > 1 and _SENTENCE_ENDS.search(line))
-    )
-
-
 def _bullets(lines: list[str]) -> list[int]:
     """Return the indices of the lines that begin a bullet, or none unless the solution is a bulleted list.
 
     Such a list has at least two bullets and no other text between them, at most one paragraph before it, and only
     the conclusion after it.
     """
-    matches = [(index, match) for index, line in enumerate(lines) if (match := _BULLET.match(line))]
+    matches = [(index, match) for index, line in enumerate(lines) if (match := BULLET.match(line))]
     if len(matches) < 2:
         return []
     base = len(matches[0][1][1])
@@ -373,7 +333,7 @@ def _bullets(lines: list[str]) -> list[int]:
     for index in range(starts[0] + 1, starts[-1]):
         line = lines[index]
         is_loose = line.strip() and not line[0].isspace() and not lines[index - 1].strip()
-        if is_loose and not _BULLET.match(line) and not _HEADING.fullmatch(line):
+        if is_loose and not BULLET.match(line) and not _HEADING.fullmatch(line):
             return []
     item, answers = _without_answers(lines[starts[-1] :], is_item=True)
     item, _ = _without_end(item, answers)
@@ -459,9 +419,10 @@ def _is_wrapped(lines: list[str]) -> bool:
 
 def _is_cut(line: str, after: str) -> bool:
     """True if the line break between `line` and `after` is inside a sentence."""
-    return not line.rstrip().rstrip("*_\"')]$").endswith((".", "!", "?", ":", ";")) and bool(
-        _SMALL_WORD.match(after)
-    )
+    end = line.rstrip().rstrip("*_\"')]$")
+    if end.endswith(("，", "、")):
+        return True
+    return not end.endswith((".", "!", "?", ":", ";")) and bool(_SMALL_WORD.match(after))
 
 
 def _continues(step: str, line: str) -> bool:
@@ -471,4 +432,5 @@ def _continues(step: str, line: str) -> bool:
         return True
     if line.startswith("|") and last.startswith("|"):
         return True
-    return step.lstrip("\"'“(*_")[:1].isupper() and _is_cut(last, line)
+    first = step.lstrip("\"'“(*_")[:1]
+    return (first.isupper() or first > "\u3040") and _is_cut(last, line)

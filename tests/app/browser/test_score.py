@@ -377,7 +377,7 @@ def test_gradio_hosts_the_page_and_nothing_in_it_is_touched(opened):
 def parsed(monkeypatch):
     """The texts that are split, and the sub-steps of the traces that are made of what is entered."""
     splits, traces = [], []
-    check, read_list = Trace.__post_init__, split.read_json_list
+    check, plain_lines = Trace.__post_init__, split.plain_lines
 
     def checked(trace):
         if trace.problem == PROBLEM:
@@ -385,7 +385,7 @@ def parsed(monkeypatch):
         check(trace)
 
     # Asked once for each text that is split.
-    monkeypatch.setattr(split, "read_json_list", lambda text: (splits.append(text), read_list(text))[1])
+    monkeypatch.setattr(split, "plain_lines", lambda text: (splits.append(text), plain_lines(text))[1])
     monkeypatch.setattr(Trace, "__post_init__", checked)
 
     def taken():

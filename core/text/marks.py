@@ -1,0 +1,227 @@
+"""Marks at which steps begin: their names in many languages, the signs of numbered lists, and bullets."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+from stepsight.core.text.signs import INVISIBLE, PLAIN
+
+Marks = tuple[re.Pattern[str], ...]
+"""Patterns of one style of marks. A list has marks of one style only."""
+
+# The word for a step in many languages.
+_STEP_WORDS = """
+    step steps schritt étape etape paso pas passo passaggio etapa шаг этап крок krok stap steg trinn trin vaihe
+    adım adim langkah bước lépés pasul βήμα hatua ステップ 手順 步骤 步驟 단계 خطوة الخطوة مرحلة المرحلة گام
+    مرحله שלב चरण
+    कदम ধাপ ขั้นตอนที่ ขั้นตอน ขั้นที่ దశ படி
+"""
+_STEP_NAMES = [*_STEP_WORDS.split(), "hatua ya", "langkah ke"]
+
+# Numbers in words, from 1 on.
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve",
+    "first second third fourth fifth sixth seventh eighth ninth tenth",
+    "eins zwei drei vier fünf sechs sieben acht neun zehn",
+    "erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter",
+    "un deux trois quatre cinq six sept huit neuf dix",
+    "première deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième",
+    "uno dos tres cuatro cinco seis siete ocho nueve diez",
+    "primer segundo tercer cuarto quinto sexto séptimo octavo noveno décimo",
+    "um dois três quatro cinco seis sete oito nove dez",
+    "primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono décimo",
+    "один два три четыре пять шесть семь восемь девять десять",
+    "первый второй третий четвертый пятый шестой седьмой восьмой девятый десятый",
+    "الأولى الثانية الثالثة الرابعة الخامسة السادسة السابعة الثامنة التاسعة العاشرة",
+)
+_VALUES: Mapping[str, int] = {
+    word: value for row in _NUMBER_WORDS for value, word in enumerate(row.split(), start=1)
+}
+_CJK_DIGITS: Mapping[str, int] = dict(zip("一二三四五六七八九十", range(1, 11), strict=True))
+_CJK_NUMBER = f"[{''.join(_CJK_DIGITS)}]{{1,3}}"
+_ROMAN: Mapping[str, int] = {"i": 1, "v": 5, "x": 10}
+_CIRCLED = "①-⑳❶-❿➀-➉➊-➓⓵-⓾㊀-㊉⑴-⒇⒈-⒛"
+_ENCLOSED = f"[{_CIRCLED}]|\\d[ ]?\u20e3|🔟"
+
+# Signs that marks are written in. Those that need no space after them stay what they are.
+_MARK_SIGNS: Mapping[int, str] = {
+    **{code: sign for code, sign in PLAIN.items() if sign in " :-[]{}#/" or sign.isdigit()},
+    **dict.fromkeys(map(ord, INVISIBLE), " "),
+    **{ord(sign): plain for sign, plain in zip("【】〔〕〖〗「」『』《》", "[]" * 6, strict=True)},
+}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    forms = {form for word in words for form in (word, unicodedata.normalize("NFD", word))}
+    return "|".join(map(re.escape, sorted(forms, key=lambda form: (-len(form), form))))
+
+
+_NAME = _any_of(_STEP_NAMES)
+_NUMERAL = rf"\d{{1,6}}|(?:{_any_of(_VALUES)})\b"
+_OF_ALL = r"(?:[ \t]*(?:/|\b(?:of|out of|von|de|di|sur|su|из|van)\b)[ \t]*\d{1,6})?"
+# `Step 1`, `Step 1 of 3`, `1. Schritt`, `第一步`.
+_NAMED = (
+    rf"(?:(?:{_NAME})(?:[ \t]*|[-_])(?:#|№|no\.|nr\.|n[°º]|number\b)?[ \t]*"
+    rf"[($]?(?:(?P<number>{_NUMERAL})|(?P<roman>[IVX]{{1,5}})\b|(?P<letter>[A-Z])\b)[)$]?{_OF_ALL}"
+    rf"|第[ \t]*(?P<cjk>\d{{1,6}}|{_CJK_NUMBER})[ \t]*(?:步骤|步驟|步|ステップ)"
+    rf"|(?:步骤|步驟|ステップ|手順)[ \t]*(?P<cjk_after>{_CJK_NUMBER})"
+    rf"|(?P<ordinal>{_NUMERAL})(?:\.|(?:st|nd|rd|th|i?ère|ere|e|ème)\b|ª|º|°|-й\b)?[ \t]*(?:{_NAME}){_OF_ALL})"
+)
+_STEP = re.compile(
+    rf"(?P<lead>[#>\s]*(?:[-*+•][ \t]+)?)(?P<bold>\\text(?:bf|it)\{{|[*_]{{0,3}})[\[(（]?{_NAMED}[\])）]?"
+    r"(?:[ \t]*(?:\.-|[:.)．]|[-–—](?=\s|$))|(?<=[步骤驟プ])[ \t]*[,，、]|(?<=[步骤驟])[ \t]+(?=\S)"
+    # `Step 1 (Adding): …`
+    r"|(?=[ \t]*\([^()\n]{1,80}\)[ \t]*[:.–—-])"
+    r"|(?P<bare>(?=[ \t]*(?:[*_}]|$))|(?<=\])))"
+    r"(?P<close>\}|[*_]{0,3})(?:(?<=[*_}])[ \t]*(?:[:–—]|-(?=\s)))?\s*",
+    re.IGNORECASE,
+)
+# A heading needs no sign after its number: `### Step 1 Read the problem`.
+_HEADED_STEP = re.compile(
+    rf"(?P<lead>[>\s]*#{{1,6}}[ \t]*)(?P<bold>[*_]{{0,3}}){_NAMED}(?P<close>)[ \t]+", re.IGNORECASE
+)
+_HEADED_NUMBER = re.compile(
+    r"(?P<lead>\s*(?:#{1,6}[ \t]+|(?=[*_]{2})))"
+    r"(?P<bold>[*_]{0,3})[(（]?(?P<number>\d{1,3})[.):．）、](?P<close>[*_]{0,3})(?:\s+|$)"
+)
+_BEGIN = r"(?P<lead>[>\s]*)(?P<bold>[*_]{0,3})"
+_CLOSE = r"(?P<close>[*_]{0,3})\s*"
+_END = r"(?P<close>[*_]{0,3})(?:\s+|$)"
+# Some leave no space after the number; `1.5` and `(2)(3)` are no marks.
+_END_TIGHT = r"(?P<close>[*_]{0,3})(?:\s+|$|(?=[^\W\d_]))"
+_NUMBER = re.compile(rf"{_BEGIN}\(?(?P<number>\d{{1,3}})(?:[ \t]?\)|\\?[.)]{{1,2}}|\.-){_END_TIGHT}")
+# These signs may be sums too, as in `1 - x = 3`, unless a word follows the first of them.
+_LOOSE_NUMBER = re.compile(
+    rf"{_BEGIN}(?!1[ \t]*[-:/º°ª][ \t]+(?![^\W\d_]{{2}}))(?P<number>\d{{1,3}})[ \t]*(?:(?<=[ \t])-|[:/º°ª]){_END}"
+)
+_OTHER_NUMBERS = (
+    _LOOSE_NUMBER,
+    re.compile(rf"{_BEGIN}(?:\[(?P<number>\d{{1,3}})\]|[#№][ \t]?(?P<ordinal>\d{{1,3}})[.:)]?){_END_TIGHT}"),
+    re.compile(rf"{_BEGIN}（?(?P<number>\d{{1,3}})(?:[）、]|．(?!\d)){_CLOSE}"),
+    re.compile(rf"{_BEGIN}(?P<enclosed>{_ENCLOSED})[.:]?{_CLOSE}"),
+    re.compile(
+        rf"{_BEGIN}(?:(?P<cjk>{_CJK_NUMBER})[、．.:]|[(（](?P<cjk_after>{_CJK_NUMBER})[)）][、.:]?){_CLOSE}"
+    ),
+    re.compile(rf"{_BEGIN}\(?(?P<roman>[IVX]{{1,5}})[.):]{_END}"),
+    re.compile(rf"{_BEGIN}\(?(?P<roman>[ivx]{{1,5}})[.)]{_END}"),
+    re.compile(rf"{_BEGIN}\(?(?P<letter>[a-z])\){_END}"),
+)
+STYLES: tuple[Marks, ...] = (
+    (_STEP, _HEADED_STEP),
+    (_HEADED_NUMBER,),
+    (_NUMBER,),
+    *((pattern,) for pattern in _OTHER_NUMBERS),
+)
+"""All styles of numbered marks, in the order in which they are tried."""
+
+# A quick test of all styles together.
+_PERHAPS = re.compile(
+    rf"[\W_]*(?:text(?:bf|it)\{{[\W_]*)?(?:\d|[{_CIRCLED}第]|{_CJK_NUMBER}|🔟|{_NAME}|{_any_of(_VALUES)}"
+    r"|[ivx]{1,5}[.):]|[a-z]\))",
+    re.IGNORECASE,
+)
+
+BULLET = re.compile(r"([ \t]*)(?:[-*+•‣◦–—∙·●○▪■◆►▶➤✓✔]|[→⇒](?=[ \t]+[^\W\d_]{2}))[ \t]+(?=\S)")
+
+_CAPITAL_NAME = _any_of({form for word in _STEP_NAMES for form in (word.capitalize(), word.upper())})
+_INLINE_STEP = re.compile(
+    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:(?:{_CAPITAL_NAME})[ \t]*#?(?P<number>{_NUMERAL}){_OF_ALL}[ \t]*"
+    rf"(?:[:.)]|[-–—](?=\s))|\[(?:{_CAPITAL_NAME})[ \t]*(?P<ordinal>\d{{1,6}})\])"
+    # These need no space around.
+    rf"|\[?第[ \t]*(?P<cjk>\d{{1,6}}|{_CJK_NUMBER})步[骤驟]?\]?[:,，、]"
+    rf"|\[?(?:步骤|步驟|ステップ|手順)[ \t]*(?P<cjk_after>\d{{1,6}}|{_CJK_NUMBER})[\]:.]"
+)
+_INLINE_NUMBER = re.compile(
+    r"[(（]?(?<![\w.])(?P<number>\d{1,2})"
+    r"(?:[.)][ \t]+(?=[\"'“(*_]{0,3}(?:[^\W\da-z_]|\$|\\))|[.、)）．][ \t]*(?=[\u3040-\u9fff]))"
+)
+_INLINE_ENCLOSED = re.compile(rf"(?P<enclosed>{_ENCLOSED})")
+INLINE = (_INLINE_STEP, _INLINE_NUMBER, _INLINE_ENCLOSED)
+"""Marks within a line, in the order in which they are tried."""
+
+# "By Step 1: …" speaks of a step.
+_OF_A_STEP = re.compile(
+    r"\b(?:in|from|of|by|see|to|and|with|using|at|after|as|or|per|the|this|than|our|for|into|under|[Ii]n|[Ff]rom|[Bb]y|"
+    r"[Uu]sing|[Aa]fter|[Aa]s|[Ss]ee|"
+    r"aus|nach|von|mit|im|del|de|du|dal|dans|из|по|в|на|由|从|根据|在|如|和|与|将|把)[ \t]*$"
+)
+_SENTENCE_ENDS = re.compile(r"(?:[.!?:;)\]$}*\"”][ \t]+|[。！？；：．”」』）][ \t]*)\(?$")
+
+
+def seen(text: str) -> str:
+    """Return a text with the plain signs of marks. The positions of all characters stay the same."""
+    return text if text.isascii() else text.translate(_MARK_SIGNS)
+
+
+def may_be_numbered(lines: Sequence[str]) -> bool:
+    """True if at least two of the lines might begin with a number. No marks of any style are found otherwise."""
+    return sum(_PERHAPS.match(seen(line)) is not None for line in lines) > 1
+
+
+def match_mark(marks: Marks, line: str) -> re.Match[str] | None:
+    """Return the match of a mark at the beginning of a line, or None. Its positions are those of the line."""
+    for pattern in marks:
+        match = pattern.match(seen(line))
+        # `**Step 1** We add`: without another sign, the emphasis has to end at the number.
+        if match and not (
+            "bare" in pattern.groupindex and match["bold"] and not match["close"] and _is_bare(match)
+        ):
+            return match
+    return None
+
+
+def _is_bare(match: re.Match[str]) -> bool:
+    return match["bare"] is not None and match.end() < len(match.string)
+
+
+def number_of(match: re.Match[str]) -> int:
+    """Return the number in a mark, or 0 if its signs are no number."""
+    kind, text = next(
+        (kind, text) for kind, text in match.groupdict().items() if text and kind not in _AROUND_NUMBERS
+    )
+    if kind == "roman":
+        return _roman(text)
+    if kind == "letter":
+        return ord(text.lower()) - ord("a") + 1
+    if kind == "enclosed":
+        return 10 if text == "🔟" else int(unicodedata.numeric(text[0]))
+    if text.isdecimal():
+        return int(text)
+    return _cjk(text) if kind.startswith("cjk") else _VALUES[unicodedata.normalize("NFC", text.lower())]
+
+
+_AROUND_NUMBERS = ("lead", "bold", "bare", "close")
+
+
+def _roman(text: str) -> int:
+    values = [_ROMAN[sign] for sign in text.lower()]
+    return sum(-value if value < max(values[place:]) else value for place, value in enumerate(values))
+
+
+def _cjk(text: str) -> int:
+    """Return the value of a Chinese numeral up to 99, such as 二十一."""
+    tens, ten, ones = text.partition("十")
+    return (_CJK_DIGITS.get(tens, 1) * 10 if ten else 0) + _CJK_DIGITS.get(ones if ten else tens, 0)
+
+
+def unmarked(line: str, marks: Marks) -> str:
+    """Return a line without its mark. Emphasis that starts before the number and ends after it is kept."""
+    match = match_mark(marks, line)
+    if match is None:
+        return line
+    rest = line[match.end() :].lstrip(INVISIBLE)
+    groups = match.groupdict()
+    bold = groups.get("bold") or ""
+    closer = "}" if bold.startswith("\\") else bold
+    return f"{bold}{rest}" if bold and not groups.get("close") and closer in rest else rest
+
+
+def begins_step(text: str, match: re.Match[str]) -> bool:
+    """True if a mark within a text begins a step there, and is not part of a sentence."""
+    before = text[max(0, match.start() - 20) : match.start()]
+    line = before.rpartition("\n")[2]
+    if not line.strip(" \t*_#>(") and ("\n" in before or match.start() < 20):
+        return True
+    if match.re is _INLINE_STEP:
+        return not _OF_A_STEP.search(line)
+    return number_of(match) > 1 and _SENTENCE_ENDS.search(line) is not None

@@ -1,0 +1,137 @@
+"""Lists of steps as programs print them: JSON, JSON Lines, Python and NumPy."""
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import check_depth, parse_json
+from stepsight.core.trace import check_text
+
+Steps = list[str | list[str]]
+
+# The keys of a solution that hold its steps, its answer, and the text of a step, in many programs.
+_STEPS = ("steps", "solution_steps", "reasoning_steps", "reasoning", "solution", "process", "chain_of_thought")
+_ANSWERS = ("final_answer", "answer", "result")
+_TEXTS = frozenset({
+    "step", "text", "content", "title", "heading", "explanation", "description", "reasoning", "thought",
+    "statement", "step_text", "value", "calculation", "equation", "operation", "output", "result", "conclusion",
+})  # fmt: skip
+_MOST_DIGITS = re.compile(r"(?:step)?[ _-]?(\d{1,4})", re.IGNORECASE)
+
+_STRING = r"""(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
+_PYTHON = re.compile(r"""(?:\[|\(|\{)\s*(?:[\[({]\s*)?(?:'|")""")
+_PYTHON_STRING = re.compile(_STRING)
+_NUMPY = re.compile(rf"\[\s*{_STRING}(?:\s+{_STRING})+\s*\]")
+_ARRAY = re.compile(r"(?:np\.|numpy\.)?array\((\[.*\])(?:,\s*dtype=[^()]{1,20})?\)", re.DOTALL)
+
+
+def read_step_list(text: str) -> Steps | str | None:
+    """Return the steps in a list that a program printed, the solution if it is one text, or None for other texts.
+
+    An object with steps may hold an answer, which becomes the last step. A step may be an object with a text. Lists
+    without any text, such as `[-2, 2]`, are answers and not lists of steps.
+
+    Raises `UserError` if a list has both texts and something else.
+    """
+    value = _parsed(text)
+    if isinstance(value, str):
+        return value if "\n" in value else None
+    if isinstance(value, Mapping):
+        value = _within(value)
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        return None
+    if isinstance(chat := _last_reply(value), str):
+        return chat
+    return [_step(step, number) for number, step in enumerate(value, start=1)] if _has_text(value) else None
+
+
+def _parsed(text: str) -> Any:
+    """Return the value that a program printed, or None if the text is none."""
+    if not text.startswith(("[", "{", '"', "'", "(", "array(", "np.array(", "numpy.array(")):
+        return None
+    try:
+        return parse_json(text)
+    except ValueError:
+        pass
+    lines = text.splitlines()
+    try:
+        if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
+            return [parse_json(line) for line in lines]
+        return _python(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _python(text: str) -> Any:
+    """Return the value of a Python literal or a printed NumPy array. Raises `ValueError` or `SyntaxError` for any
+    other text."""
+    if array := _ARRAY.fullmatch(text):
+        text = array[1]
+    if _NUMPY.fullmatch(text):
+        # NumPy prints no commas, and Python would join the texts.
+        text = f"[{','.join(_PYTHON_STRING.findall(text))}]"
+    if not (_PYTHON.match(text) or _PYTHON_STRING.fullmatch(text)):
+        raise ValueError("no literal")
+    value = ast.literal_eval(text)
+    value = list(value) if isinstance(value, tuple) else value
+    check_depth(value)
+    return value
+
+
+def _within(value: Mapping[Any, Any]) -> Any:
+    """Return the steps in an object: its list of steps with the answer, or its numbered texts."""
+    numbers = [match and int(match[1]) for match in (_MOST_DIGITS.fullmatch(str(key)) for key in value)]
+    if len(numbers) > 1 and numbers in (list(range(1, len(numbers) + 1)), list(range(len(numbers)))):
+        return list(value.values())
+    steps = next((value[key] for key in _STEPS if isinstance(value.get(key), list | str)), None)
+    answer = next((value[key] for key in _ANSWERS if isinstance(value.get(key), str | int | float)), "")
+    if isinstance(steps, list) and str(answer).strip():
+        return [*steps, str(answer)]
+    return steps
+
+
+def _last_reply(messages: list[Any]) -> str | None:
+    """Return the last reply in a list of chat messages, or None if the list has none."""
+    replies = [
+        message["content"]
+        for message in messages
+        if isinstance(message, Mapping) and message.get("role") in ("assistant", "model")
+        and isinstance(message.get("content"), str)
+    ]  # fmt: skip
+    return replies[-1] if replies else None
+
+
+def _has_text(value: list[Any]) -> bool:
+    return not value or any(
+        isinstance(step, str | Mapping) or (isinstance(step, list) and bool(step) and _has_text(step))
+        for step in value
+    )
+
+
+def _step(step: Any, number: int) -> str | list[str]:
+    place = f"step {number} of the list"
+    parts = [_text(part) for part in (step if isinstance(step, list) else [step])]
+    texts = [part for part in parts if isinstance(part, str)]
+    if not parts or len(texts) < len(parts):
+        raise UserError(
+            f"{place} is {step!r:.60}, expected a text, a list of texts, or an object with a text.",
+            "Give each step as a text.",
+        )
+    for text in texts:
+        check_text(text, place)
+    return texts if isinstance(step, list) else texts[0]
+
+
+def _text(step: Any) -> Any:
+    """Return the text of a step that is an object, with its parts in their order; anything else as it is."""
+    if not isinstance(step, Mapping):
+        return step
+    parts = {key: part for key, part in step.items() if isinstance(part, str) and part.strip()}
+    named = [part for key, part in parts.items() if str(key).lower() in _TEXTS]
+    if named:
+        return "\n".join(named)
+    return next(iter(parts.values())) if len(parts) == 1 else step
