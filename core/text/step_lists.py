@@ -1,12 +1,12 @@
 """Lists of steps as programs print them: JSON, JSON Lines, Python and NumPy."""
 
-import ast
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import check_depth, parse_json
+from stepsight.core.files.json_values import parse_json
+from stepsight.core.text.printed import holds_steps, parse_printed
 from stepsight.core.trace import check_text
 
 Steps = list[str | list[str]]
@@ -20,11 +20,8 @@ _TEXTS = frozenset({
 })  # fmt: skip
 _MOST_DIGITS = re.compile(r"(?:step)?[ _-]?(\d{1,4})", re.IGNORECASE)
 
-_STRING = r"""(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
-_PYTHON = re.compile(r"""(?:\[|\(|\{)\s*(?:[\[({]\s*)?(?:'|")""")
-_PYTHON_STRING = re.compile(_STRING)
-_NUMPY = re.compile(rf"\[\s*{_STRING}(?:\s+{_STRING})+\s*\]")
-_ARRAY = re.compile(r"(?:np\.|numpy\.)?array\((\[.*\])(?:,\s*dtype=[^()]{1,20})?\)", re.DOTALL)
+# Other beginnings of what a program may have printed: objects, texts and tuples.
+_STARTS = ("{", '"', "'", "('", '("')
 
 
 def read_step_list(text: str) -> Steps | str | None:
@@ -50,36 +47,21 @@ def read_step_list(text: str) -> Steps | str | None:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value that a program printed, or None if the text is none."""
-    if not text.startswith(("[", "{", '"', "'", "(", "array(", "np.array(", "numpy.array(")):
-        return None
-    try:
-        return parse_json(text)
-    except ValueError:
-        pass
+    """Return the value that a program printed, or None if the text is running text."""
     lines = text.splitlines()
     try:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
-            return [parse_json(line) for line in lines]
-        return _python(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return _lines_or_whole(text, lines)
+        return parse_printed(text) if holds_steps(text) or text.startswith(_STARTS) else None
+    except ValueError:
         return None
 
 
-def _python(text: str) -> Any:
-    """Return the value of a Python literal or a printed NumPy array. Raises `ValueError` or `SyntaxError` for any
-    other text."""
-    if array := _ARRAY.fullmatch(text):
-        text = array[1]
-    if _NUMPY.fullmatch(text):
-        # NumPy prints no commas, and Python would join the texts.
-        text = f"[{','.join(_PYTHON_STRING.findall(text))}]"
-    if not (_PYTHON.match(text) or _PYTHON_STRING.fullmatch(text)):
-        raise ValueError("no literal")
-    value = ast.literal_eval(text)
-    value = list(value) if isinstance(value, tuple) else value
-    check_depth(value)
-    return value
+def _lines_or_whole(text: str, lines: list[str]) -> Any:
+    try:
+        return [parse_json(line) for line in lines]
+    except ValueError:
+        return parse_printed(text)
 
 
 def _within(value: Mapping[Any, Any]) -> Any:
