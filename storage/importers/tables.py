@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
 from stepsight.storage.importers.kind import OnBad, Rows
 
 PARQUET = b"PAR1"
@@ -15,18 +17,26 @@ _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _BATCH = 500
 _LONGEST_CELL = 10_000_000
 _SEPARATORS = ",;\t"
+_QUOTED = re.compile(r'"[^"]*"?')
+_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*')
+_CLASSES = "ClassLabel"
 
 
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
-    The separator is a comma, a semicolon or a tab, whichever is most frequent in the header. Invalid UTF-8 and
+    The separator is a comma, a semicolon or a tab, whichever is most frequent outside the quotes of the
+    header, or what a line `sep=;` before it names. Invalid UTF-8 and
     invalid CSV raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the
     header is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
     texts = _decoded(lines, name)
     header = next(texts, "")
-    separator = max(_SEPARATORS, key=header.count)
+    # Excel writes its separator into a line before the header.
+    named = _SEPARATOR.fullmatch(header)
+    if named:
+        header = next(texts, "")
+    separator = named[1] if named else max(_SEPARATORS, key=_QUOTED.sub("", header).count)
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(_chained(header, texts), delimiter=separator, strict=True)
     number = 0
@@ -65,9 +75,11 @@ def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
     number = 0
     try:
         for batch in batches:
+            features = _features(batch.schema.metadata)
             for row in batch.to_pylist():
                 number += 1
-                yield f"{name} row {number}", _plain(row)
+                plain = _plain(row)
+                yield f"{name} row {number}", _named(plain, features) if features else plain
     except (arrow.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"{name}: not {format} ({reason}).", "Fetch the file again.") from None
@@ -113,10 +125,62 @@ def load_parquet() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+def _features(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
+    """Return the columns that `datasets` describes in a table's metadata as having classes, by their names."""
+    try:
+        features = parse_json((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        return {name: one for name, one in features.items() if _CLASSES in json.dumps(one)}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def _named(value: Any, feature: Any) -> Any:
+    """Return a value with the names of classes in place of their numbers. -1 stands for none."""
+    if isinstance(value, list):
+        # Lists are described as a list of one, or by what their items are.
+        inner = feature[0] if isinstance(feature, list) and feature else feature
+        inner = inner.get("feature", inner) if isinstance(inner, dict) else inner
+        return [_named(one, inner) for one in value]
+    if not isinstance(feature, dict):
+        return value
+    if isinstance(value, dict):
+        inner = feature.get("feature", feature)
+        return (
+            {key: _named(one, inner.get(key)) for key, one in value.items()} if isinstance(inner, dict) else value
+        )
+    names = feature.get("names")
+    if feature.get("_type") != _CLASSES or not isinstance(names, list) or type(value) is not int:
+        return value
+    return names[value] if 0 <= value < len(names) else None if value == -1 else value
+
+
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Convert a row to JSON types. Dates and similar values become text."""
-    value: dict[str, Any] = json.loads(json.dumps(row, default=_text), parse_constant=_constant)
+    """Convert a row to JSON types. Dates and similar values become text. Bytes that are no text are left out."""
+    try:
+        written = json.dumps(row, default=_text)
+    except UnicodeDecodeError:
+        written = json.dumps(_without_binary(row), default=_text)
+    value: dict[str, Any] = json.loads(written, parse_constant=_constant)
     return value
+
+
+def _without_binary(value: Any) -> Any:
+    """Return a value without the fields that hold binary data, such as pictures. In a list, null replaces them."""
+    if isinstance(value, dict):
+        return {key: _without_binary(one) for key, one in value.items() if not _is_binary(one)}
+    if isinstance(value, list | tuple):
+        return [None if _is_binary(one) else _without_binary(one) for one in value]
+    return value
+
+
+def _is_binary(value: object) -> bool:
+    """True if a value is bytes that are not UTF-8."""
+    try:
+        if isinstance(value, bytes):
+            value.decode("utf-8")
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _constant(name: str) -> float | None:

@@ -1,7 +1,9 @@
 """Rows of CSV and Parquet."""
 
 import io
+import json
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -55,7 +57,54 @@ def test_parquet_is_read_in_the_values_of_json() -> None:
     assert list(parquet_rows(parts, "t")) == [("t row 1", {"q": "What?", "steps": ["a", "b"], "on": "2024-01-02"})]
     with refused():
         list(parquet_rows([content[:-20]], "t"))
+
+
+def written(rows: list[dict[str, Any]], features: dict[str, Any] | None = None) -> list[bytes]:
+    """A Parquet file, with what `datasets` writes about its columns."""
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
     sink = io.BytesIO()
-    parquet.write_table(arrow.Table.from_pylist([{"q": b"\xff"}]), sink)
-    with refused():
-        list(parquet_rows([sink.getvalue()], "t"))
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    parquet.write_table(arrow.Table.from_pylist(rows).replace_schema_metadata(metadata), sink)
+    return [sink.getvalue()]
+
+
+def test_binary_columns_are_left_out() -> None:
+    row = {
+        "q": b"What?",
+        "picture": b"\xff\xfe",
+        "image": {"bytes": b"\x89PNG", "path": "a.png"},
+        "l": [b"a", b"\xff"],
+    }
+    assert list(parquet_rows(written([row]), "t")) == [
+        ("t row 1", {"q": "What?", "image": {"path": "a.png"}, "l": ["a", None]})
+    ]
+
+
+CLASSES = {"names": ["correct", "incorrect"], "_type": "ClassLabel"}
+
+
+@pytest.mark.parametrize(
+    ("feature", "value", "named"),
+    [
+        (CLASSES, 1, "incorrect"),
+        ({"feature": CLASSES, "_type": "Sequence"}, [0, 1, -1], ["correct", "incorrect", None]),
+        ([CLASSES], [1, 0], ["incorrect", "correct"]),
+        ({"x": CLASSES, "y": {"dtype": "int64", "_type": "Value"}}, {"x": 0, "y": 1}, {"x": "correct", "y": 1}),
+        ([{"x": CLASSES}], [{"x": 1}], [{"x": "incorrect"}]),
+        ({"feature": {"x": CLASSES}, "_type": "List"}, [{"x": 0}], [{"x": "correct"}]),
+        ({"feature": {"x": CLASSES}, "_type": "Sequence"}, {"x": [0, 1]}, {"x": ["correct", "incorrect"]}),
+        (CLASSES, 7, 7),
+        ({"names": None, "_type": "ClassLabel"}, 1, 1),
+    ],
+)
+def test_the_names_of_classes_stand_for_their_numbers(feature: Any, value: object, named: object) -> None:
+    rows = [{"q": "?", "l": value, "n": 1}]
+    assert list(parquet_rows(written(rows, {"l": feature}), "t")) == [("t row 1", {"q": "?", "l": named, "n": 1})]
+
+
+@pytest.mark.parametrize("start", ["sep=;\r\n", '"sep=;"\n', "\ufeffsep=;\n", ""])
+def test_the_separator_is_named_or_counted_outside_of_quotes(start: str) -> None:
+    rows = csv_rows(lines(f'{start}"a, as, they, say";b\n1,5;2\n'), "t")
+    assert list(rows) == [("t row 1", {"a, as, they, say": "1,5", "b": "2"})]
