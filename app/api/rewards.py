@@ -191,7 +191,7 @@ async def _answer(
         )
     sent: list[SentSolution | UserError] = await to_thread.run_sync(read)
     unread = [
-        FailedLine(index=place, error=one.message, hint=one.hint, status=422)
+        FailedLine(index=place, error=one.message, hint=one.hint, status=422, retry_after=None)
         for place, one in enumerate(sent)
         if isinstance(one, UserError)
     ]
