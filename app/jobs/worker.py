@@ -29,7 +29,6 @@ from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
 from stepsight.storage.jobs.fetches import read_fetch
 from stepsight.storage.jobs.import_work import run_import
-from stepsight.storage.jobs.imports import read_request
 from stepsight.storage.jobs.jobs import Job, State, Task
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
@@ -154,7 +153,7 @@ class Worker:
             return self._judge(job, hold)
         if job.task == Task.FETCH:
             return self.evaluators.fetch(read_fetch(job.request), hold.watch_bytes)
-        imported = run_import(self.store, read_request(job.request), hold.watch_bytes)
+        imported = run_import(self.store, job.request, hold.watch_bytes)
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
 

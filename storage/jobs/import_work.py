@@ -4,10 +4,11 @@ Each file is stored completely or not at all, and a file that is already stored 
 can therefore simply be repeated.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -19,7 +20,7 @@ from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, lis
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.kind import FileKind, PublicFile
 from stepsight.storage.importers.recognition import Holds, kind_of
-from stepsight.storage.jobs.imports import BenchmarkImport, FileImport
+from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
 from stepsight.storage.traces.imports import (
@@ -48,8 +49,9 @@ class Imported:
     left_out: int = 0
 
 
-def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Progress) -> Imported:
-    """Carry out the request of an import job. Raises `UserError` if the import fails."""
+def run_import(store: Store, request: Mapping[str, Any], progress: Progress) -> Imported:
+    """Carry out the request of an import job. Raises `UserError` if the request is invalid or the import fails."""
+    wanted = read_request(request)
     if isinstance(wanted, BenchmarkImport):
         return fetch_benchmark(store, find_benchmark(wanted.benchmark), progress, scores=wanted.scores)
     return _import_upload(store, wanted, progress)

@@ -55,11 +55,10 @@ from stepsight.training.report.results import (
     published,
     results,
     scored_rows,
-    slug,
     three_way_rows,
     why_missing,
 )
-from stepsight.training.report.tables import CellKind, Table
+from stepsight.training.report.tables import CellKind, Table, slug
 
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
 

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -45,13 +45,18 @@ def lines(*rows: bytes) -> bytes:
     return b"".join(row + b"\n" for row in rows)
 
 
+def run(store: Store, wanted: FileImport, progress: Callable[[int, int], None]) -> Imported:
+    """Carry out a request as a job keeps it."""
+    return run_import(store, json.loads(json.dumps(asdict(wanted))), progress)
+
+
 def add(store: Store, upload: Upload, **asked: object) -> Imported:
     """Import a file as the preview reads it, with what is asked otherwise."""
     finding = preview(store, upload).finding
     read = {"holds": finding.holds.value, "dataset": finding.dataset, "evaluator": finding.evaluator}
     read |= {"kind": finding.kind, "columns": finding.columns}
     wanted = FileImport(upload=upload.id, sha256=upload.sha256, **(read | asked))  # type: ignore[arg-type]
-    return run_import(store, wanted, lambda done, total: None)
+    return run(store, wanted, lambda done, total: None)
 
 
 def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
@@ -59,14 +64,14 @@ def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
     seen: list[tuple[int, int]] = []
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256=upload.sha256)
-    done = run_import(store, wanted, lambda *progress: seen.append(progress))
+    done = run(store, wanted, lambda *progress: seen.append(progress))
     dataset = find_dataset(store, "mine")
     assert done == Imported("mine: 3 traces added; 3 in the dataset.", dataset.id)
     assert (dataset.source, dataset.sha256) == ("mine.jsonl", upload.sha256)
     assert seen[-1] == (upload.size, upload.size)
     assert list_uploads(store, me) == []
     # A worker that ended before it could say so: the next one finds it done.
-    assert run_import(store, wanted, lambda *progress: None).summary == "mine: stored."
+    assert run(store, wanted, lambda *progress: None).summary == "mine: stored."
     # The same file again.
     again = send(store, me, lines(*GOOD), "mine.jsonl")
     assert preview(store, again).stored == "mine"
@@ -155,7 +160,7 @@ def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store: Store)
     upload = send(store, me, lines(*GOOD))
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256="0" * 64)
     with refused(NotFoundError):
-        run_import(store, wanted, lambda done, total: None)
+        run(store, wanted, lambda done, total: None)
     with refused(NotFoundError):
         import_upload(store, replace(wanted, upload=999), me)
 
@@ -182,7 +187,7 @@ def test_an_import_stopped_while_storing_stores_nothing(store: Store) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_import(store, wanted, stop)
+        run(store, wanted, stop)
     assert list_datasets(store) == []
     assert list_uploads(store, me) == [upload]
 
