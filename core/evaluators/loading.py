@@ -42,7 +42,8 @@ def load_evaluator(
     dtype: torch.dtype | str | None = None,
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
-    """Load a shipped evaluator by name, a folder in any supported format, or a model from a hub by its id.
+    """Load an evaluator, given by the name of a shipped one, a folder in any supported format, or the id of a model
+    on a hub.
 
     `equations` needs no folder. A server address (see `core.inference_servers.address`) loads an evaluator behind
     that server; the server then determines `device`, `dtype` and `device_map`. A name that ends with `, read twice`
@@ -117,16 +118,17 @@ def _identity(
 
 
 def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
-    """Return a value that changes whenever the files of a checkpoint change."""
+    """Return the inodes, sizes and times of a checkpoint's files. The result differs if any file has changed."""
     files = [checkpoint.folder / TOKENIZER, *sorted(set(checkpoint.files.values()))]
     found = [path.stat() for path in files if path.exists()]
     return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 def describe_fetched(fetched: Fetched, place: Placement) -> EvaluatorSummary:
-    """Return the summary of a fetched evaluator whose weights are loaded at `place`.
+    """Return the summary of a downloaded evaluator whose weights are loaded at `place`.
 
-    The summary is stored next to the evaluator and reused. Raises `UserError` if the evaluator cannot be loaded.
+    The summary is stored next to the evaluator and reused. If there is none yet, the evaluator is loaded. Raises
+    `UserError` if it cannot be loaded.
     """
     place = resolve_placement(place, fetched.folder)
     kept = fetched.descriptions.get(place.dtype)

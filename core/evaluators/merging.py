@@ -18,9 +18,9 @@ from stepsight.core.models.evaluator import ModelEvaluator, save_evaluator
 def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
     """Merge an adapter with its base model, write the evaluator to the folder `output`, and return its path.
 
-    `dtype` is the type of the written weights. In float32 its scores equal those of the adapter. Raises `UserError`
-    if `spec` is not an adapter trained with StepSight, or if the folder is not empty or cannot be written. In these
-    cases no files are left behind.
+    `dtype` is the type of the written weights. In float32 the merged evaluator gives the same scores as the
+    adapter. Raises `UserError` if `spec` is not an adapter trained with StepSight, or if `output` is not empty or
+    cannot be written. In these cases no files are left behind.
     """
     folder = evaluator_folder(spec)
     checkpoint = open_checkpoint(folder)

@@ -10,8 +10,8 @@ failing that, from the path that the server says it loaded. Token ids are sent, 
 
 A server that classifies tokens gets one request per input, just as a local model would. A language model that
 answers with one of two tokens gets one request per step, and the server caches the shared prefixes. When an
-evaluator is opened, short requests find out which kind of server it is, whether its numbers are logits, and whether
-its attention sees later tokens.
+evaluator is opened, short requests find out whether the server classifies tokens or generates them, whether its
+numbers are logits, and whether its attention sees later tokens.
 """
 
 import hashlib
@@ -75,10 +75,10 @@ _MANUAL = "See the manual, Evaluators behind a vLLM server."
 
 @dataclass(frozen=True)
 class _Classes:
-    """How to read the output of a server that classifies tokens into `columns` classes.
+    """How to read the output of a server that classifies tokens into `columns` label classes.
 
-    `rows` gives the classes that stand for neg, neu and pos. `logits` is False if the server can return only
-    probabilities.
+    `rows` gives the index of the class for each of neg, neu and pos, or None. `logits` is False if the server can
+    return only probabilities.
     """
 
     columns: int
@@ -86,7 +86,8 @@ class _Classes:
     logits: bool = True
 
     def probabilities(self, values: Floats32) -> Floats32:
-        """Convert the server's numbers, shape (n, columns), to probabilities of neg, neu and pos, shape (n, 3)."""
+        """Convert the server's numbers, an array of shape (n, columns), to probabilities of neg, neu and pos, of
+        shape (n, 3)."""
         absent = -np.inf if self.logits else 0.0
         numbers = np.full((len(values), len(Label)), absent)
         for label, column in enumerate(self.rows):
@@ -101,15 +102,16 @@ class _Classes:
 class _Answers:
     """How to read the output of a language model that answers with one of two tokens.
 
-    `tokens` holds the tokens for wrong and right. If `whole` is True, the validity is the probability of the second
-    token in the whole vocabulary; otherwise it is its share of the two.
+    `tokens` holds the tokens for wrong and right. If `whole` is True, the validity is the probability of the token
+    for right in the whole vocabulary. Otherwise it is that token's share of the two tokens' probabilities.
     """
 
     tokens: tuple[int, int]
     whole: bool
 
     def probabilities(self, likely: list[float]) -> Floats32:
-        """Convert the log-probabilities of the two tokens to probabilities of neg, neu and pos, shape (1, 3)."""
+        """Convert the log-probabilities of the tokens for wrong and right to probabilities of neg, neu and pos, of
+        shape (1, 3)."""
         wrong, right = likely
         if self.whole:
             valid = float(np.exp(right))
@@ -119,7 +121,7 @@ class _Answers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VllmEvaluator(ServedEvaluator):
-    """An evaluator whose model runs on a vLLM server, which receives the token ids of a trace.
+    """An evaluator whose model runs on a vLLM server. The token ids of traces are sent to the server.
 
     `identity` is a fingerprint of the model's name, format, template and tokenizer, because the weights are not
     accessible.
@@ -180,15 +182,15 @@ class VllmEvaluator(ServedEvaluator):
             yield Judgment(trace, mode, assemble(parts, mode, causal=self.causal))
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        """Return the inputs of `mode_inputs`, or one input per sub-step if the server runs a language model. A
-        language model answers at the end of its input, so every sub-step needs an input of its own."""
+        """Return the inputs of `mode_inputs` if the server classifies tokens. A language model answers at the end
+        of its input, so it needs one input per sub-step."""
         if isinstance(self.reading, _Answers):
             return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
         return mode_inputs(trace, encoded, mode, causal=self.causal)
 
     async def _rows(self, item: Input) -> Floats32:
-        """Return the probabilities at the read positions of an input, shape (reads, 3). Raises `ServerError` if
-        that fails."""
+        """Return the probabilities at the read positions of an input, with shape (reads, 3). Raises `ServerError`
+        if the request fails."""
         ids = item.ids[: item.length]
         if isinstance(self.reading, _Answers):
             likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.reading.tokens)
@@ -251,7 +253,8 @@ def _requests(address: ServerAddress) -> int:
 
 
 def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
-    """Return the checkpoint that describes the model, without its weights. Raises `UserError` if there is none."""
+    """Return the checkpoint, without weights, whose config, tokenizer and stepsight.json describe the served model.
+    Raises `UserError` if none is found."""
     named_here = address.options.get(TOKENIZER_OPTION)
     reason = f"there is no folder {named_here or address.model!r}, and it is no model hub's OWNER/NAME."
     for spec in [named_here] if named_here else [address.model, model.root]:
@@ -274,7 +277,7 @@ def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
 
 
 def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpoint, model: ServedModel) -> None:
-    """Raise `UserError` if the server's token ids differ from those of the local tokenizer. How the server
+    """Raise `UserError` if the server assigns other tokens to token ids than the local tokenizer. How the server
     tokenizes text does not matter, because no text is sent."""
     theirs = server.now(server_tokens(server, model.name, _TEXT)) or []
     if any(checkpoint.tokenizer.id_to_token(number) != name for number, name in theirs):
@@ -285,8 +288,8 @@ def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpo
 
 
 def _longest(checkpoint: Checkpoint, model: ServedModel, reading: _Classes | _Answers) -> int | None:
-    """Return the greatest input length in tokens, or None if it is unknown. A language model needs one token for
-    its answer."""
+    """Return the maximum input length in tokens, or None if it is unknown. For a language model, one token is
+    reserved for its answer."""
     limits = [] if model.context is None else [model.context - isinstance(reading, _Answers)]
     own = checkpoint.config.get("max_position_embeddings")
     limits += [own] if isinstance(own, int) and not isinstance(own, bool) else []
@@ -302,8 +305,8 @@ def _identity(
     *,
     causal: bool,
 ) -> str:
-    """Return the hash that identifies the evaluator. A language model has the same hash when it is served as a
-    classifier."""
+    """Return the hash that identifies the evaluator. It is the same whether a language model is served as such or
+    as a classifier."""
     rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
     file = next(path for name in (TOKENIZER, SENTENCEPIECE) if (path := checkpoint.folder / name).is_file())
@@ -341,7 +344,8 @@ _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
 def _tried(
     server: Server, model: ServedModel, checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder
 ) -> tuple[_Classes | _Answers, bool]:
-    """Probe the server with a short input. Return how to read its output, and whether the model is causal."""
+    """Send the server a short input and return how to read its output, and whether the model is causal. Raises
+    `UserError` if the server cannot be used with the checkpoint's format."""
     if kind.NAME not in (*_CLASSES, *_ANSWERS):
         readable = ", ".join([*_CLASSES, *_ANSWERS])
         raise UserError(
@@ -378,8 +382,8 @@ def _tried(
 
 
 def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
-    """Return the number of classes that the format expects, and which of them stand for neg, neu and pos. Raises
-    `ServerError` if the server's model has a different number of classes."""
+    """Return the number of classes that the format expects, and the index of the class for each of neg, neu and
+    pos. Raises `ServerError` if the server's model has a different number of classes."""
     found = values.shape[1]
     if kind.NAME in _ANSWERS:
         if softmax_of(checkpoint) == Softmax.VOCABULARY:
@@ -397,10 +401,10 @@ def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, val
 
 
 def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> Floats32:
-    """Return the rows at the positions `reads` of an input.
+    """Return the server's rows at the positions `reads` of an input.
 
-    The server may return one row per token, or one per token that ends a step. Raises `ServerError` if it does
-    neither.
+    The server may return one row per token, or one row per token that ends a step. Raises `ServerError` if it
+    returns any other number of rows.
     """
     if len(rows) == len(ids):
         return rows[reads]
@@ -442,7 +446,8 @@ def _is_causal(
 
 
 def _are_probabilities(values: Floats32) -> bool:
-    """True if the numbers look like probabilities: between 0 and 1 and, with several per token, summing to 1."""
+    """True if the numbers look like probabilities: they are between 0 and 1 and, if there are several per token,
+    add up to 1."""
     shares = bool(((values >= 0) & (values <= 1)).all())
     return shares and (values.shape[1] == 1 or bool(np.allclose(values.sum(1), 1, atol=1e-3)))
 

@@ -77,7 +77,8 @@ class RemoteFile:
 
 
 def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, RemoteFile]]:
-    """Return the commit of a revision, and the files at that commit by name. Use inside `explained`."""
+    """Return the commit that a branch, tag or commit refers to, and the files at that commit by name. Use inside
+    `explained`."""
     ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
     info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
     commit = _digest(info.sha)
@@ -105,7 +106,7 @@ def read_small(file: RemoteFile, most: int) -> bytes | None:
 
 
 def hub_downloader() -> Downloader:
-    """Return the downloader for the content of files. Use the downloader inside `explained`."""
+    """Return a downloader that uses the hub client's session. Use the downloader inside `explained`."""
     return Downloader(get_session(), _refusal, _SECONDS)
 
 
@@ -116,15 +117,15 @@ def content_of(file: RemoteFile) -> RemoteContent:
 
 
 def link_file(file: RemoteFile) -> Path:
-    """Return the path of a file in the hub client's cache, linking it to the content if necessary. Use inside
-    `explained`."""
+    """Create the link under which the hub's client finds a downloaded file in its cache, if necessary, and return
+    the link's path. Use inside `explained`."""
     return Path(
         hf_hub_download(file.repo, file.name, repo_type=file.kind, revision=file.revision, etag_timeout=_SECONDS)
     )
 
 
 def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
-    """Return the folder of a model that the hub's own client has fetched, or None if it has not."""
+    """Return the folder of a model that the hub's own client has downloaded, or None if there is none."""
     try:
         return Path(snapshot_download(repo, revision=revision, local_files_only=True))
     except (OSError, ValueError):
@@ -133,7 +134,8 @@ def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
 
 @contextmanager
 def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
-    """Context manager that turns errors raised by the hub's client into `UserError`."""
+    """Turn errors that the hub's client raises in this context into `UserError`, with messages about the
+    repository."""
     given = "with --evaluator" if kind == "model" else "in place of its id"
     page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
     try:

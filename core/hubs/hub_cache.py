@@ -1,4 +1,4 @@
-"""Evaluators that were fetched completely from a model hub, with their revisions and descriptions.
+"""Evaluators that were downloaded completely from a model hub, with their revisions and descriptions.
 
 They are stored in the hub client's cache, each in a folder `models--OWNER--NAME`. A `stepsight.json` in that folder
 records the revision. It is written when all files have arrived, so a folder without it does not count as an
@@ -43,10 +43,10 @@ Kind = Literal["model", "dataset"]
 
 @dataclass(frozen=True)
 class Fetched:
-    """A model fetched from a hub at the commit `revision`.
+    """A model downloaded from a hub at the commit `revision`.
 
     `files` maps the names of its files to their sizes in bytes. `descriptions` maps weight types to the summary
-    recorded when the model was loaded with that type. `parts` maps `part_key`s to the other models that it needs,
+    recorded when the model was loaded with that type. `parts` maps a `part_key` to each other model that it needs,
     such as the base of an adapter.
     """
 
@@ -72,17 +72,17 @@ class Fetched:
 
     @property
     def size(self) -> int:
-        """The size in bytes of all weights, including those of the parts."""
+        """The size in bytes of all weights, including those of the models that this model needs."""
         return self.own_size + sum(part.own_size for part in self.parts.values())
 
     @property
     def pins(self) -> dict[str, str]:
-        """The commit of each part, by `part_key`."""
+        """The commits of the other models that this model needs, by `part_key`."""
         return {key: part.revision for key, part in self.parts.items()}
 
     @property
     def is_whole(self) -> bool:
-        """True if all files of the model and its parts are present at full length."""
+        """True if all files of the model and of the models it needs are present at full length."""
         own = all(_size(self.folder / name) == size for name, size in self.files.items())
         return own and all(part.is_whole for part in self.parts.values())
 
@@ -131,28 +131,30 @@ def storage_folder(repo: str, kind: Kind = "model") -> Path:
 
 
 def part_key(repo: str, revision: str) -> str:
-    """Return the key that identifies the model `repo`, requested at `revision`, among the parts of an evaluator."""
+    """Return the key under which an evaluator records that it needs the model `repo` at `revision`."""
     return f"{repo}@{revision}"
 
 
 def save_fetched(fetched: Fetched) -> None:
-    """Record that an evaluator has been fetched. Raises `UserError` if the record cannot be written."""
+    """Record that an evaluator has been downloaded. Raises `UserError` if the record cannot be written."""
     descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
     write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions})
 
 
 def save_part(asked: str, fetched: Fetched) -> None:
-    """Record that a part was fetched in response to a request for the revision `asked`.
+    """Record that a model other than an evaluator has been downloaded, in response to a request for the revision
+    `asked`.
 
-    A part is a model that is not an evaluator by itself. Raises `UserError` if the record cannot be written.
+    Raises `UserError` if the record cannot be written.
     """
     path = storage_folder(fetched.repo) / _PARTS
     write_json(path, _read_object(path) | {asked: _as_json(fetched)})
 
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
-    """Return the model fetched for the requested revision `asked`, whether recorded as a part or as an evaluator.
-    Returns None if it is missing or incomplete, or if `weights` is True and it was fetched without weights."""
+    """Return a model that was downloaded when the revision `asked` was requested, or as an evaluator at that
+    revision. Returns None if it is missing or incomplete, or if `weights` is True and it was downloaded without
+    weights."""
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
     except ValueError:
@@ -164,7 +166,7 @@ def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
 
 
 def find_fetched(repo: str) -> Fetched | None:
-    """Return the fetched model with this id, or None if it is missing or incomplete or the id is invalid."""
+    """Return the downloaded evaluator with this id, or None if it is missing or incomplete or the id is invalid."""
     try:
         fetched = _read(storage_folder(repo) / _RECORD)
     except ValueError:
@@ -173,13 +175,14 @@ def find_fetched(repo: str) -> Fetched | None:
 
 
 def list_fetched() -> list[Fetched]:
-    """Return all completely fetched models, sorted by id."""
+    """Return all completely downloaded evaluators, sorted by id."""
     found = [_read(path) for path in cache_of_hub().glob(f"models--*/{_RECORD}")]
     return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
 
 
 def check_files(fetched: Fetched) -> None:
-    """Raise `UserError` if a file of a model or its parts no longer matches the hash under which it is stored."""
+    """Raise `UserError` if a file of a model, or of a model that it needs, no longer matches the hash under which
+    it is stored."""
     for part in fetched.parts.values():
         check_files(part)
     for name in fetched.files:
@@ -236,7 +239,7 @@ class _Description(Model):
 
 
 class _Record(Model):
-    """The stored form of a fetched model, as written by `_as_json`. Repository ids are validated, because folder
+    """The stored form of a downloaded model, as written by `_as_json`. Repository ids are validated, because folder
     paths are built from them."""
 
     model_config = Model.model_config | ConfigDict(extra="ignore")
@@ -256,7 +259,7 @@ class _Record(Model):
 
 
 def _from_json(values: Any) -> Fetched | None:
-    """Read the output of `_as_json`. Returns None if it is unusable, in which case the model is fetched again."""
+    """Read the output of `_as_json`. Returns None if it is unusable, so that the model is downloaded again."""
     try:
         return validate(_Record, values).fetched()
     except UserError:

@@ -1,4 +1,4 @@
-"""Fetching an evaluator, and every other repository it needs, from a hub at pinned commits in one transfer.
+"""Downloading an evaluator, and every other repository it needs, from a hub at pinned commits in one transfer.
 
 The hub's own client restarts an interrupted file from the beginning. We therefore use our own downloader to put the
 content into the client's cache. Does not need PyTorch.
@@ -40,11 +40,12 @@ _CACHE_OF_HUB = "HF_HUB_CACHE"
 
 
 def _ignore(there: int, whole: int | None) -> None:
-    """Ignore the progress."""
+    """Do nothing: the progress callback of a download without a progress bar."""
 
 
 def check_disk(remote: Remote) -> None:
-    """Raise `UserError` if the disk has no room for the files that are still missing."""
+    """Raise `UserError` if the disk has no room for the files still to be downloaded or for the conversion of
+    pickled weights."""
     missing = remote.size - remote.here
     if not missing:
         return
@@ -56,11 +57,12 @@ def check_disk(remote: Remote) -> None:
 
 
 def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = False) -> Fetched:
-    """Download the missing files of an evaluator and its parts, and record that the evaluator is complete.
+    """Download the missing files of an evaluator and of the models it needs, and record that the evaluator is
+    complete.
 
-    If another process is already fetching one of these models, wait for it if `wait` is True and raise `UserError`
-    otherwise. Raises `UserError` also if the download fails. Bytes that arrived before an interruption are kept,
-    and the next call continues from there.
+    If another process is already downloading one of these models, wait for it if `wait` is True and raise
+    `UserError` otherwise. Also raises `UserError` if the download fails. Bytes that arrived before an interruption
+    are kept, and the next call continues from there.
     """
     there = find_fetched(remote.repo)
     if there is not None and (there.revision, there.pins) == (remote.revision, remote.pins):
@@ -72,9 +74,10 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
 
 
 def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
-    """Return a fetched evaluator. If it is missing, fetch it first, with a progress bar in the terminal.
+    """Return a downloaded evaluator. If it is missing, download it first, with a progress bar in the terminal.
 
-    `check` may refuse the evaluator before it is fetched. Raises `UserError` if it does or if the download fails.
+    `check` is called before the download and may raise an error to refuse the evaluator. Raises `UserError` if it
+    does or if the download fails.
     """
     there = find_fetched(repo)
     if there is not None:
@@ -88,7 +91,7 @@ def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -
 
 def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
     """Like `fetch_if_missing`, but for a model that is not an evaluator by itself. If `weights` is False, only the
-    config, tokenizer and similar files are fetched."""
+    config, tokenizer and similar files are downloaded. `revision` defaults to the newest."""
     asked = revision or NEWEST
     there = find_part(repo, asked, weights=weights)
     if there is not None:
@@ -104,10 +107,10 @@ def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bo
 def fetch_dataset(
     repo: str, revision: str, choose: Callable[[Iterable[str]], Iterable[str]]
 ) -> tuple[str, dict[str, Path]]:
-    """Fetch files of a dataset on the hub. Returns the commit, and the path of each file by name.
+    """Download files of a dataset on the hub. Returns the commit, and the path of each file by name.
 
-    `choose` receives all file names and returns the ones to fetch. An empty `revision` means the newest one. Files
-    in the cache are not fetched again. Raises `UserError` if the download fails.
+    `choose` receives all file names and returns those to download. An empty `revision` means the newest one. Files
+    in the cache are not downloaded again. Raises `UserError` if the download fails.
     """
     revision = revision or NEWEST
     with explained(repo, revision, "dataset"):
@@ -139,7 +142,7 @@ def terminal_bar(remote: Remote) -> Iterator[Progress]:
 
 
 def _bring(remote: Remote, progress: Progress | None, *, wait: bool) -> None:
-    """Download the missing files of a model and its parts. Raises `UserError` if that fails."""
+    """Download the missing files of a model and of the models it needs. Raises `UserError` if that fails."""
     check_disk(remote)
     repos = sorted({remote.repo, *(part.repo for part in remote.parts.values())})
     try:
@@ -172,7 +175,7 @@ def _fetched(remote: Remote) -> Fetched:
 
 
 def _transfer(remote: Remote, progress: Progress) -> None:
-    """Download the files of a model and its parts, one after the other."""
+    """Download the files of a model and of the models it needs, one after the other."""
     downloader, before, size = hub_downloader(), 0, remote.size
     for file in remote.all_files:
         _fetch_file(file, downloader, partial(_tell, progress, size, before))

@@ -1,8 +1,8 @@
 """Looking up an evaluator on a model hub: the files it needs at one commit, from its own and other repositories.
 
-An adapter needs its base, a log-ratio evaluator needs its reference, and weights without a config or tokenizer need
-a model that has them. Only files needed for loading are listed: weights, config, tokenizer and stepsight.json,
-never code. Does not need PyTorch.
+An adapter needs its base model, a log-ratio evaluator needs its reference model, and weights without a config or
+tokenizer need a model that has these files. Only files needed for loading are listed: weights, config, tokenizer
+and stepsight.json, never code. Does not need PyTorch.
 """
 
 import re
@@ -40,8 +40,8 @@ _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 
 @dataclass(frozen=True)
 class Remote:
-    """A model on the hub at the commit `revision`, and the `files` to fetch. `parts` maps `part_key`s to the other
-    models that it needs."""
+    """A model on the hub at the commit `revision`, and the `files` to download. `parts` maps a `part_key` to each
+    other model that it needs."""
 
     repo: str
     revision: str
@@ -50,19 +50,19 @@ class Remote:
 
     @property
     def all_files(self) -> list[RemoteFile]:
-        """The files of the model and its parts, smallest first, so that a faulty model is noticed before its
-        weights arrive."""
+        """The files of the model and of the models it needs, smallest first, so that a faulty model is noticed
+        before its weights arrive."""
         files = {*self.files, *(file for part in self.parts.values() for file in part.files)}
         return sorted(files, key=lambda file: (file.size, file.repo, file.name))
 
     @property
     def size(self) -> int:
-        """The total size in bytes of all files."""
+        """The total size in bytes of `all_files`."""
         return sum(file.size for file in self.all_files)
 
     @property
     def weights(self) -> int:
-        """The size in bytes of all weights, including those of the parts."""
+        """The size in bytes of all weights, including those of the models that this model needs."""
         return sum(file.size for file in self.all_files if not _is_beside(file))
 
     @property
@@ -82,14 +82,14 @@ class Remote:
 
     @property
     def pins(self) -> dict[str, str]:
-        """The commit of each part, by `part_key`."""
+        """The commits of the other models that this model needs, by `part_key`."""
         return {key: part.revision for key, part in self.parts.items()}
 
 
 @dataclass(frozen=True)
 class _Need:
-    """Another model that a model needs at a given revision. `weights` is True if its weights are needed, and False
-    if only its config and tokenizer are."""
+    """The need for another model at a given revision. `weights` is False if only its config and tokenizer are
+    needed."""
 
     repo: str
     revision: str
@@ -99,8 +99,9 @@ class _Need:
 def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None) -> Remote:
     """Look up an evaluator on the hub, together with every other model it needs.
 
-    `pins` gives the commits of its parts if they were looked up before. Raises `UserError` if the hub has no such
-    model or revision, refuses access, or cannot be reached, or if the model has no weights in a supported format.
+    `pins` gives the commits of these models, by `part_key`, if they were looked up before. Raises `UserError` if
+    the hub has no such model or revision, refuses access, or cannot be reached, or if the model has no weights in a
+    supported format.
     """
     remote, needs = _look_up(repo, revision, weights=True)
     parts: dict[str, Remote] = {}
@@ -130,7 +131,7 @@ def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
 
 
 def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_Need]]:
-    """Look up a model without its parts. Also returns the other models that it needs."""
+    """Look up a model, and return it with a list of the other models that it needs. These are not looked up yet."""
     with explained(repo, revision):
         commit, listed = list_files(repo, revision)
 
@@ -161,7 +162,8 @@ def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) ->
 
 
 def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) -> list[str]:
-    """Return the names of the files to fetch. `below` is the folder that holds the weights."""
+    """Return the names of the files to download. `below` is the folder that holds the weights. Raises `UserError`
+    if weights are wanted and there are none in a supported format."""
 
     def at(pattern: re.Pattern[str], place: str) -> list[str]:
         return [name for name in listed if name.startswith(place) and pattern.fullmatch(name.removeprefix(place))]
@@ -205,8 +207,8 @@ def _id(repo: str, value: object, what: str) -> str:
 
 
 def _read(file: RemoteFile) -> dict[str, Any]:
-    """Read a small JSON object from the hub. Raises `UserError` if the file contains anything else. Use inside
-    `explained`."""
+    """Read a small JSON object from the hub. Raises `UserError` if the file is too large or contains anything else.
+    Use inside `explained`."""
     try:
         value = parse_json(read_small(file, _MOST_BYTES) or b"")
     except ValueError:
@@ -217,5 +219,5 @@ def _read(file: RemoteFile) -> dict[str, Any]:
 
 
 def _is_beside(file: RemoteFile) -> bool:
-    """True if the file accompanies the weights, such as a config or tokenizer."""
+    """True if the file is not a weight file but a config, tokenizer or similar file."""
     return _OTHERS.fullmatch(Path(file.name).name) is not None

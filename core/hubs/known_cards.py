@@ -1,4 +1,4 @@
-"""Known stepsight.json values for public repositories of step evaluators that do not state these facts themselves.
+"""Built-in stepsight.json values for public step evaluators whose repositories have no such file.
 
 Most of these evaluators are ordinary language models. Their config does not say that they judge steps, nor does it
 give the prompt or the tokens for right and wrong. The values come from their authors' code; `docs/evaluators.md`
@@ -97,17 +97,17 @@ _FOLDED = {name.casefold(): card for name, card in _CARDS.items()}
 
 
 def known_card(name: str) -> Card:
-    """Return the known values for a repository, given as `NAME` or `OWNER/NAME`, or for a folder of that name. The
-    result is empty if nothing is known."""
+    """Return the built-in values for a repository, given as `NAME` or `OWNER/NAME`, or for a folder of that name.
+    The result is empty if there are none."""
     name = name.casefold()
     return _FOLDED.get(name) or _FOLDED.get(name.rpartition("/")[2]) or {}
 
 
 def with_known(name: str, own: Card) -> dict[str, Any]:
-    """Merge the known values for `name` with the content `own` of a folder's stepsight.json, which takes
-    precedence.
+    """Merge the built-in values for `name` with `own`, the content of a folder's stepsight.json. Values in `own`
+    take precedence.
 
-    The known values are ignored if `own` names a different format.
+    The built-in values are ignored if `own` names a different format.
     """
     known = known_card(name)
     if "format" in own and own["format"] != known.get("format", own["format"]):

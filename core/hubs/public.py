@@ -20,7 +20,7 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 
 
 class BenchmarkPart(StrEnum):
-    """A part of ProcessBench."""
+    """One of the four datasets that ProcessBench consists of."""
 
     GSM8K = "gsm8k"
     MATH = "math"
@@ -29,7 +29,7 @@ class BenchmarkPart(StrEnum):
 
     @property
     def called(self) -> str:
-        """The name of the part as its authors write it."""
+        """The name of this part of ProcessBench as its authors write it."""
         return _TITLES[self]
 
     @property
@@ -50,8 +50,8 @@ _TITLES = {
 
 @record(frozen=True, config=STRICT)
 class ProcessBenchFigures(Record):
-    """The F1 on each part of ProcessBench and the plain mean of the four, in percent, and the source of the
-    figures."""
+    """The F1 on each part of ProcessBench and the plain mean of the four, in percent, with the source of these
+    numbers."""
 
     gsm8k: Percent
     math: Percent
@@ -79,10 +79,10 @@ class PublicEvaluator(Record):
 
     `parameters` is the rounded number given by the authors, and `bytes` the size of the weights if known. `weights`
     is "pickle" only if there are no safetensors. `format` is the checkpoint format used to load the evaluator, and
-    `threshold` the threshold that its authors chose. `brings` names the models that are fetched with it. `beside`
-    is the parameter count of the second model that some evaluators need for comparison. `calls` is the number of
+    `threshold` the threshold that its authors chose. `brings` names the models that are downloaded with it. Some
+    evaluators need a second model for comparison, and `beside` is its parameter count. `calls` is the number of
     separate requests per step, or 0 if one pass judges all steps. `note` is a remark for readers of the evaluator's
-    figures.
+    results.
     """
 
     id: str
@@ -109,21 +109,23 @@ class PublicEvaluator(Record):
 
     @property
     def size(self) -> int:
-        """The size of all weights in bytes. If it is not known, it is estimated at two bytes per parameter."""
+        """The size of all weights in bytes, including those of the comparison model, if there is one. An unknown
+        size is estimated at two bytes per parameter."""
         return (self.bytes or 2 * self.parameters) + 2 * self.beside
 
     @property
     def all_parameters(self) -> int:
-        """The number of parameters, including those of a second model."""
+        """The number of parameters, including those of the comparison model, if there is one."""
         return self.parameters + self.beside
 
     def tokens_read(self, tokens: int) -> int:
-        """Return how many tokens the evaluator reads to judge a trace of `tokens` tokens."""
+        """Estimate how many tokens the evaluator reads to judge a trace of `tokens` tokens. With a request per
+        step, earlier steps are read again each time."""
         return tokens * self.calls * (_STEPS + 1) // 2 if self.calls else tokens
 
     @property
     def stored(self) -> str:
-        """The type of the stored weights, inferred from their size. 16-bit weights are assumed to be bfloat16,
+        """The data type of the stored weights, inferred from their size. 16-bit weights are assumed to be bfloat16,
         because most are."""
         return "float32" if self.size >= 3 * self.parameters else "bfloat16"
 
@@ -140,14 +142,14 @@ class _Catalogue(Record):
 
 @cache
 def public_evaluators() -> tuple[PublicEvaluator, ...]:
-    """Return all public evaluators in display order, smallest first. Raises `UserError` if the content of the file
-    is not as expected."""
+    """Return all public evaluators in display order, smallest first. Raises `UserError` if assets/evaluators.json
+    is invalid."""
     evaluators = validate(_Catalogue, read_json(asset("evaluators.json")), "evaluators.json").evaluators
     return tuple(sorted(evaluators, key=lambda one: one.parameters))
 
 
 def find_public(repo: str) -> PublicEvaluator | None:
-    """Return the public evaluator with this hub id, or None if it is not listed."""
+    """Return the public evaluator with this hub id, or None if the list does not contain it."""
     return next((one for one in public_evaluators() if one.id == repo), None)
 
 

@@ -2,12 +2,12 @@
 
 Alpha is one minus the ratio of the disagreement within units to the disagreement expected by chance. It is 1 for
 perfect agreement, 0 at chance level, and negative for worse than chance. The formulas are those of "Computing
-Krippendorff's Alpha-Reliability" (Krippendorff, 2011). The `krippendorff` library can compute alpha; the resamples
-are computed here because they reduce to a single matrix product.
+Krippendorff's Alpha-Reliability" (Krippendorff, 2011). The `krippendorff` library can compute alpha, but its values
+on the bootstrap resamples are computed here, because they reduce to a single matrix product.
 
 Kappa (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960) is the agreement above chance as a share of the
 greatest possible agreement above chance. The gold labels can take the place of one of the two raters; the share of
-agreement is then an accuracy. Kappa and its resamples equal scikit-learn's results on the same units.
+agreement is then an accuracy. Kappa and its values on the resamples equal scikit-learn's results on the same units.
 """
 
 from dataclasses import dataclass
@@ -66,9 +66,10 @@ def alpha(
     `ratings` has the shape (annotators, units), with NaN for missing ratings. Only the order of the numbers
     matters.
 
-    If `trace` (the index of each unit's trace, shape (units,)) and `weights` (the resamples of traces) are given,
-    both values get 95 % intervals, unless all units belong to one trace. Alpha is undefined, and states the reason,
-    if fewer than two people rated, no unit has two ratings, or all ratings of such units are equal.
+    `trace` has the shape (units,) and gives the index of each unit's trace, and `weights` are the resamples of
+    traces. If both are given, both values get 95 % intervals, unless all units belong to one trace. Alpha is
+    undefined, and states the reason, if fewer than two people rated, no unit has two ratings, or all ratings of
+    such units are equal.
     """
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
@@ -84,13 +85,13 @@ def alpha(
 
 
 def several(trace: Ints) -> bool:
-    """True if the units belong to more than one trace. Otherwise all resamples would be identical."""
+    """True if the units belong to more than one trace. With a single trace, all resamples would be identical."""
     return len(trace) > 0 and bool((trace != trace[0]).any())
 
 
 def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) -> Floats64:
-    """Return alpha on each resample, shape (draws,). It is NaN if a resample has no pairs or all its ratings are
-    equal."""
+    """Return alpha on each resample, with shape (draws,). It is NaN if a resample has no pairs or all its ratings
+    are equal."""
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
     draw = _nominal_draws if scale == Scale.NOMINAL else _ordinal_draws
@@ -99,7 +100,7 @@ def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) 
 
 
 def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Return the share of equal pairs in each resample, shape (draws,). It is NaN if a resample has no pairs."""
+    """Return the share of equal pairs in each resample, with shape (draws,). NaN if a resample has no pairs."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
         shares: Floats64 = drawn[:, 0] / drawn[:, 1]
@@ -139,7 +140,8 @@ class RaterPair:
 
     @classmethod
     def of(cls, first: Floats64, second: Floats64, trace: Ints) -> "RaterPair":
-        """Build a pair from two people's ratings of all units, shape (units,), with NaN for missing ratings."""
+        """Build a pair from two people's ratings of all units, arrays of shape (units,) with NaN for missing
+        ratings."""
         both = ~(np.isnan(first) | np.isnan(second))
         return cls(first[both].astype(np.int64), second[both].astype(np.int64), trace[both])
 
@@ -163,7 +165,7 @@ def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
     """Return Cohen's unweighted kappa, from -1 to 1.
 
     If `weights` (the resamples of traces) are given, the value has a 95 % interval, unless all units belong to one
-    trace. Kappa is undefined if the two people share no unit, or if both give the same label to every unit.
+    trace. Kappa is undefined if the two people share no unit, or if both give one and the same label to every unit.
     """
     if not len(pair):
         return Value.none(NOTHING_SHARED)
@@ -180,8 +182,8 @@ def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
 
 
 def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
-    """Return kappa on each resample, shape (draws,). It is NaN if a resample has no units or only one distinct
-    value."""
+    """Return kappa on each resample, with shape (draws,). It is NaN if a resample has no units or only one distinct
+    label."""
     kept, place = np.unique(pair.trace, return_inverse=True)
     drawn = weights[:, kept]
     sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
@@ -195,7 +197,8 @@ def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
-    """Count the ratings of each unit by value, in ascending order of values, shape (units, values)."""
+    """Count how often each unit got each rating. The result has the shape (units, ratings), with ratings in
+    ascending order."""
     rated = ~np.isnan(ratings)
     values, codes = np.unique(ratings[rated], return_inverse=True)
     cells = np.nonzero(rated)[1] * len(values) + codes
@@ -240,8 +243,8 @@ def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """Compute ordinal alpha on each resample.
 
-    This needs the coincidences of every pair of values, because the distance between two values depends on the
-    resample.
+    Unlike nominal alpha, this needs a count for every pair of unequal ratings, because the distance between two
+    ratings depends on the resample.
     """
     couples = list(combinations(range(shared.shape[1]), 2))
     others = shared.sum(axis=1) - 1
@@ -259,7 +262,7 @@ def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 
 
 def _by_trace(columns: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Sum the columns over the units of each trace, giving an array of shape (traces, columns)."""
+    """Sum the rows of `columns` over the units of each trace. The result has the shape (traces, columns)."""
     units = np.arange(len(trace))
     owner = csr_array((np.ones(len(trace)), (trace, units)), shape=(weights.shape[1], len(trace)))
     summed: Floats64 = owner @ columns

@@ -1,8 +1,8 @@
 """Trivial baselines: evaluators that do not read the steps.
 
 An evaluator that does not beat them has learnt no mathematics. On benchmarks whose labelled steps end at the first
-error, such as PRM800K, `baseline:last-step` is nearly perfect offline: a trace that ends without an answer ends
-with an error.
+error, such as PRM800K, `baseline:last-step` is nearly perfect offline: a trace whose last step states no answer
+ends with an error.
 """
 
 import re
@@ -30,10 +30,10 @@ _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 class Baseline:
     """A rule that scores steps without reading them.
 
-    `validity(trace, last)` returns `s_val` for each step, shape (n,). `last[i]` is True if step `i` is the last one
-    visible when it is judged; online, that is true of every step. Only baselines with `by_mode` set use `last`.
-    `reads` describes in words the property that the rule looks at. If `of_substeps` is True, every sub-step counts
-    as a step.
+    `validity(trace, last)` returns `s_val` for each step, with shape (n,). `last[i]` is True if step `i` is the
+    last visible step when it is judged; online, that is true of every step. Only baselines with `by_mode` set use
+    `last`. `reads` describes in words the property that the rule looks at. If `of_substeps` is True, every sub-step
+    counts as a step.
     """
 
     name: str
@@ -79,7 +79,7 @@ def _length(trace: Trace, last: Bools) -> Floats64:
 
 
 def _last_step(trace: Trace, last: Bools) -> Floats64:
-    """Call a step wrong if it is the last visible one and states no answer."""
+    """Give a step validity 0 if it is the last visible step and states no answer, and validity 1 otherwise."""
     answers = np.array([bool(_ANSWER.search(step.text)) for step in trace.steps])
     return np.where(last & ~answers, 0.0, 1.0)
 
@@ -108,7 +108,7 @@ ALL = BASELINES | OF_SUBSTEPS
 
 
 def baselines_of(*, has_substeps: bool) -> list[Baseline]:
-    """Return the baselines that differ from each other on a dataset. `has_substeps` is True if any step in the
+    """Return the baselines that give different scores on a dataset. `has_substeps` is True if any step in the
     dataset has several sub-steps."""
     return list((ALL if has_substeps else BASELINES).values())
 

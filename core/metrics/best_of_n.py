@@ -2,7 +2,8 @@
 
 All computations use logarithms, so that the product over a long solution does not underflow. The accuracy with `k`
 of `n` candidates is the mean over all subsets of size `k`, an unbiased estimate that uses every candidate. Ties
-count as a random choice by default, since taking the first one would also measure the order of the candidates.
+count as a random choice by default, since choosing the first tied candidate would also measure the order of the
+candidates.
 """
 
 import math
@@ -69,14 +70,15 @@ class RankingMethod(StrEnum):
 
 
 class Ties(StrEnum):
-    """How tied candidates count: as if one of them were drawn at random, or as if the first one were chosen."""
+    """How ties between candidates are counted: as if one of them were chosen at random, or as if the first were
+    chosen."""
 
     RANDOM = "random"
     FIRST = "first"
 
 
 def log_scores(scores: StepScores) -> dict[Aggregation, float]:
-    """Return the logarithm of a solution's score under each aggregation, -inf for a score of 0.
+    """Return the logarithm of a solution's score under each aggregation. It is -inf for a score of 0.
 
     Sums are rounded only once, so that solutions with the same validities in a different order tie. Raises
     `ValueError` if there are no steps.
@@ -101,11 +103,11 @@ def log_scores(scores: StepScores) -> dict[Aggregation, float]:
 def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
     """Return the index of the chosen candidate. In a tie, the first one is chosen.
 
-    `logs` holds the candidates' log scores, shape (n,). `groups`, shape (n,), holds equal numbers for equal
-    answers, and `NO_ANSWER` for candidates without an answer. The winning answer is represented by its best-scored
-    candidate in a weighted vote, and by its first candidate in a majority vote. If answers tie, the one that comes
-    first wins. If no candidate has an answer, every candidate counts as a separate answer. Raises `ValueError` if
-    there is no candidate.
+    `logs` and `groups` have the shape (n,). `logs` holds the candidates' log scores. `groups` holds equal numbers
+    for equal answers, and `NO_ANSWER` for candidates without an answer. The winning answer is represented by its
+    best-scored candidate in a weighted vote, and by its first candidate in a majority vote. If answers tie, the
+    answer that occurs first wins. If no candidate has an answer, every candidate counts as a separate answer.
+    Raises `ValueError` if there is no candidate.
     """
     scored = np.asarray(logs, np.float64)
     if not len(scored):
@@ -118,12 +120,12 @@ def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Ballots:
-    """The votes held in many subsets of a problem's candidates.
+    """The votes held in `m` subsets of a problem's candidates, each of size `k`.
 
-    `answers`, shape (m, k), holds the answer of each candidate in each subset, numbered from 0 across the whole
-    problem. `won`, shape (m, answers), marks the answer with the most votes, or several in a tie. `stands`, shape
-    (m, k), marks the candidates that represent their answer: the best-scored one in a weighted vote, all of them in
-    a majority vote.
+    `answers` has the shape (m, k) and holds the answer of each candidate in each subset, numbered from 0 across the
+    whole problem. `won` has the shape (m, answers) and marks the answer with the most votes, or several in a tie.
+    `stands` has the shape (m, k) and marks the candidates that represent their answer: the best-scored one in a
+    weighted vote, all of them in a majority vote.
     """
 
     answers: Ints
@@ -134,8 +136,8 @@ class Ballots:
     def of(cls, method: RankingMethod, logs: Floats64, groups: Ints, subsets: Ints) -> "Ballots":
         """Hold a vote in each subset of the candidates.
 
-        `logs` and `groups` describe the candidates as in `choose`, shape (n,). `subsets`, shape (m, k), holds
-        indices of candidates.
+        `logs` and `groups` describe the candidates as in `choose`. `subsets` has the shape (m, k) and holds indices
+        of candidates.
         """
         weighted = method == RankingMethod.WEIGHTED_VOTE
         scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
@@ -158,8 +160,8 @@ class Ballots:
         return cls(answers, won, scored == best[rows[:, None], answers])
 
     def first(self) -> Ints:
-        """Return the position of the chosen candidate within each subset, shape (m,). In a tie, the first one is
-        chosen."""
+        """Return the position of the chosen candidate within each subset, with shape (m,). In a tie, the first one
+        is chosen."""
         rows = np.arange(len(self.answers))
         elected = self.won[rows[:, None], self.answers]
         leading = self.answers[rows, elected.argmax(axis=1)]
@@ -167,8 +169,8 @@ class Ballots:
         return places
 
     def right(self, correct: Bools, ties: Ties = Ties.RANDOM) -> Floats64:
-        """Return the probability that the chosen candidate of each subset is correct, shape (m,). `correct`, shape
-        (m, k), marks the correct candidates in each subset."""
+        """Return the probability that the chosen candidate of each subset is correct, with shape (m,). `correct`
+        has the shape (m, k) and marks the correct candidates in each subset."""
         rows = np.arange(len(self.answers))
         if ties == Ties.FIRST:
             return correct[rows, self.first()].astype(np.float64)
@@ -183,17 +185,18 @@ class Ballots:
 
 
 def sizes_up_to(most: int, every: int = EVERY_SIZE) -> list[int]:
-    """Return the subset sizes to measure: 1 to `every`, then powers of two, up to `most`, which is included."""
+    """Return the subset sizes to measure: all sizes from 1 to `every`, then powers of two, and finally `most`. No
+    size exceeds `most`."""
     powers = {1 << power for power in range(most.bit_length())}
     return sorted(powers | set(range(1, min(every, most) + 1)) | {most}) if most > 0 else []
 
 
 def best_of(correct: Bools, logs: Floats64, sizes: Sequence[int], ties: Ties = Ties.RANDOM) -> Floats64:
-    """Return, for each size, the share of subsets whose best-scored candidate is correct, shape (sizes,).
+    """Return, for each size, the share of subsets whose best-scored candidate is correct, with shape (sizes,).
 
-    With candidates in ascending order of score, the `i`-th is the best in C(i - 1, k - 1) of the C(n, k) subsets
-    (Hilton and Gao 2022, "Measuring Goodhart's law"). If a size exceeds the number of candidates, all candidates
-    are used.
+    With candidates in ascending order of score, candidate `i` is the best in C(i - 1, k - 1) of the C(n, k) subsets
+    of size `k` (Hilton and Gao 2022, "Measuring Goodhart's law"). If a size exceeds the number of candidates, all
+    candidates are used.
     """
     count = len(logs)
     # The first of equal candidates comes last, where it is the best.
@@ -208,9 +211,10 @@ def best_of(correct: Bools, logs: Floats64, sizes: Sequence[int], ties: Ties = T
 
 
 def pass_at(correct: Bools, size: int) -> float:
-    """Return the share of subsets of `size` candidates that contain a correct one.
+    """Return the share of subsets of `size` candidates that contain at least one correct candidate.
 
-    This is 1 - C(n - c, k) / C(n, k) (Chen et al. 2021), an upper bound for every ranking method.
+    With `c` correct candidates among `n`, this is 1 - C(n - c, size) / C(n, size) (Chen et al. 2021), an upper
+    bound for every ranking method.
     """
     count, size = len(correct), min(size, len(correct))
     return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
@@ -225,8 +229,9 @@ def voted(
 ) -> Floats64:
     """Return, for each vote and size, the share of subsets in which the vote chooses a correct candidate.
 
-    A vote is a ranking method and the candidates' log scores, shape (n,); the result has the shape (votes, sizes).
-    It covers all subsets, or `MOST_SUBSETS` of them drawn with a fixed seed, which is also unbiased.
+    A vote is given as a ranking method and the candidates' log scores of shape (n,). The result has the shape
+    (votes, sizes). It covers all subsets of a size or, if there are more than `MOST_SUBSETS`, that many chosen at
+    random with a fixed seed, which is also unbiased.
     """
     count, answers = len(groups), _numbered(groups)
     right = np.bincount(answers, correct) / np.bincount(answers)
@@ -274,7 +279,8 @@ def _best_weights(count: int, sizes: tuple[int, ...]) -> Floats64:
 
 @lru_cache(maxsize=256)
 def _members(count: int, size: int) -> Floats64:
-    """Return the subsets of `_subsets` as rows of 0 and 1, shape (m, count)."""
+    """Return the same subsets as `_subsets`, each as a row of `count` zeros and ones. The result has the shape (m,
+    count)."""
     subsets = _subsets(count, size)
     members = np.zeros((len(subsets), count))
     members[np.arange(len(subsets))[:, None], subsets] = 1.0
@@ -283,7 +289,7 @@ def _members(count: int, size: int) -> Floats64:
 
 @lru_cache(maxsize=256)
 def _subsets(count: int, size: int) -> Ints:
-    """Return subsets of `size` indices below `count`, each in ascending order, shape (m, size). These are all
+    """Return subsets of `size` indices below `count`, each in ascending order, with shape (m, size). These are all
     subsets, or `MOST_SUBSETS` random ones if there are more."""
     if comb(count, size) <= MOST_SUBSETS:
         return np.array(list(combinations(range(count), size)), np.int64)
@@ -292,7 +298,8 @@ def _subsets(count: int, size: int) -> Ints:
 
 
 def _numbered(groups: Ints) -> Ints:
-    """Number the groups from 0. Every candidate without an answer gets a separate number."""
+    """Number the distinct answers from 0 and return the number of each candidate. Every candidate without an answer
+    gets a number of its own."""
     alone = groups == NO_ANSWER
     distinct = groups.astype(np.int64)
     distinct[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))

@@ -4,8 +4,8 @@ Calibration means that scores behave like probabilities: eight in ten steps with
 
 F1 is computed from counts per trace, so that all resamples take one matrix product. AUC takes one sort, then a
 sparse product and a cumulative sum over all resamples. On any resample, both equal what scikit-learn returns when
-each item is repeated as often as it was drawn. scikit-learn could also compute the values themselves, but it spends
-milliseconds on validating its arguments, and an evaluation has hundreds of figures.
+each item is repeated as often as it was drawn. scikit-learn could also compute the metrics themselves, but it
+spends milliseconds on validating its arguments, and an evaluation computes hundreds of metrics.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ NO_PAIR = "no trace has items of both classes"
 
 
 def macro_f1(items: Items) -> Value:
-    """Return the mean of the F1 of both classes, pooled over all items.
+    """Return the mean of both classes' F1 scores over all items.
 
     A class that is never predicted has an F1 of 0. The result is undefined if all gold labels are of one class.
     """
@@ -43,8 +43,8 @@ def f1(gold: Bools, predicted: Bools) -> float:
 def auc(items: Items) -> Value:
     """Return the area under the ROC curve of the scores for the positive class. A tie counts one half.
 
-    It is computed from the Mann-Whitney count: the number of negatives below a positive is its rank minus its rank
-    among the positives.
+    It is computed from the Mann-Whitney count of pairs: the number of negatives below a positive is the positive's
+    rank among all items minus its rank among the positives.
     """
     if items.ranking_problem:
         return Value.none(items.ranking_problem)
@@ -60,8 +60,9 @@ def auc(items: Items) -> Value:
 def auc_within(items: Items) -> Value:
     """Return the AUC over the pairs of a positive and a negative from the same trace. A tie counts one half.
 
-    It tells how well the scores locate the positives of a trace, whatever they are in other traces. Traces with
-    only one class have no pair. The result is undefined if there is no pair or no score.
+    It tells how well the scores locate the positives within a trace, without comparing scores between traces.
+    Traces with only one class have no such pair. The result is undefined if there is no pair or there are no
+    scores.
     """
     if items.ranking_problem:
         return Value.none(items.ranking_problem)
@@ -70,7 +71,7 @@ def auc_within(items: Items) -> Value:
 
 
 def auc_within_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the `auc_within` of each resample, shape (draws,). It is NaN for a resample without a pair."""
+    """Return the `auc_within` of each resample, with shape (draws,). It is NaN for a resample without a pair."""
     won, pairs = _pairs_within(items)
     kept = weights[:, : len(pairs)]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -78,7 +79,8 @@ def auc_within_draws(items: Items, weights: Weights) -> Floats64:
 
 
 def _pairs_within(items: Items) -> tuple[Floats64, Floats64]:
-    """Count, by trace, the pairs that the positive wins and all pairs, each of shape (traces,)."""
+    """Count, for each trace, the pairs of a positive and a negative in which the positive scores higher, and all
+    such pairs. Both arrays have the shape (traces,). A tie counts as half a win."""
     size = int(items.trace.max()) + 1
     won, pairs = np.zeros((2, size))
     order = np.argsort(items.trace, kind="stable")
@@ -99,14 +101,15 @@ def precision(items: Items) -> Value:
 
 
 def recall(items: Items) -> Value:
-    """Return the share of positives that are predicted positive. It is undefined if there are no positives."""
+    """Return the share of gold positives that are predicted positive. It is undefined if there are no gold
+    positives."""
     if not items.gold.any():
         return Value.none("the gold has no such item")
     return Value(float(items.predicted[items.gold].mean()))
 
 
 def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the macro-F1 of each resample, shape (draws,). It is NaN if a resample has only one class."""
+    """Return the macro-F1 of each resample, with shape (draws,). It is NaN if a resample has only one class."""
     cells = [items.gold & items.predicted, items.gold & ~items.predicted,
              ~items.gold & items.predicted, ~items.gold & ~items.predicted]  # fmt: skip
     tp, fn, fp, tn = weighted_sums(cells, items.trace, weights)
@@ -117,8 +120,8 @@ def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
 
 
 def auc_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the AUC of each resample, shape (draws,). It is NaN if the resample has only one class or there are no
-    scores.
+    """Return the AUC of each resample, with shape (draws,). It is NaN if the resample has only one class or there
+    are no scores.
 
     It is computed from the Mann-Whitney count: a positive beats every negative below it, and half of the negatives
     equal to it.
@@ -164,10 +167,10 @@ def mcnemar(first: Items, second: Items) -> McNemar:
 class _Ladder:
     """The items in ascending order of score, grouped into rungs within which the order does not matter.
 
-    All positives on a rung are above the same negatives. A negative is on the lowest rung whose positives are not
-    below it; negatives above every positive are on an additional last rung. `positive` and `negative` are sparse
-    counts of items by rung and trace, shape (rungs, traces). `tied` lists the rungs on which some negatives equal
-    the positives, and `ties` counts these negatives by trace.
+    All positives on one rung are above the same set of negatives. A negative is on the lowest rung whose positives
+    are not below it; negatives above every positive are on an additional last rung. `positive` and `negative` are
+    sparse counts of items by rung and trace, of shape (rungs, traces). `tied` lists the rungs on which some
+    negatives equal the positives, and `ties` counts these negatives by rung and trace.
     """
 
     positive: Any
@@ -202,7 +205,8 @@ class _Ladder:
 
 
 def _places(scores: Floats64) -> NDArray[np.int32]:
-    """Return the rank of each score among the distinct scores in ascending order, shape (n,)."""
+    """Return the rank of each score among the distinct scores, in ascending order from 0. The result has the shape
+    (n,)."""
     order = np.argsort(scores)
     ranked = scores[order]
     rises = np.zeros(len(scores), np.bool_)
@@ -246,7 +250,8 @@ class Reliability:
 
 
 def reliability(items: Items, bins: int = BINS) -> Reliability:
-    """Return the reliability diagram of the scores, taken as probabilities of the positive class."""
+    """Return the reliability diagram of the scores, taken as probabilities of the positive class. All bins are
+    empty if there are no items or no scores."""
     if items.problem == NO_ITEMS or np.isnan(items.scores).any():
         empty = np.full(bins, np.nan)
         return Reliability(np.zeros(bins, np.int64), empty, empty)
@@ -261,8 +266,8 @@ def reliability(items: Items, bins: int = BINS) -> Reliability:
 def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
     """Return the expected calibration error (Naeini et al., 2015).
 
-    It is the mean over the bins, weighted by their counts, of the distance between mean score and share of
-    positives.
+    It is the mean over the bins, weighted by their counts, of the distance between the bin's mean score and its
+    share of positives. It is undefined if there are no items or no scores.
     """
     if not len(items):
         return Value.none(NO_ITEMS)
@@ -275,7 +280,8 @@ def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
 
 
 def brier(items: Items) -> Value:
-    """Return the Brier score: the mean squared distance between score and gold, from 0 to 1."""
+    """Return the Brier score, from 0 to 1: the mean squared difference between the scores and the gold labels (0 or
+    1)."""
     if not len(items):
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():

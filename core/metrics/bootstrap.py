@@ -1,7 +1,7 @@
 """The value of a metric with its interval, and the bootstrap over traces.
 
-A resample is stored as the number of times that each trace is drawn. Sums and shares are computed from these
-counts.
+A resample is stored as the number of times that each trace is drawn. Sums and shares over the resample are computed
+from these counts.
 """
 
 import math
@@ -29,8 +29,8 @@ Weights = NDArray[np.uint8]
 class Value:
     """The value of a metric and its 95 % interval.
 
-    An undefined `number` is NaN, and `reason` says why. If `number` is defined, `reason` says what it leaves out,
-    if anything. `low` and `high` are the bounds of the interval, or NaN if there is none.
+    An undefined `number` is NaN, and `reason` says why. If `number` is defined, `reason` says what the metric
+    leaves out, or is "". `low` and `high` are the bounds of the interval, or NaN if there is none.
     """
 
     number: float
@@ -58,8 +58,8 @@ class Value:
 
 
 def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
-    """Return how often each trace is drawn in each resample, shape (draws, traces). All evaluators get the same
-    resamples, so that differences between them are paired."""
+    """Return how often each trace is drawn in each resample, as an array of shape (draws, traces). Evaluators
+    compared on the same traces get the same resamples, so that differences between them are paired."""
     rng = np.random.default_rng(seed)
     if not traces:
         return np.zeros((draws, 0), np.uint8)
@@ -85,13 +85,14 @@ def _room(draws: int, traces: int) -> Weights:
 
 
 def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Floats64:
-    """Count hits in each resample, shape (hits, draws). Each array in `hits` has the shape (items,)."""
+    """Count, in each resample, the items for which each of several flags is True. Each array in `hits` has the
+    shape (items,), and the result the shape (hits, draws)."""
     per_trace = np.stack([np.bincount(trace[hit], minlength=weights.shape[1]) for hit in hits]).astype(np.float32)
     return weighted_totals(per_trace.T, weights).T.astype(np.float64)
 
 
 def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
-    """Sum numbers per trace, shape (traces, columns), over the traces of each resample.
+    """Sum numbers over the traces of each resample. `per_trace` has the shape (traces, columns).
 
     The sums have the shape (draws, columns). They are computed and returned in the data type of `per_trace`.
     """
@@ -100,8 +101,8 @@ def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
 
 
 def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
-    """Yield the resamples in chunks small enough that `numbers` values per resample need only a limited amount of
-    memory."""
+    """Yield the resamples in chunks. They are small enough for memory if processing one resample needs `numbers`
+    values."""
     size = max(1, _CHUNK // max(1, numbers))
     for start in range(0, len(weights), size):
         yield weights[start : start + size]

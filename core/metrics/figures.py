@@ -1,4 +1,4 @@
-"""All figures that a table of results can show for an evaluator, and their values on the resamples."""
+"""All metrics that a table of results can show for an evaluator, and their values on the resamples."""
 
 from collections.abc import Collection
 
@@ -31,7 +31,7 @@ FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 def protocol(
     subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = FIGURES
 ) -> dict[str, Measurement]:
-    """Measure the figures of ReasonEval's protocol for one kind of error. These are `sol_f1`, `sol_auc`, `step_f1`
+    """Compute the metrics of ReasonEval's protocol for one kind of error. These are `sol_f1`, `sol_auc`, `step_f1`
     and `step_auc`, or only the ones named in `only`."""
     figures: dict[str, Measurement] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
@@ -49,7 +49,8 @@ def protocol(
 
 
 def _with_stricter(value: Value, subject: Subject, errors: Errors, level: Level) -> Value:
-    """Return a macro F1 with the figure of the stricter reading as its `reason`, if the two readings differ."""
+    """Return a step-level macro F1 whose `reason` states its value under the stricter reading of unreadable
+    verdicts, if the two differ. Other values are returned unchanged."""
     if not value.exists or subject.outputs != Outputs.VERDICT or level == Level.SOLUTION:
         return value
     strict = macro_f1(items(subject.table, errors, level, subject.outputs, subject.thresholds, strict=True)).number
@@ -60,11 +61,11 @@ def _with_stricter(value: Value, subject: Subject, errors: Errors, level: Level)
 
 
 def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Measure the three-class figures.
+    """Compute the three-class metrics.
 
     These are `accuracy`, `macro_f1` and `macro_auc`, and the AUC of each class against the rest: `neg_auc`,
-    `neu_auc` and `pos_auc`. An evaluator without three classes gets only `neg_auc`, computed from its validity.
-    There are no figures if the evaluator gives verdicts instead of scores, or if all gold labels are the same.
+    `neu_auc` and `pos_auc`. An evaluator without three classes gets only `neg_auc`, computed from its validity. The
+    result is empty if the evaluator gives verdicts instead of scores, or if all gold labels are the same.
     """
     steps = ternary.classify(subject.table)
     figures: dict[str, Measurement] = {}
@@ -86,8 +87,8 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Measure `prmscore` over all steps and, if the table's groups are PRMBench's classes, for each category and
-    class."""
+    """Compute `prmscore` over all steps and, if the table's groups are PRMBench's classes, also for each category
+    and class."""
     groups = set(subject.table.groups)
     chosen: dict[str, tuple[str, ...]] = {"prmscore": ()}
     for category, classes in CATEGORIES.items():
@@ -102,7 +103,7 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
-    """Measure the first-error accuracy, the part of MR-Score that concerns steps."""
+    """Compute the first-error accuracy, the part of MR-Score that concerns steps."""
     return without_interval(accuracy_on_wrong(subject.first_errors), weights)
 
 
@@ -112,7 +113,7 @@ def _processbench_f1(subject: Subject, weights: Weights) -> Measurement:
 
 
 def _mr_mcc(subject: Subject, weights: Weights) -> Measurement:
-    """Measure Matthews' correlation, the part of MR-Score that concerns solutions."""
+    """Compute Matthews' correlation, the part of MR-Score that concerns solutions."""
     return without_interval(matthews(subject.first_errors), weights)
 
 
@@ -135,7 +136,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def others(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Measure all metrics in `METRICS`, by name. The result is empty if the evaluator does not judge steps."""
+    """Compute all metrics in `METRICS`, by name. The result is empty if the evaluator does not judge steps."""
     return {one.name: one.measure(subject, weights) for one in METRICS} if subject.outputs.has_steps else {}
 
 

@@ -1,8 +1,8 @@
 """First-error metrics: whether the first step that an evaluator calls wrong is the first wrong step in the gold
 labels.
 
-ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or none. F1 is the
-harmonic mean of the accuracies on solutions with and without an error.
+ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or that there is
+none. F1 is the harmonic mean of the accuracies on solutions with and without an error.
 
 MR-Score (Zeng et al., 2023) is a weighted sum of three parts: Matthews' correlation of the verdicts on solutions,
 the accuracy of the first error in wrong solutions, and the accuracy of the explanation. The last part needs a
@@ -26,11 +26,12 @@ from stepsight.core.scores import Outputs
 class FirstErrors:
     """The first error in the gold labels and the first error that the evaluator finds, for each comparable trace.
 
-    The arrays have the shape (n,). `gold` and `predicted` are 0-based steps, or `SILENT` for none. `trace` is the
-    index in the table. `called_wrong` is True if the evaluator faults the solution, whether or not it names a step.
+    The arrays have the shape (n,). `gold` and `predicted` are 0-based steps, or `SILENT` if there is no error.
+    `trace` is the index of the trace in the step table. `called_wrong` is True if the evaluator calls the solution
+    wrong, whether or not it names a step.
 
-    `no_gold` and `no_verdict` count the traces that are left out: those with too few gold labels, and those in
-    which the evaluator judged too few steps.
+    `no_gold` counts the traces that are left out because they have too few gold labels, and `no_verdict` those left
+    out because the evaluator judged too few of their steps.
     """
 
     gold: AnyInts
@@ -63,10 +64,10 @@ class FirstErrors:
 def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Outputs.THREE_WAY) -> FirstErrors:
     """Find the first step of each trace whose validity is below `threshold`, and compare it with the gold labels.
 
-    A trace counts if the gold labels show an error or call every step valid, and if the evaluator's verdict is
-    known: the evaluator scored every step up to the first one it blames, or up to the gold error, whichever comes
-    first. If the evaluator's `outputs` are verdicts in words, its verdict on the whole solution decides
-    `called_wrong`.
+    A trace counts if two conditions hold. The gold labels must show an error or call every step valid. The
+    evaluator must have scored every step up to the first one it blames or up to the gold error, whichever comes
+    first, or else all steps. If the evaluator's `outputs` are verdicts in words, its verdict on the whole solution
+    also decides `called_wrong`.
     """
     gold = table.first_errors()
     predicted = table.first(table.validity < np.float32(threshold))
@@ -96,11 +97,11 @@ def knows_first_error(
     """Return True for each trace in which enough steps are judged to compare the evaluator's first error with the
     gold one.
 
-    `gold` is the first step that the gold labels call wrong, `predicted` the first that the evaluator blames, and
-    `unscored` the first that the evaluator leaves unscored. They and the result have the shape (n,); steps are
-    0-based, with `SILENT` for none. Steps after the earlier of `gold` and `predicted` cannot change the outcome. If
-    the `outputs` are checks, the evaluator has looked at every step, and steps without a verdict count as
-    faultless.
+    All arrays have the shape (n,) and hold 0-based steps, with `SILENT` if there is no such step: `gold` is the
+    first step that the gold labels call wrong, `predicted` the first that the evaluator blames, and `unscored` the
+    first without a score. Steps after the earlier of `gold` and `predicted` cannot change the outcome. If the
+    `outputs` are checks, the result is True for every trace, because the evaluator has looked at every step, and
+    steps without a verdict count as faultless.
     """
     if outputs == Outputs.CHECKS:
         return np.ones(len(gold), np.bool_)
@@ -112,8 +113,8 @@ def knows_first_error(
 class Outcome(StrEnum):
     """How an evaluator did on the first error of a trace.
 
-    - right: it found the first error, or rightly found none.
-    - missed: it found none although there is an error.
+    - right: it found the first error, or correctly found no error.
+    - missed: it found no error although there is one.
     - false-alarm: it found an error although there is none.
     - wrong-step: it blamed a step other than the first error.
     """
@@ -151,8 +152,8 @@ def accuracy_on_right(errors: FirstErrors) -> Value:
 
 
 def process_bench_f1(errors: FirstErrors) -> Value:
-    """Return ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either is
-    0."""
+    """Return ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either
+    accuracy is 0. It is undefined if there are no wrong or no right solutions."""
     parts = [accuracy_on_wrong(errors), accuracy_on_right(errors)]
     lacking = next((part for part in parts if not part.exists), None)
     if lacking is not None:
@@ -161,7 +162,7 @@ def process_bench_f1(errors: FirstErrors) -> Value:
 
 
 def process_bench_f1_draws(errors: FirstErrors, weights: Weights) -> Floats64:
-    """Return ProcessBench's F1 on each resample. It is NaN if a resample has only one kind of trace."""
+    """Return ProcessBench's F1 on each resample. It is NaN if a resample has only right or only wrong solutions."""
     rates = []
     for kind in (errors.wrong, ~errors.wrong):
         hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)

@@ -1,4 +1,4 @@
-"""Measured figures of evaluators, with intervals and resamples, and the declaration of metrics."""
+"""Measured metrics of evaluators, with intervals and resamples, and the declaration of metrics."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Sample = TypeVar("Sample")
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """A figure with its 95 % interval, and the figure's values on the resamples, shape (draws,)."""
+    """A metric's value with its 95 % interval, and its values on the resamples (`draws`, of shape (draws,))."""
 
     value: Value
     draws: Draws
@@ -29,7 +29,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is measured: an evaluator's step table in one mode, the kind of its outputs, and its thresholds."""
+    """The evaluator to be measured: its step table in one mode, the kind of its outputs, and its thresholds."""
 
     table: StepTable
     outputs: Outputs
@@ -72,7 +72,8 @@ def without_interval(value: Value, weights: Weights) -> Measurement:
 def measured(
     value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights
 ) -> Measurement:
-    """Return the measurement of a figure with its interval. `draw` is called only if the value is defined."""
+    """Return the measurement of a metric with its interval. `draw` computes the metric on the resamples, and is
+    called only if the value is defined."""
     if not value.exists:
         return without_interval(value, weights)
     draws = draw(sample, weights)
@@ -80,8 +81,8 @@ def measured(
 
 
 def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
-    """Return a JSON object that maps the name of each figure to a fraction or null. Its keys `intervals` and
-    `reasons` hold the intervals and the reasons, also by the names of the figures."""
+    """Return a JSON object that maps the name of each metric to a fraction or null. Two more keys, `intervals` and
+    `reasons`, map names of metrics to intervals and to reasons."""
     values = {name: figure.value.as_json() for name, figure in measured.items()}
     shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
     shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}

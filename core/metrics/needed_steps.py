@@ -1,6 +1,6 @@
-"""How well falls in validity tell needed steps from others: the AUC, with an interval over problems.
+"""How well falls in validity tell needed steps from other steps: the AUC, with an interval over problems.
 
-The fall of a step is the largest that a later step suffers when the step is left out
+The fall of a step is the largest fall in the validity of a later step when the step is left out
 (`core.left_out.Dependence.largest_falls`). The measure is our own. A benchmark's gold labels say which steps are
 needed.
 """
@@ -17,8 +17,8 @@ from stepsight.core.metrics.table import Items
 
 @dataclass(frozen=True)
 class LabelledFall:
-    """The `fall` caused by leaving out a step of a solution to `problem`. `needed` is True if the gold calls the
-    step needed."""
+    """The fall in validity when a step of a solution to `problem` is left out. `needed` is True if the gold label
+    calls the step needed."""
 
     problem: str
     fall: float
@@ -41,10 +41,10 @@ class NeededSteps:
 
 
 def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
-    """Measure how well labelled falls tell needed steps from others. A tie counts one half.
+    """Measure how well labelled falls tell needed steps from other steps. A tie counts one half.
 
-    The 95 % interval is over resamples of problems, since the steps of one problem are alike. The AUC is undefined
-    if all steps are needed or none is.
+    The 95 % interval comes from resamples of problems, since the steps of one problem are alike. The AUC is
+    undefined if all steps are needed or no step is.
     """
     known = list(falls)
     # In an order that does not depend on that of the file.

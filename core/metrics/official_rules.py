@@ -1,6 +1,6 @@
 """The rules by which the authors of evaluators score whole solutions when choosing among several.
 
-An evaluator is recognised by its name as spelled on the model hub, in StrictPRMBench's score files, or in the
+An evaluator is recognised by its name, as spelled on the model hub, in StrictPRMBench's score files, or in the
 catalogue. Case, owner, and the choice of hyphens or underscores make no difference.
 """
 
@@ -11,8 +11,8 @@ from stepsight.core.metrics.best_of_n import Aggregation
 
 @dataclass(frozen=True)
 class OfficialRule:
-    """The rule for evaluators whose names begin with one of `names`, and the `source` in which the authors state
-    it."""
+    """How the authors of an evaluator score a solution: the aggregation `by`, for evaluators whose names begin with
+    one of `names`. `source` is the publication that states the rule."""
 
     names: tuple[str, ...]
     by: Aggregation

@@ -1,4 +1,4 @@
-"""Published figures: the paper's tables, stored in assets/reference with one file per table and one line per row.
+"""Published results: the paper's tables, stored in assets/reference with one file per table and one line per row.
 
 `names.json` maps each table's rows to benchmarks, and alternative names to evaluators. An evaluator that this file
 does not name is never taken for a published one, however similar its name is.
@@ -24,7 +24,8 @@ _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of a printed table. `metric` is the name of its metric in an evaluation, or "" if it has none."""
+    """A column of a printed table. `metric` is the name of the corresponding metric in an evaluation, or "" if
+    there is none."""
 
     name: str
     unit: str
@@ -35,7 +36,7 @@ class PublishedColumn:
 class PublishedRow:
     """A printed row, with a number for each column.
 
-    Numbers are in the unit of their column, or in `unit` if the row has a unit of its own. `section` is the heading
+    Numbers are in the unit of their column, or in the row's own `unit` if it is not "". `section` is the heading
     above the row, or whatever distinguishes the row from others of the same name. `dataset`, `evaluator` and `mode`
     are "" unless the row shows one evaluator on a benchmark.
     """
@@ -61,10 +62,10 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PublishedBenchmark:
-    """The benchmark behind a published figure.
+    """The benchmark behind a published result.
 
-    It consists of the traces read by the importer of this `kind`, or of one `group` of them. `errors` is the kind
-    of error that evaluators look for, and `traces` the number of traces.
+    It consists of the traces read by the importer of this `kind`, or of one `group` of these traces if `group` is
+    not "". `errors` is the kind of error that evaluators look for, and `traces` the number of traces.
     """
 
     kind: str
@@ -75,7 +76,7 @@ class PublishedBenchmark:
 
 @dataclass(frozen=True)
 class Published:
-    """The published figures of one evaluator on one benchmark in one mode. `values` maps metrics to fractions with
+    """The published results of one evaluator on one benchmark in one mode. `values` maps metrics to fractions with
     three decimals."""
 
     table: str
@@ -92,11 +93,12 @@ class Published:
         return plain == self.evaluator or plain in self.aliases
 
     def difference(self, metric: str, number: float) -> float:
-        """Return `number`, a recomputed figure, minus the printed figure, rounded to the printed digits."""
+        """Return `number` minus the published value of `metric`, rounded to the printed digits. `number` is a
+        recomputed value."""
         return round(round(number, 3) - self.values[metric], 3) + 0.0
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures as fractions, together with the place where they are printed."""
+        """Return the published values as fractions, together with the place where they are printed."""
         where = {"source": "published", "table": self.table, "dataset": self.dataset}
         what = {"mode": self.mode.value, "errors": self.benchmark.errors.value, "n_traces": self.benchmark.traces}
         return where | {"evaluator": self.evaluator} | what | dict(self.values)
@@ -112,7 +114,7 @@ def reference_tables() -> tuple[PublishedTable, ...]:
 
 @cache
 def published(kind: str, group: str = "") -> tuple[Published, ...]:
-    """Return the published figures on the benchmark with this importer kind and group, in the paper's order. A row
+    """Return the published results on the benchmark with this importer kind and group, in the paper's order. A row
     that is printed in several tables appears only once."""
     rows: dict[tuple[str, Mode], Published] = {}
     for row in _rows():

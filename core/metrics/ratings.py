@@ -22,9 +22,9 @@ NO_ERROR = -1
 class Ratings:
     """The labels that several people gave to the steps of many traces.
 
-    `codes`, shape (people, steps), holds indices into `RATING_NAMES`, or `UNLABELLED`. `trace` and `position`,
-    shape (steps,), give the trace of each step and the step's 0-based position in it. The steps of a trace are
-    adjacent and in order, and each of the `traces` traces has at least one.
+    `codes` has the shape (people, steps) and holds indices into `RATING_NAMES`, or `UNLABELLED`. `trace` and
+    `position` have the shape (steps,) and give the trace of each step and the step's 0-based position in it. The
+    steps of a trace are adjacent and in order, and each of the `traces` traces has at least one step.
     """
 
     people: tuple[str, ...]
@@ -46,10 +46,11 @@ class Ratings:
 
     @cached_property
     def first_errors(self) -> Floats64:
-        """The first step of each trace that each person calls neg, shape (people, traces), 0-based or `NO_ERROR`.
+        """The first step that each person calls neg in each trace, 0-based, or `NO_ERROR`. The shape is (people,
+        traces).
 
-        It is NaN if it cannot be determined, because a step before the first neg is unsure or unlabelled, or
-        because no step is neg and at least one is unsure or unlabelled.
+        It is NaN if it cannot be determined: a step before the first neg is unsure or unlabelled, or no step is neg
+        and at least one is unsure or unlabelled.
         """
         if not self.traces:
             return np.empty((len(self.people), 0))
@@ -60,12 +61,12 @@ class Ratings:
 
     @cached_property
     def counts(self) -> Ints:
-        """How many people gave each step each rating in `RATING_NAMES`, shape (steps, 4)."""
+        """The number of people who gave each step each rating in `RATING_NAMES`, with shape (steps, 4)."""
         return np.stack([(self.codes == code).sum(axis=0) for code in range(len(RATING_NAMES))], axis=1)
 
     @cached_property
     def answers(self) -> Bools:
-        """True if a person rated at least one step of a trace, shape (people, traces)."""
+        """An array of shape (people, traces) that is True where a person rated at least one step of a trace."""
         answers = np.zeros((len(self.people), self.traces), np.bool_)
         for person, codes in enumerate(self.codes):
             answers[person, self.trace[codes != UNLABELLED]] = True
@@ -73,8 +74,7 @@ class Ratings:
 
     @cached_property
     def majority(self) -> Floats64:
-        """The label that more people gave a step than any other label, or NaN in a tie or without labels, shape
-        (steps,)."""
+        """The most frequent label of each step, with shape (steps,). It is NaN in a tie or without labels."""
         votes = self.counts[:, : len(LABEL_NAMES)]
         if not len(votes):
             return np.empty(0)

@@ -10,9 +10,9 @@ errors: the score is `-s_red`, and a score of `-0.15` or below means redundant. 
 every labelled step counts. An evaluator that gives only validity is scored on redundancy by its validity.
 
 A verdict in words blames one step. Earlier steps then count as valid and later steps as unread, and an unread step
-counts as a wrong prediction whatever its gold label. In the official script, a verdict that cannot be read and
-blames no step finds all steps free of error; the solution itself still counts as a wrong prediction. `items`
-follows the script, and its stricter reading counts all steps of such a trace as unread.
+counts as a wrong prediction whatever its gold label. A verdict that cannot be read and blames no step is treated in
+two ways. In the official script, all steps count as free of error, but the solution itself counts as a wrong
+prediction. `items` follows the script unless `strict` is True; then all steps of such a trace count as unread.
 
 `prm_items` adds PRMScore, PRMBench's metric of step labels.
 """
@@ -38,7 +38,7 @@ CATEGORIES = {
 
 
 class Errors(StrEnum):
-    """The kind of error that a benchmark plants and a metric looks for."""
+    """The kind of error that a benchmark contains and a metric measures."""
 
     INVALID = "invalid"
     REDUNDANT = "redundant"
@@ -60,10 +60,11 @@ def items(
     *,
     strict: bool = False,
 ) -> Items:
-    """Return the items of one level. Positive means free of this kind of error. The result is empty if the
-    evaluator gives no output at that level.
+    """Return the steps or solutions as items of a two-class metric. Positive means free of this kind of error. The
+    result is empty if the evaluator gives no output at that level.
 
-    If `strict` is True, verdicts in words that blame no step and cannot be read find nothing, rather than no error.
+    If `strict` is True, the steps of a trace whose verdict blames no step and cannot be read count as unread;
+    otherwise they count as free of error.
     """
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
@@ -81,14 +82,14 @@ def items(
 
 
 def _says_nothing(table: StepTable) -> Bools:
-    """Return True for each trace without a verdict on any step, shape (traces,)."""
+    """Return True for each trace without a verdict on any step, as an array of shape (traces,)."""
     silent: Bools = np.bincount(table.trace, ~np.isnan(table.validity), table.traces) == 0
     return silent
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """A decision rule: scores of at least `cut`, or above `cut` if `strict` is True, mean no error."""
+    """A decision rule: a score means no error if it is at least `cut` or, if `strict` is True, above `cut`."""
 
     cut: float
     strict: bool = False
@@ -114,7 +115,7 @@ def _step_scores(table: StepTable, errors: Errors, outputs: Outputs) -> Floats64
 
 
 def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """Return two flags for each step: whether its gold is free of error, and whether the step counts."""
+    """Return two flags for each step: whether its gold label is free of error, and whether the step counts."""
     if errors == Errors.REDUNDANT:
         return table.label != Label.NEU, table.label != SILENT
     first = table.first_errors()[table.trace]
@@ -144,8 +145,8 @@ def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Float
 
 
 def _solution_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """Return two flags for each solution: whether its gold is free of error, and whether its gold is known. A
-    solution is free of error only if every step is labelled and none of them has the error."""
+    """Return two flags for each solution: whether it is free of error according to the gold labels, and whether
+    they decide this. A solution is free of error only if every step is labelled and no step has the error."""
     if errors == Errors.INVALID:
         wrong, labelled = table.valid == 0, table.valid != SILENT
     else:
@@ -169,13 +170,13 @@ def prm_items(
     of wrong steps, pooled over steps.
 
     Every step counts, including those after the first error. In PRMBench's simplicity classes the error is
-    redundancy, i.e. the label neu. It is scored by `s_red`, or by validity if the evaluator gives nothing else, as
-    in the official script. Two figures differ from that script. It averages the scores of a category's classes,
-    which are pooled over steps here. For `multi_solutions`, whose steps are all right, it takes the F1 of the
-    positive class alone, while the figure is undefined here.
+    redundancy, i.e. the label neu. It is scored by `s_red` or, as in the official script, by validity if the
+    evaluator gives nothing else. Two results differ from that script. For a category, the script averages the
+    scores of its classes, while steps are pooled here. For `multi_solutions`, whose steps are all right, the script
+    takes the F1 of the positive class alone, while the result is undefined here.
 
-    `classes` names the groups of the table to include; if it is empty, all are. `outputs` is the kind of the
-    evaluator's outputs.
+    `classes` names the groups of the table to include; if it is empty, all groups are included. `outputs` is the
+    kind of the evaluator's outputs.
     """
     cut = thresholds or Thresholds()
     group = np.array(table.groups, dtype=object)[table.trace]

@@ -33,10 +33,11 @@ class StepTable:
 
     Columns of shape (n,): `trace` is the index of the step's trace in `ids`, and `position` the step's 0-based
     position in that trace; `label` is 0, 1, 2 or `SILENT`; `valid` is 0, 1 or `SILENT`; `redundancy` is the
-    greatest `s_red` of the step's sub-steps. `probs`, shape (n, 3), holds the probabilities of the least valid
-    sub-step. `redundancy` and `probs` are NaN if the evaluator gave none. Scores have the precision in which they
-    are stored, and figures are computed from them in double precision. Columns of shape (traces,): `solution` is
-    the evaluator's own score of the whole solution, or NaN; `groups` is the trace's class in the benchmark, or "".
+    greatest `s_red` of the step's sub-steps. `probs` has the shape (n, 3) and holds the probabilities of the step's
+    least valid sub-step. `redundancy` and `probs` are NaN if the evaluator gave no scores. Scores have the
+    precision in which they are stored, and metrics are computed from them in double precision. Columns of shape
+    (traces,): `solution` is the evaluator's own score of the whole solution, or NaN; `groups` is the trace's class
+    in the benchmark, or "".
     """
 
     ids: tuple[str, ...]
@@ -72,7 +73,8 @@ class StepTable:
         return self.first(self.valid == 0)
 
     def first(self, hit: Bools) -> Ints:
-        """Return the first step of each trace for which `hit` is True, 0-based, or `SILENT` if there is none."""
+        """Return the first step of each trace for which `hit` is True, 0-based, or `SILENT` if there is none. `hit`
+        has one flag per row."""
         first = np.full(self.traces, SILENT, np.int64)
         rows = np.flatnonzero(hit)[::-1]
         first[self.trace[rows]] = self.position[rows]
@@ -80,7 +82,7 @@ class StepTable:
 
     @property
     def present(self) -> Bools:
-        """True for each trace that has at least one step in the table, shape (traces,)."""
+        """True for each trace that has at least one step in the table. The shape is (traces,)."""
         return np.bincount(self.trace, minlength=self.traces) > 0
 
     def where(self, chosen: Bools) -> "StepTable":
@@ -140,12 +142,12 @@ def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
 
 
 class Third(StrEnum):
-    """The third of a solution's labelled steps that contains a step.
+    """The early, middle or late third of a solution's labelled steps.
 
-    It is `floor(3 i / n)` for step `i` of `n`, counted from 0. The paper does not define its positional buckets.
-    The rule is inferred from its appendix B on PRM800K, whose labels stop at the first error: there the early
-    bucket has no neg, and the other two have all three classes. Counting over the whole solution, or by the middle
-    of a step, gives a different pattern.
+    Step `i` of `n`, counted from 0, belongs to third number `floor(3 i / n)`. The paper does not define its
+    positional buckets. The rule is inferred from its appendix B on PRM800K, whose labels stop at the first error:
+    there the early bucket has no neg, and the other two have all three classes. Counting over the whole solution,
+    or by the middle of a step, gives a different pattern.
     """
 
     EARLY = "early"
@@ -154,7 +156,8 @@ class Third(StrEnum):
 
 
 def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepTable]:
-    """Group the labelled steps by third. If `chosen` is given, only the labelled steps it marks are kept.
+    """Split the labelled steps of all solutions into early, middle and late thirds. If `chosen` is given, only the
+    steps it marks are kept, after the split.
 
     With three labelled steps there is one in each third. A single labelled step is early.
     """
@@ -169,20 +172,21 @@ def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepT
 
 
 def thirds(position: AnyInts, count: AnyInts) -> AnyInts:
-    """Return the index of the `Third` for each 0-based `position` among `count` steps, shape (n,)."""
+    """Return the index of the `Third` for each 0-based `position` among `count` labelled steps, with shape (n,)."""
     return 3 * position // np.maximum(count, 1)
 
 
 def retroactive(online: StepTable, offline: StepTable) -> Floats64:
-    """Return the offline minus the online validity of each step, shape (n,). Raises `ValueError` if the two tables
-    do not have the same steps."""
+    """Return the offline minus the online validity of each step, with shape (n,). Raises `ValueError` if the two
+    tables do not have the same steps."""
     if online.ids != offline.ids or len(online) != len(offline):
         raise ValueError("the tables are of different traces")
     return offline.validity.astype(np.float64) - online.validity
 
 
 def by_change(table: StepTable, change: Floats64, least: float = 0.1) -> dict[str, StepTable]:
-    """Group the steps into those whose validity fell by at least `least`, rose by at least `least`, or stayed."""
+    """Group the steps into those whose validity fell by at least `least`, rose by at least `least`, or changed by
+    less. The keys are `fell`, `rose` and `stayed`."""
     kinds = {"fell": change <= -least, "rose": change >= least}
     stayed = ~(kinds["fell"] | kinds["rose"])
     return {name: table.where(hit) for name, hit in (kinds | {"stayed": stayed}).items()}
@@ -193,7 +197,8 @@ def _gold(label: int | None, valid: bool | None) -> tuple[int, int]:
 
 
 def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
-    """Return the redundancy, neg, neu and pos of each step as columns, with NaN for missing scores."""
+    """Return four columns for the steps of a trace: redundancy, neg, neu and pos. A step with an unscored sub-step
+    has NaN."""
     if scores is None:
         return np.full((len(trace.steps), 4), np.nan, np.float32)
     if len(scores) != len(trace.substeps):
@@ -213,9 +218,9 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
 class Items:
     """The `n` steps or solutions from which a two-class metric is computed.
 
-    Each array has the shape (n,). `scores` are higher for the positive class, or NaN if the evaluator gives none.
-    `trace` is the index of the item's trace. A prediction that cannot be read is stored as the opposite of the gold
-    label, as in ReasonEval's protocol.
+    Each array has the shape (n,). `scores` are higher for the positive class, or NaN if the evaluator gives no
+    scores. `trace` is the index of the item's trace. A prediction that cannot be read is stored as the opposite of
+    the gold label, as in ReasonEval's protocol.
     """
 
     scores: Floats64

@@ -15,8 +15,8 @@ _CLASSES = [int(label) for label in Label]
 
 @dataclass(frozen=True, eq=False)
 class Classified:
-    """The `n` labelled steps and their predicted labels. `probs` has the shape (n, 3); `gold`, `predicted` and
-    `trace` have the shape (n,)."""
+    """The `n` labelled steps that have scores, and their predicted labels. `probs` has the shape (n, 3); `gold`,
+    `predicted` and `trace` have the shape (n,)."""
 
     probs: Floats32
     gold: AnyInts
@@ -37,8 +37,8 @@ class Classified:
 def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> Classified:
     """Predict the most probable label for every labelled step that has scores.
 
-    If `label` is given, it is predicted when its probability is at least `tau`, and otherwise the more probable of
-    the other two.
+    If `label` is given, it is predicted for steps where its probability is at least `tau`, and the more probable of
+    the other two labels is predicted for all other steps.
     """
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
     probs = table.probs[kept]
@@ -67,7 +67,7 @@ def macro_f1(steps: Classified) -> Value:
 def macro_auc(steps: Classified) -> Value:
     """Return the mean one-against-rest AUC of the classes that occur in the gold labels.
 
-    This is the figure that the paper shows by step position. If a class does not occur, `reason` says so. The
+    This is the metric that the paper shows by step position. If a class does not occur, `reason` says so. The
     result is undefined if only one class occurs.
     """
     values = {label: auc(steps.against_rest(label)) for label in Label}
@@ -86,7 +86,7 @@ def confusion(steps: Classified) -> Ints:
 
 
 def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the accuracy of each resample, shape (draws,)."""
+    """Return the accuracy of each resample, with shape (draws,)."""
     hits = steps.gold == steps.predicted
     right, total = weighted_sums([hits, np.ones_like(hits)], steps.trace, weights)
     with np.errstate(invalid="ignore"):
@@ -95,7 +95,8 @@ def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the macro-F1 of each resample over the classes that occur in that resample, shape (draws,)."""
+    """Return the macro-F1 of each resample, with shape (draws,). It is averaged over the classes that occur in that
+    resample."""
     scores = []
     for label in _CLASSES:
         gold, predicted = steps.gold == label, steps.predicted == label
@@ -110,11 +111,8 @@ def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_auc_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the macro-AUC of each resample, averaged over the classes that occur in all gold labels, shape
-    (draws,).
-
-    It is NaN if a resample lacks one of these classes.
-    """
+    """Return the macro-AUC of each resample, with shape (draws,). It is averaged over the classes that occur in the
+    whole dataset, and NaN if a resample lacks one of them."""
     sides = [steps.against_rest(label) for label in Label]
     draws = [auc_draws(items, weights) for items in sides if not items.problem]
     mean: Floats64 = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)

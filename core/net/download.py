@@ -24,10 +24,10 @@ _PARTIAL_CONTENT, _RANGE_NOT_SATISFIABLE = 206, 416
 
 @dataclass(frozen=True)
 class RemoteContent:
-    """A file at a `url`.
+    """A file to be downloaded from `url`.
 
-    `name` is what messages call the file. `digest` is the value that `digest_of` must return for it, and `size` its
-    size in bytes, or None if unknown.
+    `name` is used in messages. `digest` is the hash that `digest_of` must return for the file, and `size` its size
+    in bytes, or None if unknown. `headers` are sent with the request.
     """
 
     url: str
@@ -38,13 +38,13 @@ class RemoteContent:
 
 
 def partial_of(path: Path) -> Path:
-    """Return the path of the incomplete file during a download to `path`."""
+    """Return the path at which a download to `path` stores the bytes received so far."""
     return path.with_name(f"{path.name}.stepsight.incomplete")
 
 
 class Downloader:
-    """A downloader that fetches files one after the other. `explain` builds the error that is raised if a server
-    refuses a request."""
+    """A downloader that fetches files one after the other. If a server refuses a request, the error that `explain`
+    builds is raised."""
 
     def __init__(
         self, client: httpx2.Client, explain: Callable[[httpx2.Response, RemoteContent], Exception], seconds: float
@@ -56,10 +56,10 @@ class Downloader:
     def download(self, content: RemoteContent, path: Path, progress: Progress) -> None:
         """Download `content` to `path`. The folder of `path` must exist.
 
-        Raises `UserError` if the connection breaks repeatedly, in which case the next call resumes, or if the
-        digest differs, in which case nothing is kept. Raises `httpx2.ConnectError` immediately if the server cannot
-        be reached and this downloader has never had an answer, the error from `explain` if the server refuses, and
-        `OSError` if the file cannot be written.
+        Raises `UserError` if the connection breaks repeatedly (the next call then resumes), or if the digest
+        differs (nothing is then kept). Raises `httpx2.ConnectError` immediately if the server cannot be reached and
+        no server has answered this downloader before. Raises the error from `explain` if the server refuses the
+        request, and `OSError` if the file cannot be written.
         """
         partial = partial_of(path)
         if content.size is not None and size_of(partial) > content.size:
@@ -101,7 +101,8 @@ class Downloader:
                     time.sleep(_TICK)
 
     def _receive(self, content: RemoteContent, partial: Path, progress: Progress) -> None:
-        """Receive the missing bytes. Raises one of the errors in `BROKEN`, or `FailedAttemptError`."""
+        """Receive the bytes that the partial file lacks and append them. Raises one of the errors in `BROKEN`,
+        `FailedAttemptError` if repeating the request may help, or else the error from `explain`."""
         there = size_of(partial)
         headers = {"accept-encoding": "identity", **content.headers}
         if there:

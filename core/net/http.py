@@ -36,9 +36,9 @@ _LONGEST_ERROR = 1 << 16
 class FailedAttemptError(Exception):
     """Raised when a request failed but may succeed if it is repeated.
 
-    `error` is the exception to raise when no attempt is left. `after` is the number of seconds that the server asks
-    to wait, or None if it does not say. `costs` is the number of attempts that this failure uses up; it is 0 if the
-    server is merely busy.
+    `error` is the exception to raise when no attempts are left. `after` is the number of seconds that the server
+    asks to wait, or None if it does not say. `costs` is the number of attempts that this failure uses up; it is 0
+    if the server is merely busy.
     """
 
     def __init__(self, error: Exception, after: float | None = None, *, costs: int = 1) -> None:
@@ -68,7 +68,7 @@ class Retries:
 
     def pause(self, failure: FailedAttemptError) -> float:
         """Count a failure and return the number of seconds to wait before the next attempt. Raises the failure's
-        error if no attempt is left."""
+        error if no attempts are left or a busy server has used up the patience."""
         # At random, since clients that were turned away together should not come back together.
         if failure.after is None:
             seconds = min(self.longest, self.first * 2.0 ** min(self._pauses, 20)) * random.uniform(1, 1.25)
@@ -117,8 +117,8 @@ def proxy_error(error: Exception) -> UserError:
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
-    """Return the exception to raise for an error response. It is `error`, wrapped in a `FailedAttemptError` if
-    repeating the request may help."""
+    """Return the exception to raise for an error response: `error` itself, or a `FailedAttemptError` that contains
+    it if repeating the request may help."""
     status = response.status_code
     if status in _BUSY:
         after = _retry_after(response.headers.get("retry-after"))
@@ -127,13 +127,13 @@ def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
 
 
 def reason(error: Exception) -> str:
-    """Return the reason why a connection failed, on one line."""
+    """Return the message of an error on one line, or the name of its class if the message is empty."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def error_text(body: bytes) -> str:
-    """Return the message in the body of an error response. If the body has none of the usual formats, its beginning
-    is returned."""
+    """Return the message in the body of an error response. If the body has none of the usual formats, its first
+    characters are returned."""
     body = body[:_LONGEST_ERROR]
     with suppress(ValueError):
         if message := _message(parse_json(body)):
@@ -164,8 +164,8 @@ async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | No
 def read_lines(response: httpx2.Response, longest: int) -> Iterator[bytes]:
     """Yield the lines of a body as they arrive, without line endings.
 
-    Raises one of the errors in `BROKEN`, also if a line has more than `longest` bytes or the last line is
-    incomplete.
+    Raises one of the errors in `BROKEN` if the connection breaks, a line has more than `longest` bytes, or the last
+    line is incomplete.
     """
     parts: list[bytes] = []
     size = 0

@@ -27,10 +27,10 @@ _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 class Pieces:
     """A tokenizer for the pieces of an input that gives the same tokens as for one long text.
 
-    A SentencePiece tokenizer puts a space mark at the start of a text, and a byte-level one may do so. Depending on
-    tokenizer.json, the mark is set once for the whole input, or for each stretch between added tokens. A piece that
-    continues another piece must not get a mark. The last pieces are cached, since candidates for a step share all
-    earlier steps.
+    A SentencePiece tokenizer puts a space mark at the start of a text, and a byte-level tokenizer may do so.
+    Depending on tokenizer.json, the mark is set once for the whole input, or for each stretch between added tokens.
+    A piece that continues another piece must not get a mark. The most recent pieces are cached, since candidates
+    for a step share all earlier steps.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -46,7 +46,8 @@ class Pieces:
         )
 
     def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
-        """Return the token ids of each text. `continues[i]` is True if text `i` continues another text."""
+        """Return the token ids of each text. `continues[i]` is True if text `i` continues the text before it and
+        must not get a space mark."""
         wanted = list(zip(texts, continues, strict=True))
         # Read once, since another thread may replace it.
         kept = self._kept
@@ -68,7 +69,7 @@ class Pieces:
 
     @cached_property
     def _bare(self) -> Tokenizer:
-        """The same tokenizer, but without the space mark."""
+        """A copy of the tokenizer that adds no space mark."""
         parts = json.loads(self._tokenizer.to_str())
         parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
         parts["pre_tokenizer"] = _unmarked(parts.get("pre_tokenizer"), "pretokenizers")
@@ -78,7 +79,8 @@ class Pieces:
 
 
 def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the steps of a normalizer or pre-tokenizer, which can be a single step or a sequence."""
+    """Return the steps of a normalizer or pre-tokenizer as a list, whether it is a single step or a sequence. Empty
+    for None."""
     if part is None:
         return []
     inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
@@ -103,16 +105,17 @@ def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
 class Encoded:
     """A trace as token ids.
 
-    `ids` holds all token ids, shape (tokens,). `ends` holds the last position of each sub-step, in ascending order.
-    `reads` holds `e_i`, the position at which each sub-step is read, usually its last.
+    `ids` has the shape (tokens,) and holds all token ids. `ends` holds the last position of each sub-step, in
+    ascending order. `reads` holds `e_i`, the position at which each sub-step is read, usually its last.
 
     The prefix ending with sub-step `i` is `ids[: ends[i] + 1]`, token for token. If an evaluator is queried about
     each sub-step separately, `calls` holds the inputs for each sub-step, with the positions that are read in them,
     and `ids` is the longest of these inputs.
 
     If the steps are read more than once, the prefixes of `ids` cannot be used. Instead, `prefix(n)` returns the
-    input for the first `n` sub-steps, and `ids` is the input for all of them. If `in_reverse` is True, `prefix(n)`
-    returns an input with these sub-steps in reverse order, which is read in addition to the prefix of `ids`.
+    input for the first `n` sub-steps, and `ids` is the input for all of them. If `in_reverse` is True, `ids` holds
+    the sub-steps in their order, and `prefix(n)` returns an additional input with the first `n` sub-steps in
+    reverse order.
     """
 
     ids: Ints
@@ -132,7 +135,10 @@ class Encoded:
 
 
 class Mark(Enum):
-    """A mark between the parts of an input: a token was left out, or a step ends."""
+    """A mark between the parts of an input.
+
+    LEFT_OUT stands for a separator token that the template leaves out, and END for the end of a step.
+    """
 
     LEFT_OUT = auto()
     END = auto()
@@ -144,8 +150,8 @@ _Part = int | str | Mark
 class Encoder:
     """An encoder that turns traces into token ids.
 
-    `closing` holds the tokens of the separator, and `separator` is the last of them. Raises `UserError` if the
-    tokenizer lacks tokens of the template.
+    `closing` holds the tokens of the separator, and `separator` is the last of these tokens. Raises `UserError` if
+    the tokenizer lacks tokens of the template.
     """
 
     asks_each_step = False
@@ -198,20 +204,21 @@ class Encoder:
         )
 
     def encode_once(self, trace: Trace) -> Encoded:
-        """Return the token ids for reading a trace once, whatever reading the template sets."""
+        """Return the token ids for reading a trace once, even if the template sets a different reading."""
         return self._encoded(self._parts(trace))
 
     def reread(self, reading: Reading, first_copy: FirstCopy = OWN) -> "Encoder":
-        """Return an encoder with another reading. It shares the tokenizer with this one."""
+        """Return a copy of this encoder with another reading. The tokenizer is shared."""
         other = copy(self)
         other.template = replace(self.template, reading=reading)
         other.first_copy = first_copy
         return other
 
     def verdict(self, probs: Floats32) -> Floats32:
-        """Combine the probabilities read in the calls about a sub-step into the probabilities of the sub-step.
+        """Combine the probabilities read in all calls about a sub-step into the probabilities of that sub-step.
 
-        `probs` has the shape (reads, 3), in the order of the calls. The result has the shape (3,).
+        `probs` has the shape (reads, 3), in the order of the calls. The result has the shape (3,). By default, it
+        is the last row.
         """
         last: Floats32 = probs[-1]
         return last
@@ -257,7 +264,7 @@ class Encoder:
             yield from [*separator, Mark.END] if kept else [Mark.END, *separator]
 
     def _lines(self, text: str, separator: list[_Part]) -> Iterable[_Part]:
-        """Yield the text of a step, with the separator between its lines if the template says so."""
+        """Yield the text of a step. If the template says so, the separator replaces the line breaks in it."""
         if self.template.lines != Lines.SEPARATORS:
             yield text
             return
@@ -276,7 +283,8 @@ class Encoder:
         return merged
 
     def _continues(self, parts: list[_Part]) -> list[bool]:
-        """Return a flag for each text among the parts: True if it continues a longer text."""
+        """Return a flag for each text among the parts: True if it continues the text before it, so that it gets no
+        space mark."""
         continues = []
         before: _Part | None = None
         for part in parts[len(self.bos) :]:
@@ -287,8 +295,8 @@ class Encoder:
         return continues
 
     def _restarts(self, before: _Part) -> bool:
-        """True if text after the part `before` gets a space mark, just like the start of an input. This is the case
-        after most added tokens."""
+        """True if a text that follows the part `before` gets a space mark, like a text at the start of an input.
+        This is the case after most added tokens."""
         added = before is Mark.LEFT_OUT or before in self._added_ids
         return added and not self._pieces.marked_once
 
@@ -321,7 +329,8 @@ class Encoder:
         return [self._added.get(part, part) for part in parts if part]
 
     def _guard(self) -> None:
-        """Mark the template's tokens as special, so that the text of a problem or step never turns into them."""
+        """Mark the added tokens that the template uses as special, so that the text of a problem or step is never
+        encoded as one of them."""
         used = {*self.bos, *self.closing}
         used |= {part for part in (*self._prompt, *self._between) if isinstance(part, int)}
         for number, token in self.tokenizer.get_added_tokens_decoder().items():
@@ -332,8 +341,8 @@ class Encoder:
 
 
 class CallEncoder(Encoder, ABC):
-    """An encoder for evaluators that judge one step at a time. Each step has separate inputs, with all steps before
-    it."""
+    """An encoder for evaluators that judge one step per call. Each step has inputs of its own, which contain all
+    steps before it."""
 
     asks_each_step = True
 
@@ -350,7 +359,7 @@ class CallEncoder(Encoder, ABC):
 
     @abstractmethod
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
-        """Yield the rest of the input after the prompt, for each call about the last of these steps.
+        """Yield the part of the input that follows the prompt, for each call about the last of these steps.
 
-        It consists of tokens and texts, with a mark after each position that is read.
+        This part consists of tokens and texts, with a mark after each position that is read.
         """

@@ -1,13 +1,14 @@
-"""Tokenizers from tokenizer.model, the file of a SentencePiece model, as Llama, Mistral and Gemma have it.
+"""Tokenizers from tokenizer.model, the file of a SentencePiece model, as used by Llama, Mistral and Gemma.
 
 The file is a Protocol Buffers message, `ModelProto` of google/sentencepiece. Its pieces have a text, a score and a
-type, and its other parts say how the model was trained and how it reads spaces. Llama 2, Mistral and Gemma are BPE
-models that write rare characters as bytes. A `tokenizers.Tokenizer` gives the same tokens. Models of other kinds
-are refused.
+type, and its other parts say how the model was trained and how it treats spaces. Llama 2, Mistral and Gemma have
+BPE models that write rare characters as bytes. Such a model is converted to a `tokenizers.Tokenizer` that gives the
+same tokens. Models of other kinds are refused.
 
-The merges of BPE are not in the file. Two pieces merge if the text of both is a piece too, in the order of its
-score, the highest first. Transformers 4 does the same, whereas version 5 goes by the ids: the runs of spaces in
-Llama's and Mistral's vocabulary, whose scores are the lowest and whose ids are the first, then merge too early.
+The file does not contain the merges of BPE. Two pieces merge if their joined text is a piece as well, and merges
+whose result has the highest score come first. Transformers 4 does the same, whereas version 5 orders merges by id.
+The runs of spaces in Llama's and Mistral's vocabulary, which have the lowest scores but the first ids, then merge
+too early.
 """
 
 import struct
@@ -36,7 +37,7 @@ _Field = tuple[int, int | bytes]
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a vocabulary. `kind` is the number of its type in the file."""
+    """A piece of a vocabulary. `kind` is the number that the file uses for the type of the piece."""
 
     text: str
     score: float = 0.0
@@ -47,8 +48,8 @@ class Piece:
 class SentencePiece:
     """The content of a tokenizer.model.
 
-    `marks_start` is True if a text gets a space before it. `is_plain` is True if the model is BPE with bytes, and
-    changes no character and no space.
+    `marks_start` is True if a space is added at the start of a text. `is_plain` is True if the model is BPE with
+    bytes and does not otherwise change characters or spaces.
     """
 
     pieces: list[Piece] = field(default_factory=list)
@@ -57,7 +58,7 @@ class SentencePiece:
 
     @classmethod
     def read(cls, path: Path) -> "SentencePiece":
-        """Read a tokenizer.model. Raises `UserError` if the file is damaged or of another kind."""
+        """Read a tokenizer.model. Raises `UserError` if the file is damaged or the model is not BPE with bytes."""
         try:
             found = cls._parse(path.read_bytes())
         except (ValueError, IndexError, struct.error, UnicodeDecodeError):
@@ -84,9 +85,9 @@ class SentencePiece:
         return found
 
     def merges(self) -> list[tuple[str, str]]:
-        """Return the pairs of pieces that merge, in order.
+        """Return the pairs of pieces that merge, in the order in which merges are applied.
 
-        Of pairs with the same score, those with a longer first part come first, as in Transformers 4.
+        Among pairs with the same score, those with a longer first part come first, as in Transformers 4.
         """
         own = {one.text: place for place, one in enumerate(self.pieces) if one.kind in (_NORMAL, _USER_DEFINED)}
         pairs = []
@@ -101,9 +102,10 @@ class SentencePiece:
         return [pair for _, pair in sorted(pairs)]
 
     def tokenizer(self, settings: Mapping[str, Any]) -> Tokenizer:
-        """Return the tokenizer. `settings` is the content of tokenizer_config.json.
+        """Convert the model to a tokenizer. `settings` is the content of tokenizer_config.json.
 
-        Unless its `legacy` is False, a text after a special token gets a space as well, as at the start.
+        A space is added at the start of a text if `marks_start` is True. Unless `legacy` in the settings is False,
+        a space is then also added after each special token.
         """
         texts = [one.text for one in self.pieces]
         unknown = next((one.text for one in self.pieces if one.kind == _UNKNOWN), None)
@@ -125,7 +127,8 @@ class SentencePiece:
         return tokenizer
 
     def _begin(self, tokenizer: Tokenizer, settings: Mapping[str, Any]) -> None:
-        """Let the tokenizer put its first token before every text, unless the settings say otherwise."""
+        """Make the tokenizer add its first token (`bos_token`) before every text, unless the settings say
+        otherwise."""
         named = settings.get("bos_token", "<s>")
         named = named.get("content") if isinstance(named, dict) else named
         number = tokenizer.token_to_id(named) if isinstance(named, str) else None
@@ -147,7 +150,8 @@ def _piece(fields: Mapping[int, int | bytes]) -> Piece:
 
 
 def _fields(data: bytes) -> Iterator[_Field]:
-    """Yield the fields of a message. Raises `ValueError` or `IndexError` if it is not one."""
+    """Yield the number and value of each field of a Protocol Buffers message. Raises `ValueError` or `IndexError`
+    if the message is malformed."""
     place = 0
     while place < len(data):
         tag, place = _varint(data, place)
@@ -169,7 +173,7 @@ def _fields(data: bytes) -> Iterator[_Field]:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return the number that begins at `place`, and the place after it."""
+    """Return the variable-length number that begins at index `place`, and the index after its last byte."""
     number = 0
     for shift in range(0, 70, 7):
         byte = data[place]

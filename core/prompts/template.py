@@ -18,7 +18,7 @@ class Read(StrEnum):
     """The token at which a step is read: the last token of the separator, or the last or second-to-last token of
     the step.
 
-    In the latter two cases the separator is not part of the input.
+    If it is a token of the step, the separator is not part of the input.
     """
 
     SEPARATOR = "separator"
@@ -44,8 +44,8 @@ class Strip(StrEnum):
 class Lines(StrEnum):
     """What happens to line breaks within a step.
 
-    They are kept, replaced by the separator with the lines tokenized one by one, or replaced by spaces. In each
-    case the step is read at its end.
+    They are kept, replaced by the separator (each line is then tokenized on its own), or replaced by spaces. In
+    each case the step is read at its end.
     """
 
     KEPT = "kept"
@@ -61,10 +61,10 @@ class PromptTemplate(Record):
     The paper leaves the prompt open. `prompt` contains `{problem}` once. If it spells tokens of the vocabulary,
     such as those of a chat template, they are encoded as those tokens. `separator` comes after each step and, if
     `opening` is True, also after the prompt. `step` contains `{step}` once and may contain `{number}`, which counts
-    from 1. A step whose text already begins with the words before `{step}` does not get them again. `between`
-    precedes every step but the first, and may spell tokens like `prompt`. If `joined` is True, the input is
-    tokenized as one long text. Otherwise the prompt and each step are tokenized separately. `strip` and `lines`
-    control the treatment of white space, and `reading` how often the steps are read (see `core.reading`).
+    from 1. If a step's text already begins with the words that precede `{step}`, they are not added again.
+    `between` precedes every step but the first, and may spell tokens like `prompt`. If `joined` is True, the input
+    is tokenized as one long text. Otherwise the prompt and each step are tokenized separately. `strip` and `lines`
+    control the treatment of white space, and `reading` determines how the steps are read (see `core.reading`).
 
     A problem or step that happens to contain the spelling of a separator token never produces that token.
     """
@@ -101,8 +101,8 @@ class PromptTemplate(Record):
             raise error.at("the template") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the mapping for `from_dict`: prompt, separator, bos, and every value that differs from the
-        default."""
+        """Return a mapping from which `from_dict` rebuilds the template: prompt, separator, bos, and every value
+        that differs from its default."""
         always = ("prompt", "separator", "bos")
         values = {key: str(value) if isinstance(value, StrEnum) else value for key, value in asdict(self).items()}
         return {
@@ -115,7 +115,7 @@ class PromptTemplate(Record):
         return problem.strip() if self.strip == Strip.ALL else problem
 
     def step_text(self, number: int, text: str) -> str:
-        """Return the text of step `number`, counted from 1, as the template writes it, without `between`."""
+        """Return the text of a step as the template writes it, without `between`. `number` counts from 1."""
         text = text if self.strip == Strip.NONE else text.strip()
         text = text.replace("\n", " ") if self.lines == Lines.SPACES else text
         if self.step == "{step}":

@@ -1,4 +1,4 @@
-"""The files beside a tokenizer.json, which may hold what it lacks or show that it is wrong."""
+"""Checking and completing a tokenizer.json with the help of the files beside it."""
 
 import json
 from collections.abc import Mapping
@@ -25,16 +25,18 @@ _LLAMA = {"<0xFF>": 258, SPACE * 2: 259}
 
 
 def sentencepiece_tokenizer(folder: Path) -> Tokenizer:
-    """Return the tokenizer that a folder's tokenizer.model describes. Raises `UserError` if the file is damaged or
-    of another kind."""
+    """Convert a folder's tokenizer.model to a tokenizer. Raises `UserError` if the file is damaged or of an
+    unsupported kind."""
     return SentencePiece.read(folder / SENTENCEPIECE).tokenizer(_read(folder / _SETTINGS))
 
 
 def check_spaces(tokenizer: Tokenizer, folder: Path) -> None:
-    """Raise `UserError` if a folder's tokenizer.json gives other tokens than its tokenizer.model.
+    """Raise `UserError` if a tokenizer, loaded from a folder's tokenizer.json, treats spaces differently than the
+    folder's tokenizer.model.
 
-    Without that file, the spaces of Llama's and Mistral's vocabulary are checked. Transformers 5 writes wrong files
-    for these: the first word has no space before it, or two spaces make one token.
+    If the folder has no tokenizer.model, only tokenizers with Llama's or Mistral's vocabulary are checked.
+    Transformers 5 writes wrong files for these: the first word has no space before it, or two spaces make one
+    token.
     """
     if (folder / SENTENCEPIECE).is_file():
         state = (folder / SENTENCEPIECE).stat()
@@ -56,8 +58,9 @@ def check_spaces(tokenizer: Tokenizer, folder: Path) -> None:
 
 @lru_cache(maxsize=16)
 def _probed(folder: Path, state: tuple[int, int]) -> list[list[str]] | None:
-    """Return the tokens of the probes by a folder's tokenizer.model, or None if its kind is not converted here.
-    `state` is the size and the time of the file, since converting takes half a second."""
+    """Return the tokens that a folder's tokenizer.model gives for each text in `_PROBES`, or None if the file
+    cannot be converted. `state`, the file's size and time of change, is a cache key, since converting takes half a
+    second."""
     try:
         own = sentencepiece_tokenizer(folder)
     except UserError:
@@ -66,9 +69,9 @@ def _probed(folder: Path, state: tuple[int, int]) -> list[list[str]] | None:
 
 
 def add_declared(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
-    """Return the tokenizer with the tokens that only added_tokens.json or tokenizer_config.json name.
+    """Return the tokenizer with the tokens that are named only in added_tokens.json or tokenizer_config.json.
 
-    A token beyond the vocabulary of config.json is left out, since the weights do not know it.
+    A token whose id is beyond the vocabulary size in config.json is left out, since the weights have no row for it.
     """
     rows = _read(folder / _CONFIG).get("vocab_size")
     missing = {
@@ -89,7 +92,8 @@ def add_declared(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
 
 
 def _declared(folder: Path) -> dict[int, dict[str, Any]]:
-    """Return the added tokens that the files beside tokenizer.json name, by id, with `AddedToken`'s options."""
+    """Return the added tokens that the files beside tokenizer.json name. Maps each id to the arguments of
+    `AddedToken`."""
     special = {_content(value) for value in _read(folder / _SPECIAL).values()}
     found: dict[int, dict[str, Any]] = {}
     for text, number in _read(folder / _ADDED).items():
@@ -104,7 +108,8 @@ def _declared(folder: Path) -> dict[int, dict[str, Any]]:
 
 
 def _content(value: object) -> object:
-    """Return the text of a token, which is a text or an object."""
+    """Return the text of a token, which files give as a string or as an object with a `content`. None for anything
+    else."""
     content = value.get("content") if isinstance(value, dict) else value
     return content if isinstance(content, str) else None
 

@@ -1,4 +1,4 @@
 """Scoring, which turns traces into judgments.
 
-Start with `Scorer`, which takes any evaluator, or with `Client`, which has a server do the work.
+Start with `Scorer`, which takes any evaluator, or with `Client`, which lets a server do the work.
 """

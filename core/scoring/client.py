@@ -55,7 +55,7 @@ Made = TypeVar("Made")
 
 
 class Client(AbstractScorer):
-    """A scorer that has a StepSight server score the traces.
+    """A scorer that lets a StepSight server score the traces.
 
     It has the methods and results of `Scorer`, except that probabilities are rounded to six digits. Connections are
     kept open for the next call. Several threads can use a client at once.
@@ -104,8 +104,7 @@ class Client(AbstractScorer):
 
     @cached_property
     def evaluator(self) -> EvaluatorSummary:
-        """The server's description of the evaluator. Raises `UserError` if the server has no evaluator with this
-        name."""
+        """The server's description of the evaluator. Raises `UserError` if the server has no such evaluator."""
         with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
             content = _body(response, _LONGEST_LINE)
         try:
@@ -166,8 +165,8 @@ class Client(AbstractScorer):
         return {} if self._name is None else {"evaluator": self._name}
 
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
-        """Return the result of `read` on a response. Raises `UserError` if the response cannot come from a
-        StepSight server of this version."""
+        """Call `read` with the arguments `of`, which come from a response, and return its result. Raises
+        `UserError` if `read` fails, because the response cannot come from a StepSight server of this version."""
         try:
             return read(*of)
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):
@@ -179,10 +178,10 @@ class Client(AbstractScorer):
     def _lines(
         self, path: str, body: Callable[[Sequence[int]], object], count: int
     ) -> Generator[tuple[int, Line | UserError]]:
-        """Yield, as it arrives, each of the indices below `count` with its line of the response.
+        """Request `count` items and yield each item's index, with its line of the response, as it arrives.
 
-        Indices that the server postpones or that a broken connection loses are requested again. `body` builds the
-        request for the remaining indices.
+        Items that the server postpones, or that are lost because the connection breaks, are requested again. `body`
+        builds the request for the indices of the missing items.
         """
         left, retries = list(range(count)), self._retries()
         while left:
@@ -290,7 +289,8 @@ def _refusal(response: httpx2.Response, address: str) -> UserError:
 
 
 def _seconds(text: Any) -> float | None:
-    """Return the number of seconds after which a trace may be sent again, or None if the server does not say."""
+    """Parse the number of seconds after which a trace may be sent again, limited to one hour. Returns None if the
+    server gives no number."""
     try:
         return max(0.0, min(float(text), 3600.0))
     except (TypeError, ValueError):
@@ -298,10 +298,10 @@ def _seconds(text: Any) -> float | None:
 
 
 def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
-    """Parse a line of a response. Return the index that it belongs to, and its content.
+    """Parse a line of a response. Return the index of the item that it is about, and its content.
 
-    The content is the line itself, the error that it reports, or the number of seconds to wait before the next
-    request. Raises `ValueError`, `KeyError` or `TypeError` if the line is malformed.
+    The content is the parsed line, the error that it reports, or the number of seconds to wait before the item may
+    be requested again. Raises `ValueError`, `KeyError` or `TypeError` if the line is malformed.
     """
     line = parse_json(text)
     place = line["index"]

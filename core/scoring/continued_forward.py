@@ -1,4 +1,4 @@
-"""A forward pass for inputs with a common prefix, which is read once and then continued for each input."""
+"""A forward pass for inputs with a common prefix. The prefix is read once and then continued for each input."""
 
 import threading
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _BUDGET = 16_384
 class ContinuedForward:
     """A forward pass for causal models that continues from the keys and values of a prefix.
 
-    It keeps the last prefixes for later calls. Several threads can use it at once.
+    The most recent prefixes are kept for later calls. Several threads can use it at once.
     """
 
     def __init__(self, evaluator: ModelEvaluator, forward: Forward) -> None:
@@ -42,7 +42,7 @@ class ContinuedForward:
         """Return the probabilities at the read positions of `prefix`, followed by the probabilities for each input.
 
         Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
-        its read positions come after these. Raises `ValueError` if inputs cannot continue from a prefix.
+        all its read positions come after these tokens. Raises `ValueError` if inputs cannot continue from a prefix.
         """
         with self._lock:
             if self._continuation is not None:
@@ -53,7 +53,8 @@ class ContinuedForward:
             return [self._read(prefix), *self._after(self._prefixes, kept, inputs, starts)]
 
     def run_last(self, inputs: Sequence[Input]) -> list[Floats32]:
-        """Return the probabilities of each input, which shares its first tokens with the last one."""
+        """Return the probabilities for each input, using the last input as the prefix from which the other inputs
+        continue."""
         *others, last = inputs
         starts = [min(shared([last.ids, one.ids]), int(one.reads[0])) for one in others]
         found, *rows = self.run(others, starts, last)
@@ -101,8 +102,8 @@ class ContinuedForward:
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:
-        """The prefix cache for a backbone without a `_continuation`, or None if such a backbone cannot continue
-        from a prefix."""
+        """The prefix cache for a backbone without a `_continuation`. None if the backbone cannot continue from a
+        prefix."""
         if not self._evaluator.is_causal or not can_continue(self._evaluator.model.model):
             return None
         return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)
@@ -111,7 +112,8 @@ class ContinuedForward:
 def leave_out(
     evaluator: ModelEvaluator, forward: ContinuedForward, trace: Trace, gap: Gap, check: Check
 ) -> LeaveOneOut:
-    """Score a trace with several sub-steps without each of them in turn, using a causal model.
+    """Score a trace with a causal model, both complete and with each of its sub-steps left out in turn. The trace
+    must have several sub-steps.
 
     The sub-steps before the omitted one keep the scores that they have in the whole trace. The whole trace is read
     once, then about half of the tokens of the n shortened traces. Raises `UserError` if the trace, or a version of

@@ -24,8 +24,9 @@ ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """The first `length` tokens of `ids`, which are read at the positions `reads`, shape (k,). Prefixes of one
-    trace share the same `ids` array, so that a forward pass can share work between them."""
+    """The first `length` tokens of `ids`. `reads` has the shape (k,) and holds the positions at which probabilities
+    are read. Prefixes of one trace share the same `ids` array, so that a forward pass can share work between them.
+    """
 
     ids: Ints
     length: int
@@ -45,12 +46,13 @@ Calls = Sequence[Sequence[Encoded]]
 
 
 def call_inputs(calls: Calls) -> list[Input]:
-    """Return the inputs of all calls about all steps, in order."""
+    """Return the inputs of all calls about all steps as a flat list, in order."""
     return [Input(call.ids, len(call), call.reads) for step in calls for call in step]
 
 
 def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats32:
-    """Return the probabilities of each step, shape (steps, 3), from the rows computed for `call_inputs`."""
+    """Return the probabilities of each step, with shape (steps, 3). `rows` holds the result for each input of
+    `call_inputs`."""
     outputs = iter(rows)
     return np.stack([encoder.verdict(np.concatenate([next(outputs) for _ in step])) for step in calls])
 
@@ -58,9 +60,10 @@ def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats
 def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> list[Input]:
     """Return the inputs for one trace in a mode.
 
-    A causal evaluator needs only the whole trace. A bidirectional one needs the whole trace offline, the prefix up
-    to each step online, and the prefix up to each sub-step in hindsight. One that reads the steps more than once
-    needs as many, preceded by the whole trace if it reads them in both orders.
+    A causal evaluator needs only the whole trace. A bidirectional evaluator needs the whole trace offline, the
+    prefix up to each step online, and the prefix up to each sub-step in hindsight. An evaluator that reads the
+    steps more than once needs an input for each of these prefixes, preceded by the whole trace if it reads them in
+    both orders.
     """
     if encoded.prefix is not None:
         first = whole_inputs(encoded) if encoded.in_reverse else []
@@ -79,8 +82,8 @@ def whole_inputs(encoded: Encoded) -> list[Input]:
 
 
 def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
-    """Return the prefixes that a mode needs, each given by the range of sub-steps that are judged with it. The end
-    of the range is also the number of sub-steps in the prefix."""
+    """Return the prefixes that a mode needs, each given by the range of sub-steps that are judged when it is read.
+    The end of the range is also the number of sub-steps in the prefix."""
     n = len(trace.substeps)
     if mode == Mode.OFFLINE:
         return [(0, n)]
@@ -92,9 +95,10 @@ def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
 def trace_scores(
     evaluator: ModelEvaluator, trace: Trace, encoded: Encoded, mode: Mode, rows: tuple[Floats32, ...]
 ) -> StepScores | Hindsight:
-    """Build the scores of a trace from the rows for each of `mode_inputs`.
+    """Build the scores of a trace from `rows`, the result for each input of `mode_inputs`.
 
-    The spread of an ensemble is left out if the steps are read more than once: it differs between prefixes.
+    If the steps are read more than once, the spread of an ensemble is left out, because it differs between
+    prefixes.
     """
     encoder = evaluator.encoder
     if encoded.prefix is not None:
@@ -107,7 +111,8 @@ def trace_scores(
 def _reread(
     encoder: Encoder, trace: Trace, encoded: Encoded, mode: Mode, rows: Iterable[Floats32]
 ) -> tuple[Floats32, ...]:
-    """Return the probabilities of the sub-steps judged with each prefix, shape (sub-steps, 3) each."""
+    """Return, for each prefix, the probabilities of the sub-steps judged with it, with shape (sub-steps, 3). If the
+    steps are read in both orders, the two results are averaged."""
     assert encoded.prefix is not None
     outputs = iter(rows)
 
@@ -123,10 +128,10 @@ def _reread(
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:
-    """Build the scores from the rows computed for each of `mode_inputs`.
+    """Build scores from `rows`, the result for each input of `mode_inputs`.
 
-    Rows have the shape (reads, 3), or (reads, 4) with a spread. They are copied, because they are views of a whole
-    batch, which would stay in memory as long as the scores.
+    Each result has the shape (reads, 3), or (reads, 4) with a spread. They are copied, because they are views of a
+    whole batch, which would stay in memory as long as the scores.
     """
     together = np.concatenate(rows)
     if causal:
@@ -139,14 +144,14 @@ class Forward(Protocol):
     """A way of running inputs through a step model."""
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
-        """Return the probabilities at the read positions of each input, shape (k, 3), in input order. An ensemble
-        adds its spread as a fourth column."""
+        """Return the probabilities at the read positions of each input, with shape (k, 3), in input order. An
+        ensemble adds its spread as a fourth column. `check` may raise an error to stop the work."""
         ...
 
 
 def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) -> Iterator[Numbered]:
-    """Group numbered inputs, in order, into batches of at most `budget` tokens. A longer input gets a separate
-    batch.
+    """Group numbered inputs, in order, into batches of at most `budget` tokens. An input that is longer than that
+    gets a batch of its own.
 
     If `padded` is True, each input counts as long as the longest one in its batch.
     """

@@ -21,7 +21,8 @@ KEPT = 16_384
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Token ids, shape (tokens,), and their keys and values in each layer, shape (1, heads, tokens, width)."""
+    """A prefix with its keys and values. `ids` has the shape (tokens,). The keys and values of each layer have the
+    shape (1, heads, tokens, width)."""
 
     ids: Ints
     layers: tuple[tuple[Tensor, Tensor], ...] = ()
@@ -42,19 +43,20 @@ class Prefixes:
     """The prefixes that a causal `backbone` has read most recently, up to `kept` tokens in total.
 
     Prefixes are compared by token ids, so it does not matter how a tokenizer treats the boundary between two steps:
-    two inputs share exactly their first equal tokens.
+    two inputs share the tokens up to the first difference.
     """
 
     def __init__(self, backbone: nn.Module, kept: int = KEPT, states: Callable[..., Tensor] | None = None) -> None:
-        """Create an empty cache. `states` runs the backbone; by default it returns the states of the last layer."""
+        """Create an empty cache. `states` runs the backbone and returns hidden states; by default, those of the
+        last layer."""
         self._backbone = backbone
         self._states = states or (lambda **inputs: backbone(**inputs)[0])
         self._kept = kept
         self._prefixes: list[Prefix] = []
 
     def find(self, ids: Ints) -> Prefix:
-        """Return the prefix with these token ids. Only tokens beyond the longest matching cached prefix are
-        computed."""
+        """Return the prefix with exactly these token ids, and cache it. Only the tokens that no cached prefix has
+        in common with `ids` are computed."""
         best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
         if len(begun) == len(ids):
@@ -74,10 +76,10 @@ class Prefixes:
         return Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
 
     def after(self, prefix: Prefix, rows: Ints) -> Tensor:
-        """Return the hidden states, shape (rows, tokens, hidden), of several inputs that all follow the prefix.
+        """Return the hidden states, of shape (rows, tokens, hidden), of several inputs that all follow the prefix.
 
-        `rows` holds the token ids of these inputs, shape (rows, tokens). They are right-padded, since later tokens
-        do not change earlier states.
+        `rows` has the shape (rows, tokens) and holds the token ids of these inputs. They are right-padded, since
+        later tokens do not change earlier states.
         """
         return self._run(_cache(prefix, len(rows)), rows)
 
@@ -98,8 +100,8 @@ def shared(inputs: Sequence[Ints]) -> int:
 
 @torch.inference_mode()
 def can_continue(backbone: nn.Module) -> bool:
-    """True if continuing from a prefix gives the same result as reading the whole input. This is tested, since no
-    config says so."""
+    """True if continuing from a prefix gives the same result as reading the whole input. This is tested by running
+    the backbone, since no config says so."""
     if "past_key_values" not in inspect.signature(backbone.forward).parameters or _rotates_by_length(backbone):
         return False
     vocabulary = int(getattr(backbone.config, "vocab_size", 1))
@@ -126,7 +128,8 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
 
 
 def _cache(prefix: Prefix, rows: int) -> "DynamicCache":
-    """Create a cache for `rows` inputs that all follow the prefix. Copies are made only while the layers run."""
+    """Create a cache for `rows` inputs that all follow the prefix. The prefix's keys and values are not copied
+    until the layers run."""
     # It brings Transformers.
     from transformers.cache_utils import DynamicCache, DynamicLayer
 

@@ -1,4 +1,5 @@
-"""Next-step scores: candidates for the next step of an unfinished solution, each scored as if it were that step."""
+"""Scores for candidates for the next step of an unfinished solution. Each candidate is scored as if it were that
+step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ from stepsight.core.trace import Trace, check_candidates
 class Asked:
     """Encoded candidates for the next step.
 
-    `encoded` holds the encodings of the distinct texts, `unique`. The prefix shared by the candidates is kept for
-    later calls, up to `end` tokens. If `end` is None, as before the first step, all shared tokens are kept.
+    `unique` holds the distinct texts among the `candidates`, and `encoded` their encodings. The tokens that all
+    candidates share are kept for later calls, but at most the first `end` tokens. If `end` is None, because there
+    is no earlier step, all shared tokens are kept.
     """
 
     candidates: tuple[str, ...]
@@ -32,7 +34,8 @@ class Asked:
 
     @cached_property
     def inputs(self) -> list[Input]:
-        """An input for each distinct candidate, with everything before it, read at its end."""
+        """An input for each distinct candidate: the problem, the earlier steps and the candidate. It is read only
+        at the end of the candidate."""
         return [Input(one.ids, len(one), one.reads[-1:]) for one in self.encoded]
 
     @cached_property
@@ -49,7 +52,7 @@ class NextSteps:
 
     A causal evaluator reads the problem and the steps once, keeps the keys and values, and continues from them with
     all candidates at once. A later call continues from the longest matching prefix. With a bidirectional evaluator,
-    every candidate changes every step, so everything is read again, in batches.
+    every candidate changes every step, so everything is read again for each candidate, in batches.
     """
 
     def __init__(self, evaluator: ModelEvaluator, forward: Forward, continued: ContinuedForward) -> None:
@@ -58,11 +61,11 @@ class NextSteps:
         self._continued = continued
 
     def score(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
-        """The same as `Scorer.score_next`."""
+        """Like `Scorer.score_next`."""
         return self.score_encoded(self.encode(problem, steps, candidates))
 
     def encode(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Asked:
-        """Encode candidates for `score_encoded`. Raises `UserError` like `Scorer.score_next`."""
+        """Encode candidates for `score_encoded`. Raises `UserError` in the same cases as `Scorer.score_next`."""
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
@@ -72,7 +75,8 @@ class NextSteps:
         return Asked(tuple(candidates), tuple(unique), encoded, end)
 
     def tokens(self, asked: Asked) -> int:
-        """Return an upper bound on the tokens to compute. Shared tokens count once if they can be kept."""
+        """Return an upper bound on the number of tokens to compute. Tokens that the candidates share count once if
+        the evaluator can continue from a prefix."""
         if self.asks_each_step:
             return sum(len(call) for one in asked.encoded for call in one.calls[-1])
         if not self.keeps_prefixes:

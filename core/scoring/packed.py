@@ -1,9 +1,9 @@
 """The forward pass for decoders on the CPU: several inputs side by side, without padding.
 
-Projections run over all inputs of a batch in one row, and attention runs over each input separately. After the last
-layer's keys and values, only the tokens that are read are computed. The first layer's queries, keys and values
-depend only on token and position, so all prefixes of a trace share them. Batches are small enough for the CPU
-caches to hold the values between two products.
+Projections run over all inputs of a batch in one row, and attention runs over each input separately. In the last
+layer, everything but keys and values is computed only for the tokens that are read. The first layer's queries, keys
+and values depend only on token and position, so all prefixes of a trace share them. Batches are small enough for
+the CPU caches to hold the values between two products.
 
 A small model in float32 is copied into prepared form (see `core.models.network`) and runs on several
 single-threaded workers at once, which keep the matrix units and the caches busier than one product split between
@@ -40,9 +40,10 @@ class PackedForward:
     def __init__(
         self, model: StepModel, token_budget: int = 1024, workers: int | None = None, cores: int | None = None
     ) -> None:
-        """Create a forward pass that forms the same batches as on a machine with `cores` cores.
+        """Create a forward pass with batches of at most `token_budget` tokens.
 
-        The default is the core count of this machine. Different batches change the last bit of the results.
+        If `cores` is given, batches are the same as on a machine with that many cores, so that results agree to the
+        last bit. By default, batches depend on this machine's number of workers (its core count, up to a limit).
         """
         config = _config_of(model)
         assert config is not None
@@ -57,7 +58,7 @@ class PackedForward:
 
     @staticmethod
     def supports(model: StepModel) -> bool:
-        """True if this pass gives the same results as running the model itself."""
+        """True if `PackedForward` can run the model and gives the same results as the model itself."""
         return _config_of(model) is not None
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
@@ -141,8 +142,8 @@ def _is_small(model: StepModel) -> bool:
 
 
 class _Spans:
-    """Attention in which each input attends only to itself. In the first layer, `firsts` gives the start of each
-    input's queries, keys and values."""
+    """Attention for inputs in one row, in which each input attends only to itself. `firsts` gives the start of each
+    input's queries, keys and values in the first layer."""
 
     def __init__(
         self, network: DecoderNetwork, batch: Sequence[Input], bounds: Sequence[int], firsts: Sequence[int]

@@ -1,9 +1,9 @@
-"""Continuing inputs from a kept prefix on the CPU, in the same pass as the new tokens of that prefix.
+"""Continuing inputs from a cached prefix on the CPU, in the same pass as the new tokens of that prefix.
 
 The keys and values of a prefix are in a buffer with spare room. A pass appends the keys and values of the new
-tokens and attends to the whole buffer, with a mask that lets an input see itself and as much of the prefix as it
-shares. The next pass overwrites the inputs. So the prefix is never copied, neither for its inputs nor when it
-grows, and nothing is padded.
+tokens and attends to the whole buffer, with a mask that lets an input see itself and the part of the prefix that it
+shares. The next pass overwrites the keys and values of the inputs. So the prefix is never copied, neither for its
+inputs nor when it grows, and nothing is padded.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,9 @@ _SHARED, _PADDING = -1, -2
 
 @dataclass(eq=False)
 class _Buffer:
-    """Token ids, shape (tokens,), and room for their keys and values in each layer, shape (1, heads, room, width).
-    The first `len(ids)` keys and values are filled."""
+    """Token ids, with room for the keys and values of these and further tokens. `ids` has the shape (tokens,), and
+    the keys and values of each layer have the shape (1, heads, room, width). The first `len(ids)` keys and values
+    are filled."""
 
     ids: Ints
     layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
@@ -54,7 +55,7 @@ class _Buffer:
 class PrefixContinuation:
     """A scorer of inputs that share a prefix, for causal networks.
 
-    It keeps the last prefixes, up to `kept` tokens in total. Threads must not use it at the same time.
+    The most recent prefixes are kept, up to `kept` tokens in total. Only one thread may use it at a time.
     """
 
     def __init__(self, model: StepModel, network: DecoderNetwork, kept: int = KEPT) -> None:
@@ -67,7 +68,7 @@ class PrefixContinuation:
         """Return the probabilities at the read positions of `prefix`, followed by the probabilities for each input.
 
         Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
-        its read positions come after these. The prefix is kept for later calls.
+        all its read positions come after these tokens. The prefix is kept for later calls.
         """
         ids = prefix.ids[: prefix.length]
         rests = [
@@ -91,8 +92,8 @@ class PrefixContinuation:
         return [np.concatenate(found), *rows]
 
     def _begin(self, ids: Ints, new: int, known: int) -> _Buffer:
-        """Return a buffer that already holds a beginning of `ids`: the longest one kept, but at most `known`
-        tokens.
+        """Return a buffer filled with the longest beginning of `ids` that any cached prefix has, but at most
+        `known` tokens.
 
         The buffer has room for all of `ids` and `new` more tokens, and becomes the most recently used one.
         """
@@ -153,8 +154,9 @@ class PrefixContinuation:
 class _Attend:
     """Attention of new tokens to the first tokens of a buffer and to their own input.
 
-    `owners`, `positions` and `sees`, shape (tokens,), give the input of each token, the token's position in that
-    input, and how many tokens the input shares with the buffer. Any further tokens in a pass are padding.
+    `owners`, `positions` and `sees` have the shape (tokens,). They give the input of each token, the token's
+    position in that input, and how many tokens the input shares with the buffer. Any further tokens in a pass are
+    padding.
     """
 
     def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, sees: Ints) -> None:

@@ -24,16 +24,16 @@ from stepsight.core.trace import Trace, check_candidates
 class Scorer(AbstractScorer):
     """A scorer of traces with one evaluator.
 
-    A causal evaluator needs one pass per trace, whatever the mode. A bidirectional one needs one pass per prefix
-    both online and in hindsight, since the same passes fill the whole triangle. Equal inputs within a window are
-    run only once. Several threads can use a scorer at once.
+    A causal evaluator needs one pass per trace, whatever the mode. A bidirectional evaluator needs one pass per
+    prefix online and in hindsight; in hindsight, each pass fills one row of the hindsight matrix. Equal inputs
+    within a window of traces are run only once. Several threads can use a scorer at once.
     """
 
     def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
         """Create a scorer. `forward` is the forward pass of a model; by default, the fastest one is chosen.
 
-        `window` is the number of traces held at a time. Raises `TypeError` unless the evaluator is a model, a set
-        of rules, or behind a server.
+        `window` is the number of traces that are processed together. Raises `TypeError` unless the evaluator is a
+        model, a set of rules, or behind a server.
         """
         if not isinstance(evaluator, ModelEvaluator | RuleEvaluator | ServedEvaluator):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
@@ -57,8 +57,8 @@ class Scorer(AbstractScorer):
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
 
-        At most `window` traces are held at a time; with a server, a few for each concurrent request. In float32,
-        the other traces that are scored change a trace's results by at most 1e-5. Raises `UserError` if a trace is
+        At most `window` traces are in memory at a time; with a server, a few for each concurrent request. In
+        float32, a trace's results depend on the other traces by at most 1e-5. Raises `UserError` if a trace is
         longer than the evaluator's context; if `on_skip` is given, the trace is skipped instead, and `on_skip` is
         called with the trace and the error. `UserError` is also raised if a probability is not a number. An error
         that `check` raises stops the work, as in `score_encoded`.
@@ -92,10 +92,10 @@ class Scorer(AbstractScorer):
         """Score each candidate as the step after `steps`, which may be empty.
 
         A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu and
-        pos, shape (candidates, 3). In float32 they are within 1e-5 of those from scoring the problem, the steps and
-        the candidate from scratch. A causal evaluator reads the problem and the steps only once, and only the new
-        tokens if a call extends an earlier one. Raises `UserError` if there is no candidate, or if one is empty or
-        makes the input too long.
+        pos, with shape (candidates, 3). In float32 they are within 1e-5 of those from scoring the problem, the
+        steps and the candidate from scratch. A causal evaluator reads the problem and the steps only once. If a
+        call extends an earlier one, it reads only the new tokens. Raises `UserError` if there is no candidate, or
+        if a candidate is empty or makes the input too long.
         """
         if self._next is not None:
             return self._next.score(problem, steps, candidates)
@@ -104,8 +104,8 @@ class Scorer(AbstractScorer):
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
-        """The same as `AbstractScorer.leave_one_out`, but faster for a causal model that reads a solution once.
-        Such a model reads again only what follows each omitted sub-step."""
+        """Like `AbstractScorer.leave_one_out`, but faster for a causal model that reads a solution once. For each
+        omitted sub-step, such a model reads only the tokens after it again."""
         alone = self.evaluator.sees_later_steps or len(trace.substeps) == 1
         if self._continued is None or not self._continued.continues or alone:
             return super().leave_one_out(trace, gap, check)
@@ -113,13 +113,13 @@ class Scorer(AbstractScorer):
         return leave_out(self.evaluator, self._continued, trace, Gap(gap), check)
 
     def reread(self, reading: Rereading) -> "Scorer":
-        """Return a scorer of the evaluator with another reading, which uses the same forward pass."""
+        """Return a scorer for the evaluator with another reading. It uses the same forward pass."""
         return Scorer(self.evaluator.reread(reading), self.forward, self.window)
 
     @property
     def next_steps(self) -> NextSteps | None:
         """The dedicated scorer of candidates for a next step. It is None if scoring each candidate offline, as the
-        last step of a trace, is just as good."""
+        last step of a trace, takes no more work."""
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
 
@@ -143,12 +143,13 @@ class Scorer(AbstractScorer):
             yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
 
     def _shares_first_copy(self, encoded: Encoded, inputs: Sequence[Input]) -> bool:
-        """True if the inputs of a trace share the start of a first copy, which then has to be read only once."""
+        """True if several inputs of a trace that is read twice begin with the same first copy, which can then be
+        read only once."""
         twice = encoded.prefix is not None and not encoded.in_reverse and len(inputs) > 1
         return twice and self._continued is not None and self._continued.continues
 
     def _run_apart(self, inputs: Sequence[Input]) -> list[Floats32]:
-        """Run the inputs of one trace, whose shared tokens are read once."""
+        """Run the inputs of one trace, reading the tokens that they share only once."""
         assert self._continued is not None
         return self._continued.run_last(inputs)
 
@@ -184,8 +185,8 @@ def encode_all(
 def fastest_forward(evaluator: ModelEvaluator, cores: int | None = None) -> Forward:
     """Return the fastest forward pass for the model on its device.
 
-    `cores` is the core count of a machine whose results have to be reproduced to the last bit. It defaults to this
-    machine's core count.
+    `cores` is the core count of the machine whose results have to be reproduced to the last bit. It defaults to
+    this machine's core count.
     """
     kind, model = suitable_pass(evaluator), evaluator.model
     return PackedForward(model, cores=cores) if kind is PackedForward else PaddedForward(model)
@@ -197,6 +198,7 @@ def suitable_pass(evaluator: ModelEvaluator) -> type[PackedForward | PaddedForwa
 
 
 def window_of(kind: type) -> int:
-    """Return how many traces to hold at a time with a forward pass of class `kind`, or with none."""
+    """Return how many traces to process together with a forward pass of class `kind`, or with `NoneType` if there
+    is no pass."""
     # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
     return 256 if issubclass(kind, PaddedForward) else 16

@@ -32,19 +32,20 @@ class AbstractScorer(ABC):
         """Score each candidate as the step after `steps`, which may be empty.
 
         A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu and
-        pos, shape (candidates, 3). Raises `UserError` if there is no candidate, or if one is empty or makes the
-        input too long.
+        pos, with shape (candidates, 3). Raises `UserError` if there is no candidate, or if a candidate is empty or
+        makes the input too long.
         """
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
-        """Judge a single trace."""
+        """Judge a single trace, by default in hindsight mode."""
         return next(iter(self.score([trace], mode)))
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
-        """Score a trace offline, both whole and without each of its sub-steps: n + 1 passes for n sub-steps.
+        """Score a trace offline, both complete and with each of its sub-steps left out in turn: n + 1 passes for n
+        sub-steps.
 
-        `check` is called between passes, and an error that it raises ends the work. Raises `UserError` if the trace
-        is longer than the evaluator's context.
+        `gap` says what replaces the omitted sub-step. `check` is called between passes, and an error that it raises
+        ends the work. Raises `UserError` if the trace is longer than the evaluator's context.
         """
         gap, found = Gap(gap), []
         for judgment in self.score([trace, *shortened(trace, gap)], Mode.OFFLINE):
