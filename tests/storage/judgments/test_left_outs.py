@@ -1,5 +1,7 @@
 """Scores with a step left out: files of both forms, what is refused, what is kept, and seven public evaluators."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import (
@@ -178,6 +180,24 @@ def test_a_trace_is_missing_until_every_step_was_left_out(store: Store, traces: 
     with store.write() as session:
         save_left_out(session, evaluator.id, three, LeaveOneOut.of(whole, rows))
     assert missing() == ["p/1"]
+
+
+def test_falls_of_scores_that_are_stored_already_are_worked_out_by_the_migration(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    def falls(store: Store) -> list[object]:
+        (evaluator,) = list_evaluators(store)
+        dataset_id = find_dataset(store, "sums").id
+        return [list_falls(store, dataset_id, evaluator.id, Gap.DELETED, need, 9) for need in Need]
+
+    with open_store(str(path)) as store:
+        imported(store, add(store, TRACES), tmp_path, [*OURS, THEIRS])
+        before = falls(store)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE step_falls")
+        connection.execute("UPDATE alembic_version SET version_num = '0021_left_out_scores'")
+    with open_store(str(path)) as store:
+        assert falls(store) == before
 
 
 # By the largest fall of a later step without the one that is left out: the AUC, and its interval over 164 problems.
