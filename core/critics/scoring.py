@@ -230,11 +230,15 @@ def _reply(value: object) -> _Reply:
     if not isinstance(choice, dict) or not isinstance(message, dict):
         return _Reply(Answer(""), spent)
     thinking = message.get("reasoning_content") or message.get("reasoning")
-    ended = choice.get("finish_reason") not in ("length", "content_filter")
+    ended = str(choice.get("finish_reason")).lower() not in ("length", "max_tokens", "content_filter")
     return _Reply(Answer(_text(message.get("content")), _text(thinking), is_cut=not ended), spent)
 
 
 def _text(value: object) -> str:
+    """Return the text of a message's content, which is a text or a list of parts, or "" if there is none."""
+    if isinstance(value, list):
+        texts = [part.get("text") for part in value if isinstance(part, dict)]
+        return "".join(text for text in texts if isinstance(text, str))
     return value if isinstance(value, str) else ""
 
 

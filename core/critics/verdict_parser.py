@@ -4,14 +4,16 @@ Raises `UnreadableError` for an answer that cannot be parsed, was cut short, or 
 there are steps.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.json_values import check_depth
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.validation import choice
 
@@ -20,8 +22,18 @@ LONGEST = 4000
 
 # Longer answers, in characters, are not parsed.
 _MOST = 1_000_000
-_FENCE = "```"
-_STRAY = re.compile(r'\\(?!["\\/bfnrtu])')
+_FIRST = re.compile(r'\{\s*"step_1"\s*:')
+# TeX commands whose first letters JSON reads as a control character, and short ones that may also be a line break
+# before a letter.
+_COMMANDS = (
+    "bar|begin|beta|big[a-zA-Z]*|binom|bmod|bot|boxed|bullet|because|[bf]oldsymbol|flat|forall|frac|frown|"
+    "nabla|natural|neg|neq|newline|nexists|nleq|ngeq|nmid|not|notin|nparallel|nsubseteq|"
+    "rangle|rbrace|rbrack|rceil|rfloor|rho|right[a-zA-Z]*|root|tan|tanh|tau|text[a-z]*|tfrac|therefore|theta|"
+    "tilde|times|to|top|triangle[a-z]*|underbrace|underline|uparrow|upsilon|uplus"
+)
+_STRAY = re.compile(rf"(?<!\\)((?:\\\\)*)\\(?=(?:{_COMMANDS})(?![a-zA-Z])|[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}}))")
+_SHORT = re.compile(r"(?<=[ $(])\\(?=(?:ne|ni|nu)(?![a-zA-Z]))")
+_DECODER = json.JSONDecoder(strict=False)
 _BOX = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(correct|incorrect)\s*\}{1,2}", re.IGNORECASE)
 _CONCLUSION = re.compile(r"is the step correct \(yes/no\)\?[\s*:]*(yes|no)\b", re.IGNORECASE)
 _JUDGEMENT = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(yes|no)\s*\}{1,2}", re.IGNORECASE)
@@ -100,17 +112,15 @@ def _names(count: int) -> list[str]:
 
 
 def read_verdicts(answer: Answer, count: int) -> Verdicts:
-    """Read the JSON object that StepSight's own prompt asks for: alone, in a code fence, or surrounded by prose."""
-    _, text = answer.parts
-    parts = text.split(_FENCE)
-    if len(parts) > 3:
-        raise UnreadableError("several blocks of code")
-    text = parts[1] if len(parts) > 1 else text
-    first, last = text.find("{"), text.rfind("}")
-    if first < 0 or last < first:
-        raise UnreadableError("no JSON")
+    """Read the JSON object that StepSight's own prompt asks for: alone, in a code fence, or surrounded by prose. If
+    the final text is empty, it is looked for in the thinking."""
+    thinking, text = answer.parts
+    text = text or thinking
+    starts = [found.start() for found in islice(_FIRST.finditer(text), 2)]
+    if len(starts) > 1:
+        raise UnreadableError("several objects with verdicts")
     try:
-        steps = _STEPS.validate_python(_parsed(text[first : last + 1]))
+        steps = _STEPS.validate_python(_parsed(text, starts[0] if starts else text.find("{")))
     except ValidationError as error:
         raise UnreadableError(_describe_error(error)) from None
     if list(steps) != _names(count):
@@ -119,16 +129,18 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
     return Verdicts(labels, tuple(_clean(step.rationale) for step in steps.values()))
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str, start: int) -> Any:
+    """Parse the JSON object that begins at `start`, with raw line breaks and with TeX whose backslashes a model
+    forgot to double."""
+    if start < 0:
+        raise UnreadableError("no JSON")
+    text = _SHORT.sub(r"\\\\", _STRAY.sub(r"\1\\\\", text[start:]))
     try:
-        return parse_json(text)
-    except ValueError:
-        pass
-    try:
-        # TeX in a rationale, whose backslashes begin nothing that JSON knows.
-        return parse_json(_STRAY.sub(r"\\\\", text))
-    except ValueError:
+        value, _ = _DECODER.raw_decode(text)
+        check_depth(value)
+    except (ValueError, RecursionError):
         raise UnreadableError("no JSON") from None
+    return value
 
 
 def _describe_error(error: ValidationError) -> str:

@@ -325,6 +325,16 @@ def test_a_key_is_sent_and_appears_in_no_message(monkeypatch: pytest.MonkeyPatch
     assert "sk-secret" not in f"{error.value} {critic.name} {critic.fingerprint}"
 
 
+def test_an_answer_in_parts_of_content_is_read() -> None:
+    def answer(body: Body) -> object:
+        parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": all_right(body)}]
+        return completion("", content=parts)
+
+    judgment, _ = judge(answer, Mode.OFFLINE)
+    assert judgment.offline is not None
+    assert set(judgment.offline.validity.tolist()) == {1}
+
+
 def test_thinkprm_over_the_wire() -> None:
     def answer(body: Body) -> object:
         return completion(

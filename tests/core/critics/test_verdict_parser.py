@@ -33,6 +33,9 @@ def read(text: str, count: int = 2, reading: str = "verdicts", **more: object) -
         f"```json\n{verdicts(['pos', 'neg'])}\n```",
         f"Here is what I found:\n\n{verdicts(['pos', 'neg'])}\n\nLet me know if there is more.",
         f"<think>Step 1 looks {{odd}}.</think>{verdicts(['pos', 'neg'])}",
+        f"The set $\\{{1, 2\\}}$ and \\boxed{{5}} are fine.\n\n{verdicts(['pos', 'neg'])}\n\nSo \\boxed{{5}}.",
+        f"```python\nprint(2 + 3)\n```\nSo:\n```json\n{verdicts(['pos', 'neg'])}\n```",
+        f"analysisIt is {{a}}.assistantfinal{verdicts(['pos', 'neg'])}",
         verdicts([" POS ", "Neg"]),
         verdicts(["pos", "neg"]).replace('"verdict"', '"sure": 0.5, "verdict"'),
     ],
@@ -86,6 +89,36 @@ def test_an_answer_without_end_costs_no_time() -> None:
 def test_tex_in_a_rationale_keeps_its_backslashes() -> None:
     text = r'{"step_1": {"rationale": "\frac{1}{2} \cdot \(2\) is \boxed{1}", "verdict": "pos"}}'
     assert read(text, 1).rationales == (r"\frac{1}{2} \cdot \(2\) is \boxed{1}",)
+
+
+@pytest.mark.parametrize(
+    "rationale",
+    [
+        r"\frac{1}{2} \times 2 \neq 3",
+        r"\text{so} \left( \beta \right) 5\%",
+        r"$a \ne b$, $\nu = 1$, $x \to 0$ \u .",
+        r"\not= \notin \nabla \rho \theta \underline{x}",
+        r"$\{1\}$ and \cdot",
+    ],
+)
+def test_tex_whose_backslashes_are_not_doubled_stays_tex(rationale: str) -> None:
+    assert read(f'{{"step_1": {{"rationale": "{rationale}", "verdict": "pos"}}}}', 1).rationales == (rationale,)
+
+
+def test_line_breaks_and_doubled_backslashes_stay_what_they_are() -> None:
+    for escaped, rationale in (
+        (r"one\nu = 3\n\ttwo", "one\nu = 3\n\ttwo"),
+        (r"one\nnext\\times \\cdot \(", "one\nnext\\times \\cdot \\("),
+        ("one\ntwo", "one\ntwo"),
+    ):
+        text = f'{{"step_1": {{"rationale": "{escaped}", "verdict": "pos"}}}}'
+        assert read(text, 1).rationales == (rationale,)
+
+
+def test_verdicts_in_the_thinking_are_read_if_there_is_no_other_text() -> None:
+    assert read_answer("verdicts", Answer("", verdicts(["pos", "neg"])), 2).labels == (POS, NEG)
+    with refused(UnreadableError):
+        read_answer("verdicts", Answer("So it is.", verdicts(["pos", "neg"])), 2)
 
 
 def test_a_rationale_is_a_text_that_can_be_stored() -> None:
