@@ -28,10 +28,10 @@ _CHARACTERS = 3
 
 @dataclass(frozen=True)
 class Line:
-    """A sequence of questions asked for one sample.
+    """A sequence of questions to a critic about one trace, asked for sample number `sample`.
 
     `counts` gives the number of sub-steps that each question shows. If earlier answers stay in the conversation,
-    the questions are asked one after the other; otherwise a line has a single question.
+    the questions are asked one after the other; otherwise the sequence has a single question.
     """
 
     sample: int
@@ -51,7 +51,7 @@ class CallEstimate:
 
 
 def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
-    """Return how many sub-steps each question about a trace shows."""
+    """Return the number of sub-steps that each question about a trace shows, in order."""
     whole = len(trace.substeps)
     if mode == Mode.HINDSIGHT or not READINGS[preset.reading].of_all:
         return tuple(range(1, whole + 1))
@@ -89,8 +89,8 @@ def judgment(
 ) -> Judgment:
     """Build the judgment of a trace. The probability of a label is its share among the samples.
 
-    `said` maps the number of sub-steps shown to the verdicts that the samples gave. It must contain at least one
-    sample for each of `counts`.
+    `said` maps the number of sub-steps shown to the verdicts of each sample. It must contain at least one sample
+    for each of `counts`.
     """
     size = len(trace.substeps)
     shares = {count: _shares(samples) for count, samples in said.items()}
@@ -141,7 +141,8 @@ def _paragraph(name: str, samples: Sequence[Verdicts], place: int) -> str:
 
 
 def _word(samples: Sequence[Verdicts], place: int) -> tuple[Label, int]:
-    """Return the label that most samples give to a step, and how many do. In a tie, the label seen first wins."""
+    """Return the label that most samples give to the step at index `place`, and the number of these samples. In a
+    tie, the label seen first wins."""
     return Counter(one.labels[place] for one in samples).most_common(1)[0]
 
 

@@ -117,8 +117,8 @@ def list_presets() -> list[str]:
 
 @cache
 def read_preset(name: str) -> Preset:
-    """Read the shipped preset called `name`, or the YAML file at the path `name`. Raises `UserError` if there is
-    none."""
+    """Read the shipped preset called `name`, or the YAML file at the path `name`. Raises `UserError` if neither
+    exists or the file is invalid."""
     if name in list_presets():
         return validate_yaml(Preset, asset("critics", f"{name}.yaml"))
     if name.endswith(ENDINGS):
@@ -141,5 +141,5 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def _closed(answer: str) -> str:
-    """Append the closing tag if an answer lacks it because the server omits the stop string that ended it."""
+    """Append the closing tag to an answer that lacks it because the server omits stop strings."""
     return f"{answer}{_CLOSES}\n" if answer.rfind(_OPENS) > answer.rfind(_CLOSES) else answer

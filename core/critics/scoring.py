@@ -1,7 +1,8 @@
 """Asking a critic about traces, and turning its answers into judgments.
 
 A trace gets no judgment if the verdict on one of its steps cannot be read, or if the server refuses the trace, for
-example because it exceeds the model's context. Such a trace counts as missing, so the critic is asked again later.
+example because it exceeds the model's context. Such a trace counts as not yet judged, so a later run asks the
+critic about it again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ _REASONS = 8
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The outcome for one trace: a judgment, or the reason why there is none, and the cost."""
+    """The outcome for one trace: a judgment, or the reason why there is none, and the cost in `spent`."""
 
     spent: Usage
     judgment: Judgment | None = None
@@ -54,10 +55,10 @@ class _Reply:
 
 @dataclass
 class Tally:
-    """Counts of the traces that a critic was asked about.
+    """The cost of a critic's judgments, and counts of the traces that got no judgment.
 
     `spent` is the cost of all calls, including failed ones. `silent` maps each reason for a missing judgment to the
-    number of traces without one and the id of the first such trace. `last` is the most recent reason.
+    number of traces affected and the id of the first such trace. `last` is the most recent reason.
     """
 
     spent: Usage = _NOTHING
@@ -80,8 +81,8 @@ class Tally:
 
 
 class CriticClient:
-    """A client that asks a server about traces and keeps count in `tally`. Several threads can use a client at
-    once; they share the tally."""
+    """A client that asks a server about traces and counts calls and missing judgments in `tally`. Several threads
+    can use a client at once; they share the tally."""
 
     def __init__(self, settings: Settings, server: Server | None = None) -> None:
         self.settings = settings
@@ -126,8 +127,8 @@ class CriticClient:
             yield trace
 
     async def _try(self) -> None:
-        """Find out which form of request the server accepts, with a test question that reveals nothing about the
-        traces."""
+        """Find out which form of request the server accepts, by asking a test question that reveals nothing about
+        the traces."""
         critic = self.settings
         messages = critic.preset.messages(_PROBLEM, [_STEP])
         wanted = critic.preset_name == OWN and critic.schema != "no"
@@ -175,8 +176,8 @@ class CriticClient:
         return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
 
     async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Usage]]:
-        """Ask the questions of a line, and return the results keyed by the number of sub-steps shown. A result is a
-        pair: the verdicts, or the reason why there are none, and the cost."""
+        """Ask the questions of a line, and return the results by the number of sub-steps shown. A result is a pair:
+        the verdicts (or the reason why there are none) and the cost."""
         preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Usage]] = {}
         answers: list[str] = []

@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def parts(self) -> tuple[str, str]:
-        """The thinking and the final text, separated even if the server returns both in `text`."""
+        """The thinking and the final text, separated from each other even if the server returns both in `text`."""
         before, mark, after = self.text.rpartition(_THOUGHT)
         before = before.strip().removeprefix(_THINKS)
         return (f"{self.thinking}\n{before}".strip(), after.strip()) if mark else (self.thinking, self.text.strip())
@@ -154,8 +154,8 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
     r"""Read ThinkPRM's format: in the thinking, the text on each step ends with \boxed{correct} or
     \boxed{incorrect}.
 
-    The answer may stop at the first incorrect step; later steps then count as incorrect too. This follows
-    ThinkPRM's authors, whose single score for the steps so far stays low from that step on.
+    The answer may stop at the first incorrect step; later steps then count as incorrect too. ThinkPRM's authors do
+    the same: their single score for the steps so far stays low after an incorrect step.
     """
     text = next((part for part in answer.parts if _BOX.search(part)), "")
     found = list(_BOX.finditer(text))
@@ -199,7 +199,8 @@ class AnswerReading:
     """A way of parsing answers.
 
     `of_all` is True if an answer has a verdict on every step shown, not only on the last. `three_way` is True if
-    the verdicts also cover redundancy. `keeps` is True if answers stay in the conversation.
+    the verdicts also cover redundancy. `keeps` is True if earlier answers stay in the conversation when the next
+    question is asked.
     """
 
     read: Callable[[Answer, int], Verdicts]

@@ -20,8 +20,8 @@ _VALID = "valid"
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the JSON object of each non-blank line. Raises `UserError`, citing `name` and the
-    line number, if a line is not UTF-8, not JSON, or not an object."""
+    """Yield the line number and the JSON object of each non-blank line. Raises `UserError`, with a message that
+    gives `name` and the line number, if a line is not UTF-8, not JSON, or not an object."""
     for number, raw in enumerate(lines, start=1):
         row = read_row(raw, number, name)
         if row is not None:
@@ -74,8 +74,8 @@ def open_input(path: str | Path) -> BufferedReader:
 
 
 def parse_trace(row: dict[str, Any], where: str) -> Trace:
-    """Parse a row in the plain format into a trace. Raises `UserError`, starting with `where`, if the row is
-    invalid."""
+    """Parse a row in the plain format into a trace. Raises `UserError`, with a message that starts with `where`, if
+    the row is invalid."""
     for key in ("id", "problem", "steps"):
         if key not in row:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
@@ -96,8 +96,8 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
-    """Return the row that `parse_trace` reads as this trace. The key `valid` is written only if it adds something
-    to the labels."""
+    """Return the row from which `parse_trace` rebuilds this trace. The key `valid` is written only if some step has
+    a gold validity but no label."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
@@ -108,7 +108,8 @@ def format_trace(trace: Trace) -> dict[str, Any]:
 
 
 def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
-    """Add the gold validity to steps without a label. Labelled steps already have it."""
+    """Set the gold validity of steps without a label to the values in `valid`. Labelled steps keep theirs. Raises
+    `UserError` if `valid` does not fit."""
     if len(valid) != len(steps):
         raise UserError(f"valid has {len(valid)} entries for {len(steps)} steps.", "Give one per step, or none.")
     for number, value in enumerate(valid, start=1):

@@ -28,11 +28,11 @@ ByMode = Mapping[Mode, JudgmentRecord]
 def judgment_table(
     trace: Trace, judgments: Iterable[ByMode], columns: Sequence[str], dataset: str = ""
 ) -> Iterator[list[object]]:
-    """Yield the header of a table, then its rows. `columns` is `LONG` (one row per mode) or `WIDE` (modes side by
-    side).
+    """Yield the header of a table, then its rows. `columns` is `LONG` (one row per mode) or `WIDE` (both modes in
+    one row).
 
     If there are no judgments, only the sub-steps are listed. `dataset` is the dataset in which the trace is stored;
-    if it is empty, the columns for dataset, id and gold are left out.
+    if it is "", the columns for dataset, id and gold are left out.
     """
     head = [name for name in columns if dataset or name not in _OF_THE_STORE]
     places: dict[tuple[int, int], Row] = {
@@ -71,8 +71,8 @@ def _whole(record: JudgmentRecord) -> Row:
 
 
 def _changes(by_mode: ByMode) -> Iterable[float | None]:
-    """Return the offline minus the online validity of each sub-step, from the hindsight judgment. Every entry is
-    None if there is no hindsight judgment."""
+    """Return the offline minus the online validity of each sub-step, from the judgment in hindsight mode. Every
+    entry is None if there is no such judgment."""
     record = by_mode.get(Mode.HINDSIGHT)
     if record is None or record.online is None or record.offline is None:
         return repeat(None)

@@ -48,7 +48,7 @@ def gold_of(step: Step) -> str | None:
 
 
 def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
-    """Return the `label` and `valid` that a `Step` has for the given one of `GOLD_VALUES`."""
+    """Return the `label` and `valid` of a `Step` whose gold label is `gold`, one of `GOLD_VALUES`."""
     if gold in (None, VALID):
         return None, None if gold is None else True
     label = Label[str(gold).upper()]
@@ -132,7 +132,7 @@ class Patch:
 
 
 def format_patch(patch: Patch) -> str:
-    """Return the text of the patch file that `parse_patch` reads as this patch."""
+    """Return the text of a patch file from which `parse_patch` rebuilds this patch."""
     head = {"format": FORMAT, "version": VERSION, "dataset": patch.dataset, "sha256": patch.sha256}
     entries = [change.as_json() for change in patch.changes]
     whole = head | {"moment": patch.moment, "digest": patch.digest, "entries": entries}

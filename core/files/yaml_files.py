@@ -38,14 +38,14 @@ class _Loader(_SAFE):  # type: ignore[misc]
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file and merge it with the files that it extends. Raises `UserError`, naming the file, if a file
-    cannot be read, is not YAML, or extends itself."""
+    """Read a YAML file and merge it with the files that it extends. Raises `UserError`, with a message that names
+    the file, if a file cannot be read, is not YAML, or extends itself."""
     return _read(Path(path), ())
 
 
 def validate_yaml(kind: type[T], path: str | Path) -> T:
-    """Read a YAML file as an instance of `kind`. Raises `UserError`, naming the file and the key, if it does not
-    fit."""
+    """Read a YAML file as an instance of `kind`. Raises `UserError`, with a message that names the file and the
+    key, if the content does not fit."""
     values = read_yaml(path)
     try:
         return validate(kind, values)
@@ -80,7 +80,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
 
 
 def _check_size(text: str) -> None:
-    """Raise `UserError` if parsing a YAML text could exhaust the process.
+    """Raise `UserError` if parsing a YAML text could crash the process or use up its memory.
 
     That is the case if keys and lists are nested so deeply that the library would crash, or if aliases make the
     content infinite or far too large.

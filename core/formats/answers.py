@@ -1,4 +1,4 @@
-"""Heads built from a language model's output rows for its two answer tokens, the words for right and wrong."""
+"""Heads built from a language model's output rows for the two answer tokens, which stand for right and wrong."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -19,8 +19,8 @@ _HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
 
 
 class Softmax(StrEnum):
-    """The tokens among which the probability of the "right" token is normalised. These are either the two answer
-    tokens or the whole vocabulary."""
+    """The tokens over which the probability of the token for right is normalised: the two answer tokens, or the
+    whole vocabulary."""
 
     ANSWERS = "answers"
     VOCABULARY = "vocabulary"
@@ -31,7 +31,7 @@ def has_language_head(checkpoint: Checkpoint) -> bool:
 
 
 def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
-    """Raise `UserError` unless the config belongs to a language model. `kind` names the format in the message."""
+    """Raise `UserError` unless the config belongs to a language model. The message calls the format `kind`."""
     if not has_language_head(checkpoint):
         raise UserError(
             f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
@@ -41,8 +41,8 @@ def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
 
 
 def head_rows(checkpoint: Checkpoint, rows: list[int]) -> Tensor:
-    """Return the given rows of the language model's head, or of the embedding if the two are tied. Raises
-    `UserError` if the weights lack them."""
+    """Return the rows of the language model's head for the given token ids, or those of the embedding if the two
+    are tied. Raises `UserError` if the weights lack these rows."""
     return checkpoint.rows(head_name(checkpoint), rows, _shape(checkpoint))
 
 
@@ -54,8 +54,8 @@ def head_name(checkpoint: Checkpoint) -> str:
 def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = None) -> list[int]:
     """Return the ids of the tokens for wrong and right, from stepsight.json or else from `otherwise`.
 
-    Tokens are given as ids, or as texts whose last token is used. Raises `UserError` if neither source names them,
-    or if the weights lack them.
+    Tokens are given as ids, or as texts whose last token is used. Raises `UserError` if neither source names the
+    tokens, or if the weights have no row for a token.
     """
     tokens = checkpoint.card.get("tokens", otherwise)
     if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:

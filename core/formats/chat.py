@@ -12,8 +12,9 @@ _DATE = "26 Jul 2024"
 
 
 def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> str:
-    """Return the text of a chat. Each turn is a pair of a user message and an assistant message. Raises `UserError`
-    if the checkpoint has no chat template, or if the template fails."""
+    """Return the text of a chat, rendered with the checkpoint's chat template. `turns` holds pairs of a user
+    message and an assistant message. Raises `UserError` if the checkpoint has no chat template, or if the template
+    fails."""
     chat = [
         {"role": role, "content": content}
         for turn in turns

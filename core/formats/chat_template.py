@@ -33,8 +33,8 @@ class TemplateError(ValueError):
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """Render a chat with a template. `names` are additional template variables. Raises `TemplateError` if the
-    template fails or exceeds its limits."""
+    """Render a chat with a template. `names` holds additional template variables. Raises `TemplateError` if the
+    template fails or exceeds its limits on time and memory."""
     bounds = {"seconds": SECONDS, "memory": MEMORY}
     return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names), **bounds}))
 
@@ -71,8 +71,8 @@ def _render(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _bound(seconds: int, memory: int) -> None:
-    """Limit the CPU time and memory of this process, if the system supports that. Otherwise the only limit is that
-    the caller waits at most `_PATIENCE`."""
+    """Limit the CPU time and memory of this process, if the system supports that. If it does not, the only limit is
+    that the caller waits at most `_PATIENCE`."""
     try:
         import resource
     except ImportError:

@@ -60,7 +60,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def answers(checkpoint: Checkpoint) -> list[int]:
-    """Return the ids of the answer tokens, by default - and + (wrong, right)."""
+    """Return the ids of the tokens for wrong and right, by default those of - and +."""
     return answer_ids(checkpoint, _ANSWERS)
 
 

@@ -45,8 +45,8 @@ _PROMPT = (
 class EnsembleHead(Ensemble):
     """A head whose logits have the softmax `(1 - v, 0, v)`, where `v` is the mean sigmoid of an ensemble of heads.
 
-    `layers` holds a pair of weights, shape (heads, inputs, outputs), and biases, shape (heads, outputs), for each
-    layer. The last layer has one output.
+    `layers` holds a pair of weights and biases for each layer, of shapes (heads, inputs, outputs) and (heads,
+    outputs). The last layer has one output.
     """
 
     def __init__(self, layers: list[tuple[Tensor, Tensor]]) -> None:
@@ -55,7 +55,7 @@ class EnsembleHead(Ensemble):
         self.biases = nn.ParameterList([bias.float() for _, bias in layers])
 
     def values(self, hidden: Tensor) -> Tensor:
-        """Return the logit of each head, shape (heads, …), for hidden states of shape (…, hidden)."""
+        """Return the logit of each head, with shape (heads, …), for hidden states of shape (…, hidden)."""
         states = hidden.float().flatten(0, -2)[None]
         for place, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             states = torch.matmul(states, weight) + bias[:, None]
@@ -112,8 +112,8 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def _inner_width(checkpoint: Checkpoint) -> int:
-    """Return the width of the inner layers, which the config does not state. It is taken from the weights, or is
-    128 if their shapes are not available."""
+    """Return the width of the inner layers, read from the shapes of the weights because the config does not state
+    it. The default is 128 if the weights are not available."""
     name = f"score.model.{_LAYERS[0]}.bias"
     shape = checkpoint.shape(name)
     return shape[-1] if shape else 128

@@ -19,8 +19,8 @@ class Loaded:
     """A loaded backbone and its head.
 
     The head turns the hidden states of the backbone's last layer, or a `mixture` of all layers, into three logits.
-    `rows` gives the checkpoint's classes in the order neg, neu, pos. `reading` lists everything else that the
-    scores depend on, apart from weights and template.
+    `rows` gives the index of the checkpoint's class for each of neg, neu and pos, or None. `reading` lists
+    everything else that the scores depend on, apart from weights and template.
     """
 
     backbone: "PreTrainedModel"
@@ -34,7 +34,8 @@ class CheckpointFormat(Protocol):
     """The names that the module of a format must define.
 
     If a prompt template cannot express the format's inputs, the module also defines its own kind of `Encoder` as
-    `ENCODER`. A module without `RecognisableFormat.recognises` has a config that any language model could have.
+    `ENCODER`. A module defines `RecognisableFormat.recognises` only if its config can be told from that of an
+    ordinary language model.
     """
 
     NAME: str
@@ -42,12 +43,12 @@ class CheckpointFormat(Protocol):
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
         """Return the arguments of a `PromptTemplate` for this format. stepsight.json may override them. Raises
-        `UserError` if the checkpoint does not provide them."""
+        `UserError` if the checkpoint lacks what they are derived from."""
         ...
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
-        """Load the checkpoint. Raises `UserError`, naming the part, if a part is missing, misshapen or of another
-        format."""
+        """Load the checkpoint. Raises `UserError`, with a message that names the part, if a part is missing,
+        misshapen or in a different format."""
         ...
 
 

@@ -15,16 +15,10 @@ The input is the problem and the solution as a chat in the folder's own template
 subtracted from that under the model, and the differences are summed from the first token on. The probability that
 the solution is valid so far is the sigmoid of the coefficient times the sum at the end of a step.
 
-A step is read at the same position as in the authors' code, because their figures depend on it. EurusPRM's script
-(eval/processbench.py of PRIME-RL/ImplicitPRM) tokenizes the chat up to the step, its end token and two line breaks,
-and takes the last but one of the log-probabilities, which begin with the second token. This position lies two
-tokens after the step, in the words "Step 2" that begin the next step; for the last step it is the token that ends
-the turn.
-
-ImplicitPRM's script (eval/prm_eval_utils.py) does the same, but removes the end token of Llama 3, `<|eot_id|>`. It
-therefore reads a step at its own two line breaks, and begins the sum at the last token of the assistant's header,
-`<|end_header_id|>`. A chat whose turns end with that token is read in this way. White space around the problem and
-the steps is stripped, as in Llama's template.
+A step is read at the same position as in the authors' code. They tokenize the chat up to the step, its end token
+and two line breaks, and take the second-to-last log-probability, where the first one belongs to the second token.
+This position lies two tokens after the step, in the words "Step 2" that begin the next step; for the last step it
+is the token that ends the turn. We do the same, because their published results depend on it.
 
 The authors' code and model card disagree. We follow the card in using the model from which the evaluator was
 trained as the reference, and the code in its default coefficient. Their script for ProcessBench uses
@@ -69,7 +63,7 @@ _CHUNK = 512
 
 class LogRatioEncoder(Encoder):
     """An encoder that turns a trace into one chat and reads each step at the same position as the authors' code.
-    The separator is the last token of the chat."""
+    The last token of the chat serves as the separator."""
 
     def encode_once(self, trace: Trace) -> Encoded:
         template = self.template
@@ -90,8 +84,8 @@ class LogRatioEncoder(Encoder):
         return self.template.separator == _LLAMA_END
 
     def opening(self) -> tuple[int, int]:
-        """Return the last added token of the prompt, and the number of tokens from that token to the first one that
-        is summed."""
+        """Return the last added token of the prompt, and the distance in tokens from that token to the first token
+        of the solution."""
         last = max(place for place, part in enumerate(self._prompt) if isinstance(part, int))
         if self.cuts_end:
             return cast(int, self._prompt[last]), 0
@@ -131,7 +125,8 @@ class LogRatio(nn.Module):
         self.config: PretrainedConfig = config
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
-        """Return the cumulative differences, shape (batch, tokens, 1), for `input_ids`, shape (batch, tokens)."""
+        """Return the cumulative differences, with shape (batch, tokens, 1). `input_ids` has the shape (batch,
+        tokens)."""
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         marks = (input_ids == self.opening) & attention_mask.bool()
         start = (marks * places).amax(1, keepdim=True) + self._after
@@ -140,8 +135,8 @@ class LogRatio(nn.Module):
 
     @staticmethod
     def _logs(model: "PreTrainedModel", input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the log-probability of each token given all earlier tokens, shape (batch, tokens). It is 0 for the
-        first token."""
+        """Return the log-probability of each token given all earlier tokens, with shape (batch, tokens). It is 0
+        for the first token."""
         device = main_device(model, input_ids.device)
         base = model.base_model
         hidden = base(input_ids=input_ids.to(device), attention_mask=attention_mask.to(device), use_cache=False)[0]
@@ -208,8 +203,8 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
-    """Raise `UserError` if the reference lacks a token or has it under a different id. Both models are given the
-    same token ids."""
+    """Raise `UserError` if the reference model lacks a token of the checkpoint or has it under a different id. Both
+    models are given the same token ids."""
     own = checkpoint.tokenizer.get_vocab()
     there = (reference.folder / TOKENIZER).is_file()
     others = reference.tokenizer.get_vocab() if there else {}
@@ -222,7 +217,7 @@ def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
 
 
 def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
-    """Return the first added token of the tokenizer that occurs in a text, or None."""
+    """Return the first added token of the tokenizer that occurs in a text, or None if there is none."""
     added = [token.content for token in checkpoint.tokenizer.get_added_tokens_decoder().values()]
     found = [(text.find(token), -len(token), token) for token in added if token in text]
     return min(found)[2] if found else None

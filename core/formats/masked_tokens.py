@@ -10,10 +10,10 @@ A repository is therefore recognised by its name, or by `{"format": "masked-toke
 
 The model is queried twice about each step, in the folder's own chat template. The user's turn has the instruction
 and the problem. The assistant's turn has the earlier steps, the step itself, and marks to be filled in, each of
-which is read at the token before it. The first call asks for arithmetic and consistency. If neither of these marks
-is <->, the second call has both filled in with <+> and asks for correctness. The softmax over <+> and <-> at that
-mark is the probability that the step is valid. A step with a <-> is wrong, and its probability is 0. This is the
-authors' reward model. Because only <+> is ever filled in, both calls can be made at the same time.
+which is read at the token before it. The first call asks for arithmetic and consistency. If the model fills in <->
+for either, the step is wrong, and its probability is 0. Otherwise the second call has both marks filled in with <+>
+and asks for correctness. The softmax over <+> and <-> at that mark is the probability that the step is valid. This
+is the authors' reward model. Because only <+> is ever filled in, both calls can be made at the same time.
 
 The authors' script for ProcessBench uses only the first two marks, and their script for PRMBench uses other words
 and the softmax over the whole vocabulary. Neither variant is supported here.

@@ -52,8 +52,8 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def answers(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
-    """Return the ids of the tokens - and + (wrong, right). Raises `UserError` if the tokenizer lacks a token or its
-    id is not below `vocabulary`."""
+    """Return the ids of the tokens - (wrong) and + (right), in this order. Raises `UserError` if the tokenizer
+    lacks a token or its id is not below `vocabulary`."""
     tokenizer = checkpoint.tokenizer
     ids: list[int] = []
     for token in (_WRONG, _RIGHT):

@@ -41,7 +41,7 @@ FORMATS = _BY_CONFIG + _BY_NAME
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     """Return the format that stepsight.json names or, if it names none, the format that the config shows. Raises
-    `UserError` if the name is unknown, or if the config does not show a format."""
+    `UserError` if the name is unknown, or if neither file tells the format."""
     named = checkpoint.card.get("format")
     names = {kind.NAME: kind for kind in FORMATS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
     if named is not None:
@@ -72,7 +72,8 @@ def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
 
 @dataclass(frozen=True)
 class Card:
-    """The values in stepsight.json, completed by the defaults of the format, and the resulting encoder."""
+    """The values in stepsight.json, completed by the defaults of the format, and the encoder that results from
+    them."""
 
     template: PromptTemplate
     thresholds: Thresholds

@@ -1,14 +1,14 @@
 r"""StepSight's own format: any backbone, including LLaDA's, with an added score head and a stepsight.json.
 
 config.json is the backbone's. The tensors are the backbone's, under the prefix of its class (`model.*`, `bert.*`,
-`transformer.*`), and `score.weight`, shape (3, hidden). stepsight.json, abbreviated:
+`transformer.*`), and `score.weight` of shape (3, hidden). stepsight.json, abbreviated:
 
     {"format": "stepsight", "version": 1, "attention": "bidirectional", "head": {"layers": "last"},
      "template": {"prompt": "Question:\n{problem}\n…", "separator": "<step>", "bos": null},
      "thresholds": {"validity": 0.5, "redundancy": 0.15}, "provenance": {…}}
 
-A head that reads layer 12 has `{"layers": 12}`. The backbone is then run only up to that layer, but the norm that
-follows its last layer is still applied. With `{"layers": "mixture"}` there is also `mixture.weight`, shape
+If the head reads layer 12, `head` is `{"layers": 12}`. The backbone is then run only up to that layer, but the norm
+that follows its last layer is still applied. With `{"layers": "mixture"}` there is also `mixture.weight` of shape
 (layers).
 """
 

@@ -94,8 +94,8 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
-    """Return the number of classes, and the classes that stand for neg, neu and pos. Raises `UserError` if the
-    names do not show which class is which."""
+    """Return the number of classes, and the index of the class for each of neg, neu and pos. Raises `UserError` if
+    the names do not show which class is which."""
     try:
         words = class_words(checkpoint.config)
         return len(words), class_rows(_class_names(checkpoint.card, words))
@@ -104,8 +104,8 @@ def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
 
 
 def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:
-    """Return the single linear layer that follows the backbone in Transformers' decoders. Returns None if the
-    checkpoint has a different head."""
+    """Return the head of a checkpoint if it is the single linear layer of Transformers' decoders, or None if it is
+    different."""
     shape = (classes, checkpoint.size("hidden_size"))
     if checkpoint.shape("score.weight") != shape or checkpoint.shape("score.bias") != shape[:1]:
         return None
@@ -113,7 +113,8 @@ def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear |
 
 
 def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
-    """Return the names of the classes, from stepsight.json or else from the config."""
+    """Return the names of the classes, from stepsight.json or else from the config. Raises `UserError` if
+    stepsight.json names more or fewer classes than the config."""
     labels = card.get("labels", words)
     if not isinstance(labels, list) or len(labels) != len(words):
         raise UserError(f"{CARD}: labels is {labels!r:.60}, expected a list of one word for each of {words}.")
@@ -135,8 +136,8 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTraine
 
 
 def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: Placement) -> nn.Module:
-    """Return the layers that follow the model's backbone. The outputs of the last layer are in the order neg, neu,
-    pos."""
+    """Return the layers of the model that follow its backbone, with the outputs of the last layer in the order neg,
+    neu, pos."""
     parts = [
         (name, part)
         for name, part in model.named_children()
@@ -155,7 +156,7 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
 
 def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> None:
     """Test whether the backbone is causal, and record the result in its config. Raises `UserError` if
-    stepsight.json says the opposite."""
+    stepsight.json contradicts the result."""
     attention = checkpoint.card.get("attention")
     try:
         causal = not looks_ahead(backbone)
@@ -193,8 +194,8 @@ def _not_taken_apart(checkpoint: Checkpoint) -> UserError:
 def class_words(config: Mapping[str, Any]) -> list[str]:
     """Return the names of the classes in a config.json, in order of their numbers.
 
-    They are taken from `id2label` or else from `label2id`; without either, they are LABEL_0, LABEL_1, and so on.
-    Raises `UserError` if the classes are not numbered from 0.
+    The names are taken from `id2label` or else from `label2id`; if there is neither, they are LABEL_0, LABEL_1, and
+    so on. Raises `UserError` if the classes are not numbered from 0.
     """
     names, numbers = config.get("id2label"), config.get("label2id")
     try:
@@ -213,11 +214,12 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
 
 
 def class_rows(words: Sequence[object]) -> Rows:
-    """Return the classes that stand for neg, neu and pos.
+    """Return the index of the class for each of neg, neu and pos. The index for neu is None if there are only two
+    classes.
 
     `words` holds one name per class, such as LABEL_0, neg, wrong, 0, - or good. A single class means right,
-    whatever its name. Raises `UserError` if the names do not show which class is which, or if there are more than
-    three.
+    whatever its name; the result is then `SIGMOID`. Raises `UserError` if the names do not show which class is
+    which, or if there are more than three.
     """
     listed = ", ".join(repr(word) for word in words)
     if len(words) not in (1, 2, 3):

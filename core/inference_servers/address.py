@@ -66,7 +66,7 @@ def is_critic(spec: str) -> bool:
 
 
 def is_address(spec: object) -> bool:
-    """True if the text looks like the address of an evaluator behind a server, whether it is valid or not."""
+    """True if the text looks like the address of an evaluator behind a server. The address may be invalid."""
     return str(spec).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 

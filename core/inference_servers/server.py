@@ -1,4 +1,4 @@
-"""Requests to the server of an evaluator, made in parallel within limits and retried when that may help.
+"""Requests to the server of an evaluator, sent concurrently within limits and retried when that may help.
 
     with Server("http://localhost:8000/v1") as server:
         async def ask(trace): return await server.post("chat/completions", {...})
@@ -96,8 +96,8 @@ class Server:
     ) -> None:
         """Set up a server that receives at most `at_once` requests at a time, each with a timeout of `seconds`.
 
-        A request fails after the server has answered it with an error `attempts` times, or sooner after other kinds
-        of failures. Raises `UserError` if the API key in the environment is invalid.
+        A request that the server answers with an error is sent at most `attempts` times in all. Some failures are
+        not retried at all. Raises `UserError` if the API key in the environment is invalid.
         """
         self.url = url.rstrip("/")
         self.at_once = at_once
@@ -118,12 +118,12 @@ class Server:
         ask: Callable[[Item], Coroutine[Any, Any, Answer]],
         check: Check = never_cancel,
     ) -> Iterator[tuple[Item, Answer]]:
-        """Yield each item with its answer, in order. `ask` makes the requests for one item.
+        """Yield each item with its answer, in order. `ask` sends the requests for one item.
 
-        Items are read ahead, up to a few times the number of simultaneous requests. An error that `ask` raises for
-        an item is raised after all earlier answers have been yielded. The same goes for a `UserError` that
-        iterating over `items` raises. `check` is called while waiting, and an error that it raises ends the work.
-        If the work ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that
+        Items are read ahead, up to a few times the number of simultaneous requests. If `ask` raises an error for an
+        item, the error is raised after all earlier answers have been yielded. The same applies if iterating over
+        `items` raises `UserError`. `check` is called while waiting, and an error that it raises ends the work. If
+        the work ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that
         the server can stop working on them.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
@@ -202,8 +202,8 @@ class Server:
     async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
         """Send a request and return the answer.
 
-        The request is retried for as long as the server is busy, and a limited number of times after other
-        failures.
+        The request is retried as long as the server reports that it is busy, within a time limit, and a limited
+        number of times after other failures.
         """
         limit, retries = self._limit, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
         assert limit is not None
@@ -272,7 +272,7 @@ class Server:
         raise failed_attempt(response, refusal)
 
     def _said(self, body: bytes) -> str:
-        """Return the error message in the body of an answer, shortened."""
+        """Return the error message in the body of an answer, shortened, or "nothing." if the body is empty."""
         return self._quoted(error_text(body)) or "nothing."
 
     def _quoted(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Requests to a vLLM server about token ids: the classes of each token, or the probability of the next token.
+"""Requests to a vLLM server about token ids: the class scores of each token, or the probability of the next token.
 
 These are the routes of vLLM 0.32, abbreviated:
 
@@ -11,8 +11,8 @@ These are the routes of vLLM 0.32, abbreviated:
                              "logprob_token_ids": [387, 648], "return_tokens_as_token_ids": true}
                             {"choices": [{"logprobs": {"top_logprobs": [{"token_id:387": -1.3, …}]}, …}], …}
 
-With `"encoding_format": "base64"` the classes are returned as little-endian float32. There is one row per token or,
-if the server pools by steps, one row per token that ends a step.
+With `"encoding_format": "base64"` the class scores are returned as little-endian float32. There is one row per
+token or, if the server pools by steps, one row per token that ends a step.
 """
 
 import base64
@@ -82,11 +82,11 @@ async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int
 async def classify_tokens(
     server: Server, model: str, ids: Sequence[int], columns: int | None = None, *, activated: bool = False
 ) -> Floats32:
-    """Return the class scores of each token, shape (tokens, columns): logits or, if `activated` is True,
-    activations.
+    """Return the class scores of each token, with shape (tokens, columns). They are logits or, if `activated` is
+    True, activations such as probabilities.
 
-    `columns` is the number of classes, if known. Raises `ServerError`, with status 404 if the server does not
-    classify tokens.
+    `columns` is the number of classes, if known. Raises `ServerError` if the request fails, with status 404 if the
+    server does not classify tokens.
     """
     body: dict[str, Any] = {
         "model": model,
@@ -110,8 +110,9 @@ async def classify_tokens(
 
 
 async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Sequence[int]) -> list[float]:
-    """Return, for each of `tokens`, the log-probability over the whole vocabulary that it follows `ids`. Raises
-    `ServerError`, for example if the server does not return the probabilities of requested tokens."""
+    """Return the log-probability of each of `tokens` as the token after `ids`, over the whole vocabulary. Raises
+    `ServerError` if the request fails, for example because the server does not support requests for specific
+    tokens."""
     body = {
         "model": model,
         "prompt": ids,
@@ -135,7 +136,8 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
 
 
 def _rows(value: Any, columns: int | None) -> Floats32:
-    """Parse the numbers in an answer, which are lists or base64. Raises `ValueError` if they form no table."""
+    """Parse the table of numbers in an answer, given as lists or in base64. Raises `ValueError` if it does not have
+    `columns` columns."""
     if isinstance(value, str):
         numbers = np.frombuffer(base64.b64decode(value, validate=True), "<f4")
         return numbers.astype(np.float32).reshape(-1, columns or 1)

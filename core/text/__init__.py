@@ -1,4 +1,4 @@
-"""Splitting pasted text into steps while keeping formulas whole, and the table of equivalent signs.
+"""Splitting pasted text into steps while keeping formulas whole, and the table of equivalent characters.
 
-Start with `split_solution` for steps and `signs.comparable` for signs.
+Start with `split_solution` for steps and `signs.comparable` for comparing texts.
 """

@@ -1,4 +1,4 @@
-"""Finding the LaTeX, drawings and code in a text, which are never cut."""
+"""Finding the formulas, drawings and code in a text, which must not be split."""
 
 import re
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ _INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?
 
 
 def formula_blocks(text: str) -> list[Span]:
-    r"""Return the start and end of each block that is closed, in order. Blocks are `\[ \]`, `$$ $$`, `\( \)`,
-    `\begin{…} \end{…}`, `[asy]` and code between triple backticks or tildes."""
+    r"""Return the start and end of each closed block of LaTeX, drawing or code, in order. Blocks are `\[ \]`, `$$
+    $$`, `\( \)`, `\begin{…} \end{…}`, `[asy]` and code between triple backticks."""
     blocks = []
     unclosed: set[str] = set()
     position = 0
@@ -31,7 +31,8 @@ def formula_blocks(text: str) -> list[Span]:
 
 
 def formulas(text: str) -> list[Span]:
-    """Return the start and end of each block, each `$…$` and each piece of inline code, in order."""
+    """Return the start and end of each block (see `formula_blocks`), each `$…$` and each piece of inline code, in
+    order."""
     blocks = formula_blocks(text)
     edges = [(0, 0), *blocks, (len(text), len(text))]
     inline = [
@@ -51,7 +52,7 @@ def outside(places: Iterator[re.Match[str]], spans: list[Span]) -> Iterator[re.M
 
 
 def unbroken_lines(text: str) -> list[str]:
-    """Return the lines of a text. Line breaks inside a block do not end a line."""
+    """Return the lines of a text. Line breaks inside a block of LaTeX, drawing or code do not end a line."""
     lines, start = [], 0
     for line_break in outside(re.finditer("\n", text), formula_blocks(text)):
         lines.append(text[start : line_break.start()])

@@ -85,10 +85,11 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|$)")
 
 
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
-    """Return the solution, and the parts around it that do not belong to it, in text order.
+    """Split a response into the solution and the parts before it that do not belong to it. Returns the solution,
+    and these parts in text order.
 
-    If nothing would remain, nothing is set aside. So a response that was cut off in the middle of its thinking is
-    judged.
+    If no solution would remain, the whole text is returned as the solution. A response that was cut off in the
+    middle of its thinking is therefore judged.
     """
     rest, aside = _set_thinking_aside(text, _THINKING)
     rest, before, after = _set_turns_aside(rest)
@@ -157,7 +158,8 @@ def _set_thinking_aside(text: str, signs: Sequence[tuple[str, str]]) -> tuple[st
 
 
 def _opening(text: str) -> int:
-    """Return the end of an opening such as "Sure!", or 0 if the text has none or nothing follows it."""
+    """Return the index at which an opening such as "Sure!" ends, or 0 if the text has no opening or nothing follows
+    it."""
     position = 0
     if match_mark(STYLES[0], text.partition("\n")[0]):
         return 0

@@ -38,12 +38,13 @@ def is_printed(text: str) -> bool:
 
 
 def holds_steps(text: str) -> bool:
-    """True if a text starts like a printed list of texts or objects, and not like a solution or an answer."""
+    """True if a text starts like a printed list of strings or objects rather than like a solution or an answer."""
     return _STEPS.match(text) is not None
 
 
 def parse_printed(text: str) -> Any:
-    """Return the list or object in a text as JSON values. A bare word, such as `pos` in `[pos, neg]`, is a text.
+    """Parse the list or object in a text into JSON values. A bare word, such as `pos` in `[pos, neg]`, becomes a
+    string.
 
     NaN becomes None. Raises `ValueError`, with a reason, if the text is not a list or object, or if its middle was
     left out, as NumPy does in long arrays.
@@ -76,7 +77,8 @@ class _Parser:
         return match.lastgroup, match[match.lastgroup]
 
     def _peek(self) -> str:
-        """Return the next sign without passing it."""
+        """Return the next token if it is a bracket or other punctuation, or "" if it is not. The position does not
+        change."""
         match = _TOKEN.match(self._text, self._at)
         return match["sign"] or "" if match else ""
 
@@ -120,7 +122,8 @@ class _Parser:
         return values
 
     def _wrapped(self, depth: int) -> Any:
-        """Return the value within `array(…)` or `np.int64(…)`, without what follows it, such as a type."""
+        """Parse the rest of `array(…)` or `np.int64(…)` and return the value in it. Arguments after the value, such
+        as a type, are skipped."""
         value = self._value(depth + 1)
         while self._next()[1] != ")":
             pass

@@ -63,7 +63,8 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
-    """True if `match` ends the sentence that begins at `start`, and another sentence follows."""
+    """True if the punctuation that `match` found ends the sentence that begins at `start`, and another sentence
+    follows."""
     opening = _START.match(text, match.end())
     if opening is None or (opening[0][-1].islower() and not opening[0].isascii()):
         return False

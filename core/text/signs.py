@@ -1,4 +1,4 @@
-"""Equivalent signs: the single table of characters that are variants of the same sign.
+"""Equivalent characters: the single table of characters that are variants of the same sign.
 
 Texts are stored unchanged. Code that parses, searches or compares texts uses this table, so that a typographic
 minus, a curly apostrophe or a full-width digit is treated like the plain one. `plain` keeps the position of every
@@ -69,15 +69,16 @@ _COMPARABLE: Mapping[int, str | None] = {**PLAIN, **dict.fromkeys(map(ord, INVIS
 
 
 def plain(text: str) -> str:
-    """Return a text with plain signs, spaces and digits. The positions of all characters stay the same."""
+    """Replace typographic signs, spaces and digits in a text by their plain variants. The positions of all
+    characters stay the same."""
     return text if text.isascii() else text.translate(PLAIN)
 
 
 def comparable(text: str) -> str:
     """Return a text in the form in which texts are searched and compared.
 
-    The result is composed (NFC), with plain signs and without invisible characters. Case and the amount of white
-    space between words are kept.
+    The result is in Unicode's composed form (NFC), with plain signs and without invisible characters. Case and the
+    amount of white space between words are kept.
     """
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_COMPARABLE))
 
@@ -88,7 +89,8 @@ def is_blank(text: str) -> bool:
 
 
 def pattern(wanted: str) -> re.Pattern[str]:
-    """Return the pattern of a text in whatever signs, ignoring case, for a text as it came."""
+    """Return a pattern that finds `wanted` in unprocessed text, ignoring case. It also matches variants of the same
+    signs."""
     return re.compile(f"[{INVISIBLE}]*".join(map(_any_form, comparable(wanted))), re.IGNORECASE)
 
 

@@ -188,7 +188,7 @@ def _begins_again(lines: list[str], index: int) -> bool:
 
 def _items(lines: list[str], starts: list[int], style: Marks) -> list[str]:
     """Return the texts of marked steps without their marks. The text before the first mark and the answer after the
-    last step are included as steps."""
+    last step are included as separate steps."""
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
@@ -216,7 +216,7 @@ def _is_first(line: str, style: Marks) -> bool:
 
 
 def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
-    """Split trailing headings off some lines. Returns the headings, and the lines before."""
+    """Split headings off the end of a list of lines. Returns the headings, and the lines before them."""
     stop = len(lines)
     while stop and (not lines[stop - 1].strip() or _HEADING.fullmatch(lines[stop - 1])):
         stop -= 1
@@ -224,7 +224,8 @@ def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
-    """Split off the last paragraph of a step, which announces the next list."""
+    """Split off the last paragraph of a step, which announces the list that follows. Returns the other lines and
+    this paragraph."""
     stop = len(lines)
     while stop and not lines[stop - 1].strip():
         stop -= 1
@@ -235,7 +236,8 @@ def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
 
 
 def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[str]]:
-    """Split off a conclusion that follows the last item of a list after a blank line but is not part of it."""
+    """Split off a conclusion that follows the last item of a list after a blank line but is not part of the item.
+    The conclusion is put in front of `answers`."""
     for index in range(len(item) - 1, 0, -1):
         if not item[index - 1].strip() and item[index].strip() and not item[index][0].isspace():
             if _CONCLUSION.match(item[index]):
@@ -257,7 +259,7 @@ def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str]
 
 
 def _answer_start(lines: list[str]) -> int | None:
-    """Return the index of the line at which the final answer begins, or None if there is no final answer. It begins
+    """Return the index of the line at which the final answer begins, or None if there is none. The answer begins
     with a heading of its own, or in the last paragraph."""
     last = _last_paragraph(lines)
     found = None
@@ -293,14 +295,14 @@ def _last_paragraph(lines: list[str]) -> int:
 
 
 def _concludes(lines: list[str], index: int) -> bool:
-    """True if a paragraph begins at the line `index`, states the conclusion, and boxes the answer."""
+    """True if a paragraph begins at line `index`, and it begins like a conclusion and contains a boxed answer."""
     is_first = index > 0 and not lines[index - 1].strip()
     return is_first and bool(_CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
 
 
 def _broken(text: str, mark: re.Pattern[str]) -> list[str]:
-    """Return the lines of a text, with a line break inserted before each step mark inside a line. The result is
-    empty if there are fewer than two such marks."""
+    """Return the lines of a text, with a line break inserted before each step mark in the middle of a line. The
+    result is empty if the text has fewer than two such marks."""
     marks = list(mark.finditer(seen(text)))
     if len(marks) < 2:
         return []
@@ -406,7 +408,7 @@ def _by_line(lines: list[str]) -> list[str]:
 def _is_wrapped(lines: list[str]) -> bool:
     """True if the lines were wrapped at a fixed width.
 
-    This means that the first word of the next line would never have fitted, and that at least one line break is
+    They count as wrapped if no line had room for the first word of the next line, and at least one line break is
     inside a sentence.
     """
     width = max(map(len, lines), default=0)
