@@ -90,14 +90,15 @@ class FirstCopy:
     def _others(self, whole: Trace) -> Iterator[str]:
         """Yield steps from solutions to other problems in an endless cycle, which starts at a solution chosen at
         random but always the same for `whole`."""
-        others = [one for one in self.others or _gallery() if one.problem != whole.problem]
+        pools = ([one for one in pool if one.problem != whole.problem] for pool in (self.others, _gallery()))
+        others = next(filter(None, pools))
         begin = int(_drawing(whole).integers(len(others)))
         return (text for one in cycle(others[begin:] + others[:begin]) for text in one.substeps)
 
     @property
     def mark(self) -> str:
         """A string that identifies the content of the first copy."""
-        texts = "".join(one.digest for one in self.others)
+        texts = "".join(one.digest for one in self.others or _gallery()) if self.of == CopyOf.OTHER else ""
         return f"{self.of} {hashlib.sha256(texts.encode()).hexdigest()}" if texts else str(self.of)
 
 

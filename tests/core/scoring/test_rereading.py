@@ -106,6 +106,8 @@ def test_another_first_copy_is_as_long_and_never_passes_for_the_evaluators_own(c
     assert [one.name for one in found.values()] == [
         "causal, read twice", "causal, read twice, first copy shuffled", "causal, read twice, first copy other",
     ]  # fmt: skip
+    # Where no other problem is left, it is the gallery's.
+    assert FirstCopy(CopyOf.OTHER, others[:1]).before(first, TRACE) == FirstCopy(CopyOf.OTHER).before(first, TRACE)
     gallery = causal.reread(Rereading(Reading.TWICE, FirstCopy(CopyOf.OTHER)))
     assert len({one.fingerprint for one in (causal, gallery, *found.values())}) == 5
 
