@@ -256,7 +256,7 @@ def _joins_numbers(tokens: Sequence[Token], index: int) -> bool:
     """True if a break is a sign between two numbers: a ratio's colon, a dash, or a comma in a list."""
     if index == 0 or index + 1 >= len(tokens):
         return False
-    sign, before, behind = tokens[index - 1 : index + 2][1], tokens[index - 1], tokens[index + 1]
+    before, sign, behind = tokens[index - 1 : index + 2]
     if not (before.kind is TokenKind.NUMBER or before.is_sign(")")) or behind.kind is TokenKind.WORD:
         return False
     if sign.text == ":":

@@ -39,8 +39,8 @@ class Kind(StrEnum):
 class Node:
     """A node of an expression tree. `parts` are its children.
 
-    Numbers, letters and functions also have a `name`. A node of kind `EITHER` holds the two readings of an
-    ambiguous place as its parts, and `choice` is the number of that place.
+    Numbers, letters and functions also have a `name`. A number may have a `unit`, such as `$` or `km/h`. A node of
+    kind `EITHER` holds the two readings of an ambiguous place as its parts, and `choice` is the number of that place.
     """
 
     kind: Kind
