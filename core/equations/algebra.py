@@ -1,4 +1,4 @@
-"""Algebra by expansion: comparison of the two sides of an identity, and evaluation of expressions."""
+"""Comparing the two sides of an identity by expanding them, and evaluating expressions."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -17,8 +17,9 @@ def compare_identity(left: Member, right: Member) -> Comparison | None:
     """Compare the two sides of an expansion or simplification.
 
     Returns None if the equation could just as well be an equation to solve. It holds if the difference between its
-    sides vanishes. It fails only if the left side can be expanded, the right side cannot, and the two differ in a
-    single term; as an equation to solve, it would then have no solution or only zero.
+    sides vanishes. It fails only if the two sides differ as after a slip, typically because the left side can be
+    expanded, the right side cannot, and a single term is different. As an equation to solve, it would then have no
+    solution or only zero.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters or not b.letters:
@@ -80,7 +81,7 @@ def _has_numbers(node: Node) -> bool:
 def _is_near_miss(
     x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction]
 ) -> bool:
-    """True if two polynomials differ only in one term, or only by a constant factor."""
+    """True if two polynomials differ in only one term or by a constant factor. `gap` is their difference."""
     if len(gap) == 1:
         return True
     if x.keys() != y.keys() or max(sum(exponent for _, exponent in key) for key in x) < 2:
@@ -100,7 +101,8 @@ def is_product(node: Node) -> bool:
 def _near(
     x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction], unit: Fraction
 ) -> bool:
-    """True if the coefficients could be equal before rounding to multiples of `unit`."""
+    """True if the coefficients of two polynomials could differ only because they are rounded to multiples of
+    `unit`. `gap` is the difference of the polynomials."""
     for term, by in gap.items():
         left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
         if (left.denominator == 1 and right.denominator == 1) or not left or not right:

@@ -1,4 +1,5 @@
-"""Equations whose signs may stand for something other than an operation: they state nothing that could be wrong."""
+"""Failing equations that are not counted as wrong, because their signs may stand for something other than an
+operation."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,12 +21,13 @@ _MOST = 3
 
 
 def may_mean_another(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if an equation that fails may be no equation, or one of other numbers."""
+    """True if the text of a failing equation may not be an equation at all, or may be one with other numbers."""
     return any(means(left, right, comparison, text) for means in _KINDS)
 
 
 def _is_range(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True for a dash without spaces in an equation that has spaces, outside formulas."""
+    """True if the left side may be a range or score, as in pages 5-9 = 5 pages: its dash has no spaces, unlike the
+    equals sign. Formulas are excluded."""
     if left.in_formula or not text[left.end : left.end + 1].isspace():
         return False
     return _RANGE.fullmatch(text, left.start, left.end) is not None
@@ -36,7 +38,8 @@ def _names_equations(left: Member, right: Member, comparison: Comparison, text: 
 
 
 def _begins_with_an_item(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if the equation holds without its first number, which may count items or be a name's: 4 - 3 + 9 = 12."""
+    """True if the equation holds without its first number, as in 4 - 3 + 9 = 12. That number may be the number of a
+    list item or belong to a name, and the minus sign may be a dash."""
     assert left.expression is not None
     before = text[: left.start].rpartition("\n")[2].split()
     rest = _without_first(left.expression.node)
@@ -49,7 +52,8 @@ def _begins_with_an_item(left: Member, right: Member, comparison: Comparison, te
 
 
 def _without_first(node: Node) -> Node | None:
-    """Return a sum without the number that it begins with and the minus sign behind it, or None."""
+    """Return a sum without its first number and the minus sign after that number. Returns None if the sum does not
+    begin in this way."""
     if node.kind not in (Kind.ADD, Kind.SUBTRACT):
         return None
     first, second = node.parts
@@ -60,7 +64,8 @@ def _without_first(node: Node) -> Node | None:
 
 
 def _is_amount_of_part(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True for the amount of a part, as in 3/4 = 60 km: a fraction that is no integer, and a much larger number."""
+    """True if the equation may give the amount of a part, as in 3/4 = 60 km: the left side is a fraction, and the
+    right side is a much larger integer."""
     assert left.expression is not None
     part, amount = comparison.left.number, comparison.right.number
     if not left.expression.node.is_fraction or not right.is_literal or part is None or amount is None:
@@ -69,7 +74,7 @@ def _is_amount_of_part(left: Member, right: Member, comparison: Comparison, text
 
 
 def _counts_contents(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True for a sum of containers and what they hold: 2 boxes + 3 = 27 pencils."""
+    """True if a sum may add containers and their contents, as in 2 boxes + 3 = 27 pencils."""
     assert left.expression is not None
     if left.expression.node.kind not in (Kind.ADD, Kind.SUBTRACT):
         return False
@@ -78,7 +83,8 @@ def _counts_contents(left: Member, right: Member, comparison: Comparison, text: 
 
 
 def _converts(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if the two sides differ by what one unit is in another: 24 × 60 = 1 day, 10 × 10 cents = $1."""
+    """True if the equation may convert a unit, as in 24 × 60 = 1 day and 10 × 10 cents = $1: the ratio of the two
+    sides is the ratio of two units."""
     work, result = (right, left) if left.is_literal else (left, right)
     assert work.expression is not None
     assert result.expression is not None
@@ -95,7 +101,8 @@ def _converts(left: Member, right: Member, comparison: Comparison, text: str) ->
 
 
 def _has_decimal_commas(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if the equation holds with commas as decimal points and points between thousands: 1,500 · 2 = 3."""
+    """True if the equation holds, or cannot be decided, with commas as decimal points and points between thousands,
+    as in 1,500 · 2 = 3."""
     assert left.expression is not None
     assert right.expression is not None
     swapped: dict[int, Fraction] = {}

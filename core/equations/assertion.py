@@ -73,7 +73,8 @@ _ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s
 
 
 def is_assertion(text: str, start: int, end: int) -> bool:
-    """True if the text asserts the equation with unknowns at `text[start:end]`, rather than positing it."""
+    """True if the text asserts the equation with unknowns at `text[start:end]`. False if it is a question, or if
+    the text merely introduces the equation, for example after "let"."""
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False
@@ -110,7 +111,8 @@ def speaks_of_whole_numbers(text: str) -> bool:
 
 
 def compares(text: str) -> bool:
-    """True if a text says how much less something is. A difference is then often written without its sign."""
+    """True if a text speaks of a decrease or difference, such as "less" or "drop". A difference is then often
+    written without its sign."""
     return _COMPARED.search(text) is not None
 
 
@@ -139,8 +141,8 @@ _REMAINDER = re.compile(
 
 
 def remainder_behind(text: str, end: int) -> int | None:
-    """Return the remainder that `text` states right after the quotient that ends at `end`, or None if it states
-    none."""
+    """Return the remainder that `text` states right after a quotient, or None if it states none. `end` is the
+    position at which the quotient ends."""
     match = _REMAINDER.match(text, end)
     return int(match[1]) if match else None
 

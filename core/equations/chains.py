@@ -1,6 +1,6 @@
 """Chains of equations `a = b = c` in a text. The sides of the equations are called members.
 
-A member is parsed only if no neighbouring text could be part of it.
+A member is parsed only if none of the text next to it could be part of it.
 """
 
 import re
@@ -20,7 +20,8 @@ MAX_RELATIONS = 60
 class Member:
     """One side of an equation, and its span in the text.
 
-    `expression` is None if the side could not be parsed. `trailing` holds the words after the side.
+    `expression` is None if the side could not be parsed. `trailing` holds the words after the side. `in_formula` is
+    True if the side is inside LaTeX maths.
     """
 
     expression: Expression | None
@@ -77,7 +78,8 @@ class Chain:
 
 
 def find_chains(tokens: Sequence[Token]) -> list[Chain]:
-    """Return the chains in a text in order, given its tokens."""
+    """Return the chains in a text in order. `tokens` are the tokens of the text. The result is empty if there are
+    too many relation signs."""
     if not 0 < sum(_is_relation(tokens, index) for index in range(len(tokens))) <= MAX_RELATIONS:
         return []
     reader, chains, index = Reader(tokens), [], 0
@@ -100,7 +102,8 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
 
 
 def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expression | None) -> tuple[Chain, int]:
-    """Read the chain that begins with the expression `first`. Also return the index of the token after it."""
+    """Read the chain whose first side is `first`, or None if the first side cannot be parsed. Returns the chain,
+    and the index of the token after it."""
     is_whole = first is not None and _is_whole_before(tokens, index) and not _is_named(tokens, index, first)
     last = first.last if first else index
     members = [_member(tokens, first if is_whole else None, index, last)]
@@ -145,7 +148,7 @@ _DETERMINING = words("this that each every per a the one first second third last
 
 
 def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bool:
-    """True if an expression is a single number that belongs to the preceding word, as in "case 3"."""
+    """True if an expression is the number of something named by the word before it, as in "case 3"."""
     if index == 0 or tokens[index - 1].kind is not TokenKind.WORD:
         return False
     word = tokens[index - 1].text.lower()
@@ -253,7 +256,7 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _joins_numbers(tokens: Sequence[Token], index: int) -> bool:
-    """True if a break is a sign between two numbers: a ratio's colon, a dash, or a comma in a list."""
+    """True if the break at `index` joins two numbers: it is the colon of a ratio, a dash, or a comma in a list."""
     if index == 0 or index + 1 >= len(tokens):
         return False
     before, sign, behind = tokens[index - 1 : index + 2]
@@ -271,7 +274,7 @@ def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
-    """True if the minus at `index` is the sign of a number, rather than a list's dash or a subtraction."""
+    """True if the plus or minus at `index` is the sign of a number. False if it is a bullet or an operation."""
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
     if following is None or before.kind is TokenKind.WORD:
@@ -365,7 +368,8 @@ def _behind_group(tokens: Sequence[Token], index: int) -> int:
 
 
 def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
-    """Return the chains that continue the previous chain, keyed by their start and joined to its last member.
+    """Return the chains that continue the previous chain, by their start position. The first member of each is
+    replaced by the last member of the previous chain.
 
     A chain continues the previous one if both begin with the same name:
 

@@ -91,7 +91,7 @@ class Checker:
     def _is_asserted(
         self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
     ) -> bool:
-        """True if the step presents a failing equation as a fact, so that the failure counts against the step."""
+        """True if the step presents a failing equation as a fact, so that it counts as an error of the step."""
         works_out = check.method is Method.IDENTITY or (
             left.operations > 0
             and (right.is_literal or (chain.members[-1].is_literal and left.operations > right.operations))
@@ -100,7 +100,8 @@ class Checker:
 
 
 def _decided(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks as a list, or an empty list if an expression grows too large to decide."""
+    """Return the checks as a list. It is empty if an expression is too large or undefined, so that its equation
+    cannot be decided."""
     try:
         return list(checks)
     except UndecidedError:

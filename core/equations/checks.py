@@ -29,8 +29,8 @@ class Check:
     """The result of checking one equation, `text[start:end]` of a sub-step.
 
     If the equation fails, `text[fault_start:fault_end]` is the faulty side, `right` is the correct value as a
-    person would write it, and `difference` is the stated value minus the correct one. Both are empty for an
-    equation that contradicts several others, because no single side of it is known to be correct.
+    person would write it, and `difference` is the stated value minus the correct one. If an equation contradicts
+    several others, no single side of it is known to be correct; `right` and `difference` are then "".
     """
 
     start: int
@@ -46,8 +46,9 @@ class Check:
 def check_pair(left: Member, right: Member, relation: str, exact_texts: Collection[str], text: str) -> Check | None:
     """Check an equation without unknowns, or an expansion or simplification.
 
-    Returns None if the result is in doubt. `exact_texts` are the decimals that the problem states. `text` is the
-    sub-step, which may say that a number is rounded or that a difference is given without its sign.
+    Returns None if the equation cannot be decided with certainty. `exact_texts` are the decimals that the problem
+    states. `text` is the sub-step, which may say that a number is rounded or that a difference is given without its
+    sign.
     """
     if (identity := compare_identity(left, right)) is not None:
         if identity.verdict is EquationVerdict.HOLDS:
@@ -68,7 +69,8 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
 
 
 def check_units(left: Member, right: Member, text: str) -> Check | None:
-    """Check a calculation whose units have to be converted, as in 50 km/h × 3 days = 3600 km."""
+    """Check a calculation whose units have to be converted, as in 50 km/h × 3 days = 3600 km. Returns None if no
+    unit has to be converted or the result is in doubt."""
     found = convert(left, right, text)
     if found is None or found[0]:
         return Check(left.start, right.end, True, Method.ARITHMETIC) if found else None
@@ -79,7 +81,7 @@ def check_units(left: Member, right: Member, text: str) -> Check | None:
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
     """Check a division with remainder, such as 129 ÷ 11 = 11 with a remainder of 8. Returns None if the two sides
-    and `text` do not state one."""
+    and `text` do not state such a division."""
     if left.expression is None or not right.is_literal or left.expression.node.kind is not Kind.DIVIDE:
         return None
     rest = remainder_behind(text, right.end)
@@ -94,7 +96,7 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
 
 
 def _failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
-    """Return the check of a failing equation. The right side is at fault, unless the left side is a plain number
+    """Return the check of a failing equation. The fault is the right side, unless the left side is a plain number
     and the right side is the calculation."""
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right
@@ -112,7 +114,7 @@ def _failing(left: Member, right: Member, comparison: Comparison, method: Method
 
 
 def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if the text says that the number omits something: the sign of a difference, or a fractional part."""
+    """True if the text says that the stated number omits a part: the sign of a difference, or a fractional part."""
     if not values.add(comparison.left, comparison.right).above:
         return compares(text[max(0, left.start - 80) : right.end + 60])
     worked_out, stated = comparison.left.number, comparison.right.number
@@ -123,7 +125,7 @@ def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str)
 
 
 def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
-    """True if the right side starts from the value of the left side and continues, as in `5 + 3 = 8 * 2 = 16`."""
+    """True if the right side begins with the value of the left side and goes on, as in `5 + 3 = 8 * 2 = 16`."""
     if right.expression is None or right.expression.node.is_literal:
         return False
     node = right.expression.node

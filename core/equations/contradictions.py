@@ -1,8 +1,8 @@
 """Failing equations of a solution, and the later steps that contradict them.
 
-A later sub-step contradicts a failing equation if one of its own equations holds and it either makes the same
-calculation, or says of the wrong value that it is not so ("…, not 228", "so 16 is wrong"). The rule is our own. It
-misses what is contradicted in other words, and what follows from other values.
+A later sub-step contradicts a failing equation if it has an equation that holds and does one of two things: it
+makes the same calculation, or it calls the wrong value wrong ("…, not 228", "so 16 is wrong"). The rule is our own.
+It misses contradictions in other words, and those that follow from other values.
 """
 
 import re
@@ -17,7 +17,8 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True)
 class FailingEquation:
-    """A failing equation of sub-step `substep`, and the later sub-steps by which it is `contradicted`, 0-based."""
+    """A failing equation of sub-step `substep`. `contradicted` holds the later sub-steps that contradict it. Both
+    count from 0."""
 
     substep: int
     check: Check
@@ -43,7 +44,8 @@ def failing_equations(trace: Trace) -> list[FailingEquation]:
 
 
 def _sides(text: str, check: Check) -> tuple[str, str]:
-    """Return the calculation of a failing equation and the wrong value, or "" for both if no side is at fault."""
+    """Return the calculation in a failing equation and its wrong value, or two empty strings if no side is known to
+    be at fault."""
     wrong = text[check.fault_start : check.fault_end]
     if not wrong:
         return "", ""
@@ -64,5 +66,5 @@ def _contradicts(text: str, checks: Sequence[Check], calculation: str, wrong: st
 
 
 def _packed(text: str) -> str:
-    """Return a formula in one spelling: plain signs, no blanks, and no dollar signs."""
+    """Return a formula in a uniform spelling: with plain signs, and without white space and dollar signs."""
     return re.sub(r"[\s$]", "", re.sub(r"\\(?:cdot|times)(?![a-z])|[×·]", "*", comparable(text)))

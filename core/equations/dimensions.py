@@ -1,4 +1,4 @@
-"""Units that convert: values of expressions with several units of a kind, as in 50 km/h × 3 days = 150 km."""
+"""Calculations in which units have to be converted, as in 50 km/h × 3 days = 3600 km."""
 
 import re
 from collections import Counter
@@ -19,9 +19,11 @@ Dimensions = Mapping[str, int]
 
 
 def convert(left: Member, right: Member, text: str) -> tuple[bool, Fraction] | None:
-    """Return whether the left side comes to the literal on the right, and its value in the right side's unit.
+    """Return True if the left side equals the number on the right after conversion, else False, together with the
+    left side's value in the unit of the right side.
 
-    Returns None if no unit has to be converted, if the units of both sides do not agree, or if it is in doubt.
+    Returns None if no unit has to be converted, if the units of the two sides do not agree, or if the result is in
+    doubt.
     """
     if left.expression is None or right.expression is None or not right.is_literal or left.operations == 0:
         return None
@@ -52,9 +54,10 @@ def convert(left: Member, right: Member, text: str) -> tuple[bool, Fraction] | N
 
 
 def _with_stated_units(node: Node, unit: str, before: str) -> Node:
-    """Return a sum of bare numbers with the units in which the text before it states them.
+    """Return a sum of bare numbers in which each number has the unit stated for it in the text before the sum.
 
-    After "grew 3 inches", 4 + 3 = 7 feet adds inches to feet. Any other expression is returned as it is.
+    After "grew 3 inches", 4 + 3 = 7 feet adds inches to feet. A number without a stated unit gets `unit`. Any other
+    expression is returned unchanged.
     """
     if node.kind not in (Kind.ADD, Kind.SUBTRACT) or not conversion(unit):
         return node
@@ -75,20 +78,22 @@ def _with_stated_units(node: Node, unit: str, before: str) -> Node:
 
 
 def _behind(words: tuple[str, ...]) -> str:
-    """Return the unit that the words after a number begin with: miles, or miles/hour."""
+    """Return the unit at the beginning of the words that follow a number, such as miles or miles/hour, or "" if
+    there are no words."""
     if len(words) > 2 and words[1] in ("per", "an", "a"):
         return f"{words[0]}/{words[2]}"
     return words[0] if words else ""
 
 
 def _is_of_rates(node: Node) -> bool:
-    """True if every number of a product has a unit, and one of them is a rate such as km/h."""
+    """True if every number in an expression has a unit, and at least one unit is a rate such as km/h."""
     units = [part.unit for part in node.walk() if part.kind is Kind.NUMBER]
     return all(units) and any("/" in unit for unit in units)
 
 
 def _is_mixed(expression: Node, unit: str) -> bool:
-    """True if two units of an equation, of which `unit` is one, are different sizes of the same kind."""
+    """True if an expression and `unit` contain two units of the same kind but of different sizes, such as hours and
+    days."""
     names = {name for node in expression.walk() if node.unit for name in node.unit.split("/")}
     found: dict[int, set[int]] = {}
     for name in names | set(unit.split("/")):
@@ -98,7 +103,8 @@ def _is_mixed(expression: Node, unit: str) -> bool:
 
 
 def _measure(node: Node) -> tuple[Fraction, Dimensions]:
-    """Return the value of an expression in the smallest units, with its dimensions."""
+    """Return the value of an expression in the smallest units of its kinds, and its dimensions. Raises
+    `UndecidedError` if units do not fit."""
     if node.kind is Kind.NUMBER and node.number is not None:
         size, dimensions = _unit(node.unit) if node.unit else (Fraction(1), {})
         return node.number * size, dimensions
@@ -117,7 +123,8 @@ def _measure(node: Node) -> tuple[Fraction, Dimensions]:
 
 
 def _unit(name: str) -> tuple[Fraction, Dimensions]:
-    """Return the size of a unit, which may be a rate such as km/h, with its dimensions."""
+    """Return the size of a unit in the smallest units of its kind, and its dimensions. The unit may be a rate such
+    as km/h."""
     above, _, below = name.partition("/")
     size, dimensions = _single(above)
     if not below:

@@ -68,8 +68,8 @@ def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...],
 
 
 def faults(checks: Sequence[Check]) -> list[Check]:
-    """Return the failing checks, except those that merely contain another failing check. In x = 112/8 = 16, for
-    example, only the check of the quotient is returned."""
+    """Return the failing checks without those that only fail because they contain a smaller failing equation. In x
+    = 112/8 = 16, for example, only the check of 112/8 = 16 is returned."""
     failing = [check for check in checks if not check.holds]
 
     def is_repeated(check: Check) -> bool:

@@ -41,7 +41,7 @@ def _grouped(value: int) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """Return how many decimal places a fraction with this denominator needs, or None if they never end."""
+    """Return how many decimal places a fraction with this denominator needs, or None if its decimals never end."""
     places = 0
     while denominator % 10 == 0:
         denominator, places = denominator // 10, places + 1
@@ -58,7 +58,8 @@ def _decimal(value: Fraction, places: int) -> str:
 
 
 def _significant(value: Fraction) -> str:
-    """Format a number of at least 1 with four decimals, and a smaller one with about four significant digits."""
+    """Format a number with four decimals if it is at least 1, and with about four significant digits if it is
+    smaller."""
     if not value:
         return "0"
     places = 4 if value >= 1 else 3 + len(str(value.denominator // value.numerator))
@@ -92,5 +93,5 @@ def _power(name: str, exponent: int) -> str:
 
 
 def closed(value: AlgebraicValue) -> AlgebraicValue:
-    """Return the value with its letter π replaced by the number."""
+    """Return a value in which the letter π is replaced by its approximate number."""
     return substitute(value, {"π": number(PI, exact=False)})

@@ -1,4 +1,4 @@
-"""Equality of expressions without unknowns: exact, or up to the rounding that their notation shows."""
+"""Comparison of expressions without unknowns: exactly, or up to the rounding that their notation shows."""
 
 import re
 from collections.abc import Collection
@@ -139,7 +139,7 @@ def round_to_literal(value: Fraction, node: Node, percent: Fraction = Fraction(1
 
 
 def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:
-    """Count the quotients in an expression that are not integers. Each of them may have been rounded."""
+    """Count the quotients in an expression whose values are not integers. Each of them may have been rounded."""
     count = 0
     for node in expression.node.walk():
         if node.kind is Kind.DIVIDE:
@@ -151,7 +151,8 @@ def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> i
 def _slack(
     expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: AlgebraicValue
 ) -> Fraction:
-    """Return how far a value may be off because the decimals in its expression were rounded earlier."""
+    """Return how much the value of an expression may be off because the decimals written in it may already be
+    rounded."""
     total = Fraction(0)
     if expression.node.is_literal:
         return total
@@ -181,8 +182,8 @@ def _has_mixed_units(left: Member, right: Member) -> bool:
 
 
 def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> bool:
-    """True if one side is a hundred times the other and a percentage, or dollars and cents, would explain the
-    factor."""
+    """True if one side is a hundred times the other and the factor may come from a percentage or from dollars and
+    cents."""
     left, right = comparison.left.number, comparison.right.number
     if not left or not right or left / right not in (100, Fraction(1, 100)):
         return False

@@ -1,7 +1,7 @@
 """Equations with unknowns: whether an equation follows from an earlier one, and whether a stated value solves it.
 
-Two equations are compared only if they have a single letter and stand close together, or if they describe straight
-lines and the text says that one simplifies to the other.
+Two equations are compared only if they have a single letter and the second comes soon after the first, or if they
+describe straight lines and the text says that one simplifies to the other.
 """
 
 import re
@@ -25,8 +25,9 @@ Coefficients = list[Fraction]
 class Stated:
     """An equation that a sub-step states.
 
-    `polynomial` is the left side minus the right side, `end` is the position where the equation ends in the text,
-    and `behind` is the text after the equation.
+    `polynomial` is the left side minus the right side, and `letters` are the unknowns in it. `step` is the index of
+    the sub-step, or -1 for the problem. `end` is the position where the equation ends in the text, and `behind` the
+    text after it.
     """
 
     polynomial: Mapping[Monomial, Fraction]
@@ -40,16 +41,16 @@ class Stated:
 class Memory:
     """The equations stated so far.
 
-    `last` maps each set of letters to the last equation in them. `open` holds the letters about which nothing is
-    known for certain.
+    `last` maps each set of letters to the last equation in exactly these letters. `open` holds the letters whose
+    equations cannot be relied on.
     """
 
     last: dict[frozenset[str], Stated] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
     def before(self, letters: frozenset[str], step: int) -> Stated | None:
-        """Return the last equation in exactly these letters, or None if it was not stated recently or a letter is
-        open."""
+        """Return the last equation in exactly these letters. Returns None if there is none, it is too many steps
+        back, or one of the letters is in `open`."""
         found = self.last.get(letters)
         if found is None or step - found.step > MAX_BACK or letters & self.open:
             return None
@@ -103,7 +104,8 @@ def roots(polynomial: Coefficients) -> list[Fraction]:
 
 
 def solves(polynomial: Coefficients, value: AlgebraicValue, decimals: int) -> bool | None:
-    """True if `value` solves the equation, None if it may be a rounded solution, and False otherwise."""
+    """True if `value` solves the equation, None if it may be a rounded solution, and False otherwise. `decimals` is
+    the number of decimal places with which the value is written."""
     number = value.number
     if number is None:
         return None
@@ -126,7 +128,8 @@ def _at(polynomial: Coefficients, number: Fraction) -> Fraction:
 
 
 def follows(earlier: Stated, later: Stated) -> bool | None:
-    """True if the two equations share solutions, None if that cannot be decided, and False otherwise."""
+    """True if the solutions of one equation include all those of the other, None if that cannot be decided, and
+    False otherwise."""
     first, second = coefficients(earlier), coefficients(later)
     if first is None or second is None:
         if _degree(earlier) == _degree(later) == 1:
@@ -171,13 +174,13 @@ def _remainder(above: Coefficients, below: Coefficients) -> Coefficients:
 
 
 def write_solutions(name: str, polynomial: Coefficients) -> str:
-    """Return the rational solutions of an equation as text, or an empty string if it has none."""
+    """Return the rational solutions of an equation in the letter `name` as text, or "" if it has none."""
     return " or ".join(f"{name} = {write_number(root)}" for root in roots(polynomial))
 
 
 def write_equation(stated: Stated) -> str:
-    """Return the solution of an equation as text. Without a solution, return the equation itself, with letters on
-    the left and the number on the right."""
+    """Return the rational solutions of an equation as text. If there are none, return the equation itself, with
+    letters on the left and the number on the right."""
     polynomial = stated.polynomial
     solved = coefficients(stated)
     if solved is not None and roots(solved):

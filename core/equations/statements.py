@@ -57,7 +57,7 @@ _INTERRUPTED = re.compile(r"\b(?:break|lunch|except|minus|rest|paus\w+|pause|wit
 
 
 def find_statements(text: str) -> Iterator[Check]:
-    """Yield the checks of the equations that a text states in words, in no order."""
+    """Yield the checks of the equations that a text states in words, in any order."""
     lower = text.lower()
     for word, read in _KINDS:
         if word in lower:
@@ -75,7 +75,7 @@ def _factors(text: str) -> Iterator[Check]:
 
 
 def _written(number: int) -> str:
-    """Return the prime factors of a number as a product."""
+    """Format the prime factorisation of a number as a product of powers."""
     found: list[str] = []
     prime = 2
     while number > 1 and prime < 40_000:

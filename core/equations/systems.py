@@ -16,18 +16,18 @@ Row = dict[str, Fraction]
 
 @dataclass
 class System:
-    """A system of linear equations in reduced form: each row has a letter that no other row has. `given` holds the
-    letters whose values were stated outright."""
+    """A system of linear equations in reduced form. `rows` maps a letter to the equation solved for it; no other
+    row contains that letter. `given` holds the letters whose values were stated outright."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
 
     def add(self, polynomial: Mapping[Monomial, Fraction], is_value: bool) -> bool | None:
-        """Add an equation. Returns True if it follows from the earlier equations, False if it contradicts them, or
-        None.
+        """Add an equation. Returns True if it follows from the earlier equations, False if it contradicts them, and
+        None if it adds something new or cannot be used.
 
-        Only an equation that adds something new is kept. An equation that is not linear, or is too large, is
-        ignored.
+        `is_value` is True if the equation states the value of a letter. An equation that is not linear is ignored.
+        If the system grows too large, all rows are forgotten.
         """
         row = _linear(polynomial)
         if row is None:

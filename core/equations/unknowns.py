@@ -25,7 +25,8 @@ class Unknowns:
     system: System = field(default_factory=System)
 
     def read_problem(self, problem: str) -> None:
-        """Remember the problem's equations, except those in the same letters, which may be alternatives."""
+        """Remember the problem's equations. If several have the same letters, none of them is remembered, because
+        they may be alternatives."""
         several: set[frozenset[str]] = set()
         for chain in find_chains(read_tokens(problem)):
             sides = [value_of(member.expression) for member in chain.members]
@@ -111,7 +112,7 @@ class Unknowns:
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
     def _of_system(self, chain: Chain, left: AlgebraicValue, right: AlgebraicValue, text: str) -> Iterator[Check]:
-        """Check a linear equation against all earlier ones."""
+        """Check a linear equation against all earlier linear equations together."""
         stated = solutions.equation(left, right, self.step, chain.end, "")
         if (
             stated is None
@@ -136,7 +137,7 @@ class Unknowns:
             self.system = System()
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
-        """Return the text between an earlier equation and a chain."""
+        """Return the text between an earlier equation and a chain, even across steps."""
         if earlier.step == self.step:
             between = text[earlier.end : chain.start]
             return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
@@ -144,8 +145,9 @@ class Unknowns:
 
 
 def _unknown_pair(sides: Sequence[AlgebraicValue | None]) -> tuple[AlgebraicValue, AlgebraicValue] | None:
-    """Return the two sides of an equation with unknowns, or None. For a longer chain, these are its only side with
-    letters and its last side without letters."""
+    """Return the two sides of an equation with unknowns, or None if they are not known. If a chain has more than
+    two sides, one side must contain letters and at least one must not; the former is returned with the last of the
+    latter."""
     if len(sides) == 2:
         return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
     unknown = [side for side in sides if side is not None and side.letters]

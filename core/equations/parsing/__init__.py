@@ -1,4 +1,4 @@
 """Parsing the mathematics of a text: tokens, units, expression trees and their exact values.
 
-Begin with `tokens.read_tokens`, whose tokens `parser.Reader` reads.
+Start with `tokens.read_tokens`, whose tokens `parser.Reader` parses.
 """

@@ -1,4 +1,4 @@
-"""A place in the tokens of a text, which can move past the units of a number."""
+"""A position in the tokens of a text, which can be moved past the units of a number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,8 @@ _CROSSES = ("x", "X", "х", "Х")
 
 @dataclass
 class Cursor:
-    """The token that is read next, with the units that were skipped on the way to it."""
+    """A position in `tokens`. `at` is the index of the next token, and `units` holds the units that were skipped so
+    far."""
 
     tokens: Sequence[Token]
     at: int = 0
@@ -29,7 +30,7 @@ class Cursor:
         return token is not None and token.is_sign(*signs)
 
     def _is_times(self, token: Token) -> bool:
-        """True if a letter x means multiplication: it stands between a factor and a number."""
+        """True if the letter x means multiplication, because it is between a factor and a number."""
         if token.text not in _CROSSES or token.kind is not TokenKind.LETTER or self.at == 0:
             return False
         following, before = self._peek(1), self.tokens[self.at - 1]
@@ -43,7 +44,8 @@ class Cursor:
         return following.is_sign("(") and token.spaced and following.spaced and not token.in_formula
 
     def _skip_units(self) -> str:
-        """Skip the words of a unit if an operator or a relation follows them, and return the first one."""
+        """Skip the words of a unit if an operator or a relation follows them, and return the unit. Returns "" if
+        nothing is skipped."""
         at = self.at
         found: list[str] = []
         while at < len(self.tokens) and len(found) < 7:
@@ -74,7 +76,7 @@ class Cursor:
         return ""
 
     def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
-        """True if a sign is part of a unit, as in km/hour, square-feet or dollars $."""
+        """True if a sign is part of a unit, as in km/hour, square-feet or dollars $. `at` is the sign's index."""
         if token.kind is TokenKind.UNIT:
             return is_behind_word
         if token.is_sign("/"):

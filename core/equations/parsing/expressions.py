@@ -39,8 +39,8 @@ class Kind(StrEnum):
 class Node:
     """A node of an expression tree. `parts` are its children.
 
-    Numbers, letters and functions also have a `name`. A number may have a `unit`, such as `$` or `km/h`. A node of
-    kind `EITHER` holds the two readings of an ambiguous place as its parts, and `choice` is the number of that place.
+    Numbers, letters and functions also have a `name`. If a place in the text is ambiguous, a node of kind `EITHER`
+    holds its two readings as `parts`, and `choice` is the number of that place, counted from 0.
     """
 
     kind: Kind
@@ -110,10 +110,10 @@ def evaluate(
     percent: Fraction = Fraction(1, 100),
     replaced: Mapping[int, Fraction] | None = None,
 ) -> AlgebraicValue:
-    """Return the value of a tree. Raises `UndecidedError` if it has none.
+    """Return the value of a tree. Raises `UndecidedError` if it has no value.
 
-    Bit i of `reading` selects the reading of ambiguous place i. `percent` is the factor that a percent sign stands
-    for. `replaced` maps the `id` of number nodes to numbers to use instead.
+    Bit `i` of `reading` selects one of the two readings of the ambiguous place number `i`. `percent` is the factor
+    that a percent sign stands for. `replaced` maps the `id` of number nodes to numbers to use instead.
     """
     if node.kind is Kind.NUMBER:
         assert node.number is not None
@@ -163,7 +163,7 @@ def _operation(node: Node, parts: list[AlgebraicValue], percent: Fraction) -> Al
 def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]:
     """Return every way to read several expressions together.
 
-    Each way consists of the `reading` of every expression and the factor that a percent sign stands for (see
+    Each way is a pair: the `reading` of every expression, and the factor that a percent sign stands for (see
     `evaluate`). Raises `UndecidedError` if there are too many ways.
     """
     total = sum(expression.choices for expression in expressions)

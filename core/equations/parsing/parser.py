@@ -1,6 +1,6 @@
 """A parser of expressions: numbers, fractions, powers, roots and letters. Units and currency signs are skipped.
 
-It parses the longest possible expression and never fails. The length of text that it parses is limited.
+It parses the longest possible expression and returns None if there is none. The amount of work is limited.
 """
 
 from dataclasses import dataclass, replace
@@ -127,7 +127,8 @@ class Reader(Cursor):
         return node
 
     def _multiplier(self) -> str | None:
-        """Read a multiplication sign. Returns `*`, `/`, "" for an implied product, or None if the product ends."""
+        """Read a multiplication or division sign. Returns `*`, `/`, "" if factors follow each other without a sign,
+        or None if the product ends."""
         token = self._peek()
         if token is None:
             return None
@@ -436,7 +437,7 @@ class Reader(Cursor):
         return node if exponent is None else self._node(Kind.POWER, node, exponent)
 
     def _skip_degrees(self) -> bool:
-        """Skip a raised degree sign, with or without braces. Returns True if there was one."""
+        """Skip a degree sign written as an exponent, with or without braces. Returns True if there was one."""
         token, width = self._peek(1), 2
         if token is not None and token.is_sign("{"):
             token, width = self._peek(2), 4

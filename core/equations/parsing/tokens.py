@@ -41,9 +41,9 @@ class TokenKind(StrEnum):
 class Token:
     """A token and its span in the text.
 
-    `text` is its normalised form and `number` its value if it is a number. `decimals` counts the digits after the
-    decimal point. `spaced` is True if white space precedes the token, `in_formula` if the token is inside LaTeX
-    maths, and `opens` if it is the first token of a formula.
+    `text` is its normalised form, and `number` its value if it is a number, else None. `decimals` counts the digits
+    after the decimal point. `spaced` is True if white space precedes the token, `in_formula` if the token is inside
+    LaTeX maths, and `opens` if it is the first token of a formula.
     """
 
     kind: TokenKind
@@ -187,7 +187,7 @@ def _append(tokens: list[Token], token: Token) -> None:
 
 
 def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
-    """Return the tokens, usually one, for a match of the pattern `kind`."""
+    """Convert a match of the token pattern called `kind` to tokens, usually a single one."""
     text, (start, end) = match[0], match.span()
 
     def token(kind: TokenKind, text: str) -> Token:
@@ -263,7 +263,7 @@ def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Toke
 
 
 def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
-    """Turn a word into tokens. Inside formulas, a short word is split into its letters."""
+    """Convert a word to tokens. Inside formulas, a short word is split into its letters."""
     end = start + len(text)
     lower = text.lower()
     if lower in _SPOKEN and not inside:
@@ -312,7 +312,7 @@ def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Toke
 
 
 def _short_fraction(match: re.Match[str], inside: bool) -> list[Token]:
-    r"""Return the digits of a fraction such as `\frac12` as tokens."""
+    r"""Return tokens for the digits of a fraction without braces, such as `\frac12`."""
     return [
         Token(TokenKind.NUMBER, match[name], *match.span(name), False, inside, Fraction(int(match[name])))
         for name in ("above", "below")
@@ -343,5 +343,5 @@ def without_bold(text: str) -> str:
 
 
 def holds_table(text: str) -> bool:
-    """True if a text contains a table, a drawing or code, where equations do not run along lines."""
+    """True if a text contains a table, a drawing or code, in which equations do not follow lines of text."""
     return _TABLE.search(text) is not None

@@ -86,12 +86,13 @@ _RATIOS = {
 
 
 def conversion(unit: str) -> list[tuple[int, int]]:
-    """Return the systems that a unit belongs to, each with the size of the unit in it."""
+    """Return the systems of units that a unit belongs to, each with the unit's size in the smallest unit of that
+    system. Empty for an unknown unit."""
     return _SIZES.get(unit, [])
 
 
 def are_convertible(unit: str, ratio: Fraction) -> bool:
-    """True if a unit is that many times another one of its system, or a part of it."""
+    """True if `ratio` is the ratio of two units in a system that `unit` belongs to, such as 60 for minutes."""
     return any(ratio in _RATIOS[system] for system, _ in conversion(unit))
 
 
@@ -124,19 +125,19 @@ def is_word(text: str) -> bool:
 
 
 def may_be_glued(word: str) -> bool:
-    """True if a word written directly after a number may be its unit, as in 5km, and not a factor or name, as in
-    2Eve."""
+    """True if a word written directly after a number may be its unit, as in 5km. False if it is rather a factor or
+    a name, as in 2Eve."""
     return word in _DIMENSIONS or word in _SHORT or (len(word) > 3 and word.islower())
 
 
 def convertible(words: frozenset[str]) -> frozenset[str]:
-    """Return, in the singular, the words that are convertible units, such as hours or metres."""
+    """Return those of the words that are convertible units, such as hours or metres, in the singular."""
     return frozenset(singular(word) for word in words if word in _DIMENSIONS)
 
 
 def mixes_units(words: frozenset[str]) -> bool:
-    """True if the words mix units of one kind, such as hours and minutes. A number without a unit is then
-    ambiguous."""
+    """True if the words include different units of the same kind, such as hours and minutes. A number without a
+    unit is then ambiguous."""
     sizes: dict[int, set[int]] = {}
     for word in words:
         for system, size in conversion(word):

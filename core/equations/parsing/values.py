@@ -55,7 +55,7 @@ class AlgebraicValue:
 
 
 def number(value: Fraction | int, exact: bool = True) -> AlgebraicValue:
-    """Return a number as a value. Raises `UndecidedError` if it has too many digits."""
+    """Convert a number to an `AlgebraicValue`. Raises `UndecidedError` if it has too many digits."""
     fraction = Fraction(value)
     if fraction.numerator.bit_length() + fraction.denominator.bit_length() > MAX_BITS:
         raise UndecidedError
@@ -92,8 +92,8 @@ def divide(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
 
 
 def power(base: AlgebraicValue, exponent: AlgebraicValue) -> AlgebraicValue:
-    """Return `base` raised to a rational power. Raises `UndecidedError` for 0^0 and for roots of letters or
-    negative numbers."""
+    """Return `base` raised to a rational power. Raises `UndecidedError` for 0^0, for roots of letters, for even
+    roots of negative numbers, and for an exponent that is not an exact number."""
     e, b = exponent.number, base.number
     if e is None or not exponent.exact:
         raise UndecidedError
@@ -124,7 +124,8 @@ def _number_power(base: Fraction, exponent: int, exact: bool) -> AlgebraicValue:
 
 
 def root(value: AlgebraicValue, degree: int) -> AlgebraicValue:
-    """Return the root of a number. It is exact if the root is a fraction."""
+    """Return a root of a number. It is exact if it is a fraction. Raises `UndecidedError` for letters, and for even
+    roots of negative numbers."""
     radicand = value.number
     if radicand is None or not 2 <= degree <= 24:
         raise UndecidedError
@@ -176,7 +177,8 @@ def absolute(value: AlgebraicValue) -> AlgebraicValue:
 
 
 def function(name: str, value: AlgebraicValue, base: AlgebraicValue | None = None) -> AlgebraicValue:
-    """Return a sine, cosine or tangent (in radians) or a logarithm, to the precision of a float."""
+    """Compute a sine, cosine or tangent (in radians) or a logarithm, to the precision of a float. Raises
+    `UndecidedError` if the function has no value there or `value` contains letters."""
     inner = value.number
     if inner is None or abs(inner) > 10**12:
         raise UndecidedError
@@ -199,7 +201,7 @@ def _rounded(value: float) -> AlgebraicValue:
 
 
 def substitute(value: AlgebraicValue, letters: Mapping[str, AlgebraicValue]) -> AlgebraicValue:
-    """Return the value with letters replaced by the values given for them."""
+    """Return a value in which the letters that are keys of `letters` are replaced by the values given for them."""
     if value.letters.isdisjoint(letters):
         return value
     above, below = (_substituted(part, letters) for part in (value.above, value.below))
@@ -253,8 +255,8 @@ def _monomials(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> AlgebraicValue:
-    """Return the fraction `above / below`, with common single-term factors cancelled. Raises `UndecidedError` if it
-    is too large."""
+    """Build the value `above / below`, cancelling common factors if `below` has a single term. Raises
+    `UndecidedError` if the result is too large."""
     if not above:
         return AlgebraicValue({}, {ONE: Fraction(1)}, exact)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:
