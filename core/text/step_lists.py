@@ -52,7 +52,7 @@ def _parsed(text: str) -> Any:
     try:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
             return _lines_or_whole(text, lines)
-        return parse_printed(text) if holds_steps(text) or text.startswith(_STARTS) else None
+        return parse_printed(text) if holds_steps(text) or text.startswith(_STARTS) or text == "[]" else None
     except ValueError:
         return None
 

@@ -106,7 +106,7 @@ def test_a_list_of_something_else_is_a_notice_and_no_error(page):
         page.split('["a", 3]')["steps"],
         page.score(ENTERED | {"solution": '["a", 3]'}, asked())["result"],
     ):
-        assert "step 2 of the JSON list is 3" in read(answer).one("div", role="alert").text
+        assert "step 2 of the list is 3" in read(answer).one("div", role="alert").text
 
 
 def test_an_address_brings_the_page_back(page):
