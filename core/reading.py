@@ -186,7 +186,8 @@ class Rereading:
         return UserError(f"{name} cannot be read {self.words}: it {reason}.", hint)
 
     def fingerprint(self, own: str) -> str:
-        """Return the fingerprint of an evaluator with this reading. `own` is the one with its own reading."""
+        """Return the fingerprint of an evaluator with this reading, given its fingerprint `own` with its own
+        reading."""
         return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}".encode()).hexdigest()
 
     def note(self, name: str) -> str:

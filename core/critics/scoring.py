@@ -236,7 +236,7 @@ def _reply(value: object) -> _Reply:
 
 
 def _text(value: object) -> str:
-    """Return the text of a message's content, which is a text or a list of parts, or "" if there is none."""
+    """Return the text of a message's content, given as a string or a list of parts, or "" for anything else."""
     if isinstance(value, list):
         texts = [part.get("text") for part in value if isinstance(part, dict)]
         return "".join(text for text in texts if isinstance(text, str))

@@ -130,8 +130,8 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
 
 
 def _parsed(text: str, start: int) -> Any:
-    """Parse the JSON object that begins at `start`, with raw line breaks and with TeX whose backslashes a model
-    forgot to double."""
+    """Parse the JSON object that begins at `start`. Raw line breaks in it are accepted, and backslashes in TeX that
+    the model did not double. Raises `UnreadableError` if there is no such object."""
     if start < 0:
         raise UnreadableError("no JSON")
     text = _SHORT.sub(r"\\\\", _STRAY.sub(r"\1\\\\", text[start:]))

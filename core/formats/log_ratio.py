@@ -80,7 +80,7 @@ class LogRatioEncoder(Encoder):
 
     @property
     def cuts_end(self) -> bool:
-        """True if the authors' code removes the token that ends a turn before it counts tokens."""
+        """True if the authors' code removes the token at the end of a turn before it counts tokens."""
         return self.template.separator == _LLAMA_END
 
     def opening(self) -> tuple[int, int]:

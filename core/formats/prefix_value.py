@@ -38,7 +38,8 @@ _PROMPT = (
 
 
 class PrefixEncoder(CallEncoder):
-    """An encoder that makes one input per step, with all steps up to that one, and reads it at the separator."""
+    """An encoder that makes one input per step, containing all steps up to that one. The input is read at the
+    separator at its end."""
 
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
         yield ["".join(f"{step}{self.template.between}" for step in steps), *self.closing, Mark.END]

@@ -53,8 +53,8 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def plain_lines(text: str) -> str:
-    """Return a text whose lines end in a line feed, without white space and byte order marks around it. Lines on
-    which nothing is visible are empty."""
+    """Normalise the line breaks of a text to line feeds, and remove white space and byte order marks around the
+    text. Lines without visible characters become empty."""
     text = _PARAGRAPH_ENDS.sub("\n\n", _LINE_ENDS.sub("\n", text))
     if not text.isascii():
         text = _INVISIBLE_LINE.sub("", text)
@@ -62,7 +62,8 @@ def plain_lines(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """Return a text without the code fence or the escaped line breaks in which programs print it."""
+    """Return a text as it was before a program put it in a code fence or escaped its line breaks. A text without
+    either is returned unchanged."""
     if wrapped := _WRAPPED.fullmatch(text):
         text = wrapped[2].strip()
     # A text in one line with escaped line breaks was printed by a program. LaTeX such as \neq is none.
@@ -75,8 +76,8 @@ def _line_breaks(match: re.Match[str]) -> str:
 
 
 def marked_up_lines(text: str) -> str:
-    """Return a text in which the line breaks, list items and paragraphs of HTML and LaTeX are those of plain text.
-    Code is left alone."""
+    """Replace the line breaks, list items and paragraphs of HTML and LaTeX in a text by plain ones. Code is not
+    changed."""
     return _outside_code(text, _replaced) if _TAGS.search(text) else text
 
 
@@ -92,5 +93,5 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def at_step_tokens(text: str) -> list[str]:
-    """Return the texts between step tokens or within step tags, or nothing if there are no such signs."""
+    """Split a text at its step tokens or step tags. The result is empty if the text has none."""
     return [part for part in _STEP_TAG.split(text) if part.strip()] if _STEP_TAG.search(text) else []

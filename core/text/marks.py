@@ -1,4 +1,4 @@
-"""Marks at which steps begin: their names in many languages, the signs of numbered lists, and bullets."""
+"""Marks at which steps begin: words for "step" in many languages, numbers of numbered lists, and bullets."""
 
 import re
 import unicodedata
@@ -149,17 +149,19 @@ _SENTENCE_ENDS = re.compile(r"(?:[.!?:;)\]$}*\"”][ \t]+|[。！？；：．”
 
 
 def seen(text: str) -> str:
-    """Return a text with the plain signs of marks. The positions of all characters stay the same."""
+    """Replace the variants of the characters in marks by plain ones. All characters keep their positions."""
     return text if text.isascii() else text.translate(_MARK_SIGNS)
 
 
 def may_be_numbered(lines: Sequence[str]) -> bool:
-    """True if at least two of the lines might begin with a number. No marks of any style are found otherwise."""
+    """True if at least two of the lines may begin with a number. If False, no style of numbered marks can be found
+    in them."""
     return sum(_PERHAPS.match(seen(line)) is not None for line in lines) > 1
 
 
 def match_mark(marks: Marks, line: str) -> re.Match[str] | None:
-    """Return the match of a mark at the beginning of a line, or None. Its positions are those of the line."""
+    """Return the match of a mark at the beginning of a line, or None if there is no mark. The match's positions are
+    valid in `line`."""
     for pattern in marks:
         match = pattern.match(seen(line))
         # `**Step 1** We add`: without another sign, the emphasis has to end at the number.
@@ -175,7 +177,7 @@ def _is_bare(match: re.Match[str]) -> bool:
 
 
 def number_of(match: re.Match[str]) -> int:
-    """Return the number in a mark, or 0 if its signs are no number."""
+    """Return the number in a mark, or 0 if the mark's digits form no valid number."""
     kind, text = next(
         (kind, text) for kind, text in match.groupdict().items() if text and kind not in _AROUND_NUMBERS
     )
@@ -199,7 +201,7 @@ def _roman(text: str) -> int:
 
 
 def _cjk(text: str) -> int:
-    """Return the value of a Chinese numeral up to 99, such as 二十一."""
+    """Return the value of a Chinese numeral below 100, such as 二十一."""
     tens, ten, ones = text.partition("十")
     return (_CJK_DIGITS.get(tens, 1) * 10 if ten else 0) + _CJK_DIGITS.get(ones if ten else tens, 0)
 
@@ -217,7 +219,7 @@ def unmarked(line: str, marks: Marks) -> str:
 
 
 def begins_step(text: str, match: re.Match[str]) -> bool:
-    """True if a mark within a text begins a step there, and is not part of a sentence."""
+    """True if a mark within a text begins a step, rather than being part of a sentence."""
     before = text[max(0, match.start() - 20) : match.start()]
     line = before.rpartition("\n")[2]
     if not line.strip(" \t*_#>(") and ("\n" in before or match.start() < 20):

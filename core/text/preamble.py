@@ -107,13 +107,14 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
 
 
 def _inner(text: str) -> str:
-    """Return a solution without the tags around the whole of it."""
+    """Return a solution without tags that enclose all of it. A solution without such tags is returned unchanged."""
     whole = _WHOLE.fullmatch(text)
     return whole[3] if whole and not _ANSWER_TAG.search(whole[3]) else text
 
 
 def _set_turns_aside(text: str) -> tuple[str, list[str], list[str]]:
-    """Return the last turn of a model in the text of a chat template, and the texts before and after it."""
+    """Find the model's last turn in a text written with a chat template. Returns that turn, and the texts before
+    and after it. If the text is not a chat, all of it is returned as the turn."""
     dialogue = _DIALOGUE.match(text)
     if dialogue is None and not _SIGN.search(text):
         return text, [], []

@@ -123,7 +123,8 @@ def _split(text: str) -> list[str]:
 
 
 def _without_marks(steps: list[str]) -> list[str]:
-    """Remove the numbers of steps if all of them have one, in order."""
+    """Remove the numbers at the beginning of steps if every step has one, in order. Otherwise the steps are
+    returned unchanged."""
     for style in STYLES:
         if len(_numbered(steps, style)) == len(steps):
             return [unmarked(step, style) for step in steps]

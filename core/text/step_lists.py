@@ -25,12 +25,13 @@ _STARTS = ("{", '"', "'", "('", '("')
 
 
 def read_step_list(text: str) -> Steps | str | None:
-    """Return the steps in a list that a program printed, the solution if it is one text, or None for other texts.
+    """Parse a list of steps that a program printed. Returns the steps, or the solution as a single text if the
+    program printed only that, or None if the text was not printed by a program.
 
     An object with steps may hold an answer, which becomes the last step. A step may be an object with a text. Lists
     without any text, such as `[-2, 2]`, are answers and not lists of steps.
 
-    Raises `UserError` if a list has both texts and something else.
+    Raises `UserError` if a list contains both texts and other values.
     """
     value = _parsed(text)
     if isinstance(value, str):
@@ -47,7 +48,7 @@ def read_step_list(text: str) -> Steps | str | None:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value that a program printed, or None if the text is running text."""
+    """Return the value that a program printed, or None if the text is ordinary prose."""
     lines = text.splitlines()
     try:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
@@ -65,7 +66,8 @@ def _lines_or_whole(text: str, lines: list[str]) -> Any:
 
 
 def _within(value: Mapping[Any, Any]) -> Any:
-    """Return the steps in an object: its list of steps with the answer, or its numbered texts."""
+    """Return the steps in an object: its list of steps followed by the answer, or its values if the keys are
+    consecutive numbers. Returns None if it has neither."""
     numbers = [match and int(match[1]) for match in (_MOST_DIGITS.fullmatch(str(key)) for key in value)]
     if len(numbers) > 1 and numbers in (list(range(1, len(numbers) + 1)), list(range(len(numbers)))):
         return list(value.values())
@@ -77,7 +79,7 @@ def _within(value: Mapping[Any, Any]) -> Any:
 
 
 def _last_reply(messages: list[Any]) -> str | None:
-    """Return the last reply in a list of chat messages, or None if the list has none."""
+    """Return the model's last reply in a list of chat messages, or None if there is none."""
     replies = [
         message["content"]
         for message in messages
@@ -109,7 +111,8 @@ def _step(step: Any, number: int) -> str | list[str]:
 
 
 def _text(step: Any) -> Any:
-    """Return the text of a step that is an object, with its parts in their order; anything else as it is."""
+    """Return the text of a step that is an object, joining its text fields in order. Any other step, and an object
+    without such fields, is returned unchanged."""
     if not isinstance(step, Mapping):
         return step
     parts = {key: part for key, part in step.items() if isinstance(part, str) and part.strip()}

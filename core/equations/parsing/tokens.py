@@ -343,5 +343,6 @@ def without_bold(text: str) -> str:
 
 
 def holds_table(text: str) -> bool:
-    """True if a text contains a table, a drawing or code, in which equations do not follow lines of text."""
+    """True if a text contains a table, a drawing or code, in which the parts of an equation need not be next to
+    each other."""
     return _TABLE.search(text) is not None
