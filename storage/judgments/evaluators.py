@@ -106,10 +106,14 @@ def register_evaluator(
         return add_evaluator(session, row | {"info": dict(info or {})})
 
 
-def add_evaluator(session: Session, row: Mapping[str, Any]) -> StoredEvaluator:
-    """Like `register_evaluator`, but within the caller's transaction and without checking the name."""
+def add_evaluator(session: Session, row: Mapping[str, Any], *, lock: bool = False) -> StoredEvaluator:
+    """Like `register_evaluator`, but within the caller's transaction and without checking the name.
+
+    With `lock`, other transactions that ask for the lock wait until this one ends.
+    """
     insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
-    stored = session.execute(_evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"]))
+    wanted = _evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"])
+    stored = session.execute(wanted.with_for_update(key_share=True) if lock else wanted)
     return StoredEvaluator(**stored.mappings().one())
 
 

@@ -12,6 +12,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import LeaveOneOut
+from stepsight.core.reading import CAUSAL
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.schema import EvaluatorRow, check_name
 from stepsight.storage.database.store import Store
@@ -252,7 +253,7 @@ def _save_left_out(
     session: Session, evaluator: StoredEvaluator, store: Store, dataset_id: int, matches: Mapping[str, Located]
 ) -> None:
     """Store scores with steps left out, keeping the existing scores. If leaving out a step never changes the scores
-    of earlier steps, the evaluator is recorded as causal."""
+    of earlier steps, the evaluator is recorded as causal, until it does."""
     named = {id for id, (_, row) in matches.items() if row.left_out}
     causal, earlier = True, False
     for trace in iterate_named(store, dataset_id, named) if named else ():
@@ -265,7 +266,9 @@ def _save_left_out(
         except UserError as error:
             raise error.at(where) from None
     if evaluator.attention == UNKNOWN and causal and earlier:
-        session.get_one(EvaluatorRow, evaluator.id).attention = "causal"
+        session.get_one(EvaluatorRow, evaluator.id).attention = CAUSAL
+    elif evaluator.attention == CAUSAL and not causal:
+        session.get_one(EvaluatorRow, evaluator.id).attention = UNKNOWN
 
 
 def _looks_causal(scores: LeaveOneOut) -> bool:
@@ -275,7 +278,8 @@ def _looks_causal(scores: LeaveOneOut) -> bool:
 
 def _register(session: Session, name: str, outputs: Outputs, path: str) -> StoredEvaluator:
     fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": UNKNOWN}
-    row = add_evaluator(session, fixed | {"name": name, "info": {"outputs": outputs.value}})
+    # Two files of one evaluator add to what the other has stored, so that one waits for the other.
+    row = add_evaluator(session, fixed | {"name": name, "info": {"outputs": outputs.value}}, lock=True)
     if row.outputs != outputs:
         raise UserError(
             f"{path}: scores of kind {outputs}, {name!r} has scores of kind {row.outputs}.",

@@ -1,8 +1,10 @@
 """Scores with a step left out: files of both forms, what is refused, what is kept, and seven public evaluators."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,10 @@ from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
+from stepsight.storage.judgments.evaluators import add_evaluator, list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import (
+    add_left_out,
     count_missing_left_out,
     evaluators_with_left_out,
     find_left_out,
@@ -23,6 +26,7 @@ from stepsight.storage.judgments.left_outs import (
     missing_left_out,
     save_left_out,
 )
+from stepsight.storage.judgments.published_scores import validity_rows
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.judgments.step_falls import Need, list_falls
 from stepsight.storage.traces.imports import import_file
@@ -82,6 +86,26 @@ def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(
     assert again.known == (0, 1, 2)
 
 
+def test_two_files_of_one_evaluator_at_once_are_both_kept(
+    store: Store, traces: list[StoredTrace], tmp_path: Path
+) -> None:
+    imported(store, traces, tmp_path, OURS[:1])
+    (evaluator,) = list_evaluators(store)
+    columns = ("name", "fingerprint", "format", "attention", "info")
+    with ThreadPoolExecutor(1) as pool:
+        with store.write() as session:
+            add_evaluator(session, {key: getattr(evaluator, key) for key in columns}, lock=True)
+            whole = StepScores(validity_rows(np.array([0.9, 0.8, 0.7])))
+            rows = {2: validity_rows(np.array([0.9, 0.8]))}
+            add_left_out(session, evaluator.id, traces[0], LeaveOneOut.of(whole, rows))
+            other = pool.submit(imported, store, traces, tmp_path, OURS[1:])
+            sleep(0.2)
+        other.result()
+    found = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
+    assert found is not None
+    assert found.known == (0, 1, 2)
+
+
 def test_an_evaluator_whose_earlier_scores_stay_is_causal(
     store: Store, traces: list[StoredTrace], tmp_path: Path
 ) -> None:
@@ -97,6 +121,14 @@ def test_earlier_scores_that_change_say_that_it_reads_on(
 ) -> None:
     imported(store, traces, tmp_path, [OURS[1] | {"scores": [0.8, 0.3]}])
     assert list_evaluators(store)[0].attention == "unknown"
+
+
+def test_an_evaluator_that_looked_causal_is_so_no_longer_once_an_earlier_score_changes(
+    store: Store, traces: list[StoredTrace], tmp_path: Path
+) -> None:
+    for row, attention in ((OURS[1], "causal"), (OURS[0] | {"left_out": 3, "scores": [0.5, 0.8]}, "unknown")):
+        imported(store, traces, tmp_path, [row])
+        assert list_evaluators(store)[0].attention == attention
 
 
 @pytest.mark.parametrize(
