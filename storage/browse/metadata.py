@@ -265,7 +265,8 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """Convert a value from its database representation. The value is neither a string nor a list."""
+    """Decode a JSON number, boolean, null or object from its database representation. Strings and lists are handled
+    by the caller."""
     if kind in ("true", "false"):
         return kind == "true"
     return read_stored(value) if isinstance(value, str) else value

@@ -27,8 +27,9 @@ class OutcomePairs:
     unknown: int
 
     def count(self, first: bool | Outcome, second: bool | Outcome, errors: tuple[bool, ...] = (True, False)) -> int:
-        """Count the traces on which the two evaluators have these outcomes. True stands for right, False for any
-        wrong one."""
+        """Count the traces on which the two evaluators have these outcomes. In place of an outcome, True stands for
+        right, and False for every other outcome. `errors` says whether to count traces with a gold error (True),
+        without one (False), or both."""
         return sum(
             number
             for error in errors

@@ -136,7 +136,8 @@ def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
 
 
 class _ProfileColumns:
-    """Arrays that collect the step profiles of one mode. A step counts as wrong if its validity is below `cut`."""
+    """Columns that are filled from the step profiles of one mode. A step counts as wrong if its validity is below
+    `cut`."""
 
     def __init__(self, traces: TraceColumns, cut: np.float32) -> None:
         n = len(traces)

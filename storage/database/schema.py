@@ -379,10 +379,10 @@ class CalibrationRow(Base):
 
 
 class VerificationRow(Base):
-    """A reproduction of a figure that was published for a hub model.
+    """A reproduction of a result that was published for a hub model.
 
     `f1` is the F1 measured on a `part` of ProcessBench, in percent, and `low` and `high` are the ends of its
-    confidence interval. `published` is the published figure. `whole` is true if all traces of the part were scored.
+    confidence interval. `published` is the published F1. `whole` is true if all traces of the part were scored.
     Only the newest row counts for each combination of model, revision, weight type and part.
     """
 

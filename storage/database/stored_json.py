@@ -1,7 +1,7 @@
 """JSON columns that check the type of their values on reading.
 
 Other programs can change a store's file. Without the check, a value of an unexpected type would only be noticed
-later, as a traceback or a wrong figure.
+later, as a traceback or a wrong number.
 """
 
 import json

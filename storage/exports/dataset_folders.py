@@ -99,7 +99,7 @@ def write_judgments(
 def _left_out(
     store: Store, dataset: str, trace_ids: Sequence[int], chosen: Sequence[StoredEvaluator]
 ) -> dict[str, ParquetTable]:
-    """Return the table of scores without a step, if there are any."""
+    """Return the table of scores with steps left out, by table name. Empty if there are no such scores."""
     ids = [one.id for one in chosen]
     if not any(len(frame) for frame in left_out_frames(store, dataset, trace_ids, ids)):
         return {}

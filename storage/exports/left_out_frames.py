@@ -1,4 +1,4 @@
-"""Scores with steps left out as pandas frames, which show what each step of a dataset's solutions rests on.
+"""Scores with steps left out as pandas frames, which show on which other steps each step of a solution rests.
 
     import stepsight
 
@@ -68,7 +68,8 @@ def left_out_frames(
 
 
 def _columns(trace: StoredTrace, left_out: LeaveOneOut, evaluator: StoredEvaluator) -> dict[str, object]:
-    """Return the columns of a trace's rows; a text stands for all rows."""
+    """Return the columns for the rows of a trace, by name. There is a row for each pair of a left-out and a
+    remaining sub-step."""
     missing, other = np.nonzero(~np.isnan(left_out.probs[:, :, 0]))
     places, probs = np.array(trace.places, np.int32), left_out.probs[missing, other]
     three_way = evaluator.outputs == Outputs.THREE_WAY

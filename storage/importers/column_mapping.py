@@ -146,7 +146,8 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
 
 
 def _rest(row: Row, names: Sequence[str]) -> Row:
-    """Return a row without the columns of these names. What stands beside `b` of a column `a.b` stays in `a`."""
+    """Return a row without the named columns. For a name `a.b`, only the key `b` is removed from the value of
+    column `a`."""
     rest = dict(row)
     for name in filter(None, names):
         first, _, within = name.partition(".")
@@ -160,7 +161,7 @@ def _rest(row: Row, names: Sequence[str]) -> Row:
 
 
 def _without(value: Any, name: str) -> Any:
-    """Return a value without what `name` finds in it, or `_MISSING` if nothing is left."""
+    """Return a value without the part at the dotted path `name`, or `_MISSING` if nothing is left."""
     value = inner(value)
     first, _, within = name.partition(".")
     if isinstance(value, list):
@@ -254,7 +255,8 @@ def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
 
 
 def _steps_of_text(text: str, columns: ColumnMap) -> list[Any]:
-    """Return the steps of a text: of the list that it holds, or else of the solution, which is split."""
+    """Return the steps in a text: the list that is printed in it, or else the parts into which the solution is
+    split. Raises `UserError` if a printed list cannot be parsed."""
     if holds_steps(text):
         try:
             steps: list[Any] = parse_printed(text)

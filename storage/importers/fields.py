@@ -1,4 +1,5 @@
-"""Reading typed fields from a row, and labels, whole numbers, lists and missing values, from any program.
+"""Reading typed fields from a row, and interpreting labels, whole numbers, lists and missing values as various
+programs write them.
 
 Functions that take a row raise `UserError` on a bad value, saying what was expected. A label that is a word, such
 as `pos`, `correct` or `+`, has one meaning in every file; the meaning of a number depends on its column.
@@ -151,19 +152,19 @@ def describe(value: object) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """True if a value says that there is none: null, NaN, a blank cell, or a word such as N/A."""
+    """True if a value stands for a missing value: null, NaN, a blank cell, or a word such as N/A."""
     if isinstance(value, str):
         return comparable(value).strip().lower() in _MISSING
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def says_not_applicable(value: object) -> bool:
-    """True if a value is the word N/A, which as a first error says that the solution has none, as in MR-MATH."""
+    """True if a value is the word N/A. In MR-MATH, this means that the solution has no first error."""
     return isinstance(value, str) and comparable(value).strip().lower() == "n/a"
 
 
 def whole_number(value: object) -> int | None:
-    """Return a whole number, also one such as `1.0`, `"1"` or `"−1.0"`, or None for anything else."""
+    """Convert a value such as `1`, `1.0`, `"1"` or `"−1.0"` to a whole number. Returns None for anything else."""
     if isinstance(value, str):
         match = _WHOLE.fullmatch(comparable(value).strip())
         return int(match[1]) if match else None
@@ -173,9 +174,9 @@ def whole_number(value: object) -> int | None:
 
 
 def label_key(label: object) -> str | int | None:
-    """Return the form of a label in which labels are compared, or None if it cannot be one.
+    """Return a label in a normalised form for comparing labels, or None if the value cannot be a label.
 
-    `Pos ` becomes "pos", true "true", and 1.0 and "+1" become 1.
+    `Pos ` becomes "pos", true becomes "true", and 1.0 and "+1" become 1.
     """
     number = whole_number(label)
     if number is not None:
@@ -186,20 +187,22 @@ def label_key(label: object) -> str | int | None:
 
 
 def meaning(label: object, numbers: Mapping[int, Meaning]) -> Meaning | None:
-    """Return what a label says, or None if it is not a label. `numbers` says what numbers mean."""
+    """Return the meaning of a label, or None if the value is not a label. `numbers` gives the meaning of each
+    number."""
     key = label_key(label)
     return numbers.get(key) if isinstance(key, int) else _WORDS.get(key) if key is not None else None
 
 
 def step_of(texts: tuple[str, ...], says: Meaning) -> Step:
-    """Return a step with what its label says. A step that is only known to be wrong is neg."""
+    """Build a step from its sub-step texts and the meaning of its label. A step that is only known to be wrong
+    becomes neg."""
     if isinstance(says, Label):
         return Step(texts, says)
     return Step(texts, valid=True) if says else Step(texts, Label.NEG)
 
 
 def inner(value: object) -> object:
-    """Return the list or object that a text cell holds, or the value itself if it holds neither."""
+    """Parse a cell whose text is a printed list or object. Any other value is returned unchanged."""
     if isinstance(value, str) and is_printed(value):
         try:
             return parse_printed(value)
@@ -209,6 +212,7 @@ def inner(value: object) -> object:
 
 
 def listed_value(value: object) -> list[Any] | None:
-    """Return a list, which may also be given as text, as in CSV files. Returns None for anything else."""
+    """Return a value that is a list, or that is the text of a printed list as in CSV files. Returns None for
+    anything else."""
     found = inner(value)
     return found if isinstance(found, list) else None

@@ -139,7 +139,7 @@ def _decode(raw: bytes, line: int, name: str) -> str:
 def _punctuation(sign: str, wanted: str, where: str) -> str:
     """Return what must follow a bracket or comma of the array: `row` or `end`.
 
-    Raises `UserError` if `sign` is not among the characters `wanted` at this point.
+    Raises `UserError` if the character `sign` is not among the characters `wanted` at this point.
     """
     if sign not in wanted or wanted == "end":
         expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]

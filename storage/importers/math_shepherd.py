@@ -5,9 +5,9 @@ r"""Math-Shepherd: solutions in which a step's label says whether continuing fro
     {"input": "Janet's ducks lay … Step 1: She sells 16 - 3 = <<16-3=13>>13. ки\nStep 2: So 25. ки",
      "label": "Janet's ducks lay … Step 1: She sells 16 - 3 = <<16-3=13>>13. +\nStep 2: So 25. -", "task": "GSM8K"}
 
-A + means that a step is valid, but not whether it is redundant, so the step becomes valid without a label. A -
-always means neg. The rows have no ids, so each gets one made from its content. "Step 1:" stays part of the text of
-the step.
+A + says that the step is valid but not whether it is redundant, so the step is marked valid and given no label. A -
+always means neg. The rows have no ids, so each gets an id made from its content. "Step 1:" stays part of the text
+of the step.
 """
 
 from stepsight.core.errors import UserError
@@ -38,7 +38,8 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _signs(parts: list[str], label: str) -> list[str]:
-    """Return the sign that `label` has in place of each tag. `parts` is the input split at the tags."""
+    """Return the character, + or -, that replaces each tag in `label`. `parts` is the input split at the tags.
+    Raises `UserError` if the texts differ or a character is missing."""
     signs, at = [], 0
     for number, part in enumerate(parts[:-1], start=1):
         at += len(part)

@@ -96,7 +96,7 @@ def _step(item: object, number: int) -> Step:
 
 
 def _picked(step: Row, what: str) -> Row:
-    """Return the completion of a step that the trace continues with."""
+    """Return the completion of a step that becomes a step of the trace."""
     completions = [] if field(step, "completions") is None else listed(step, "completions")
     chosen, human = field(step, "chosen_completion"), None
     if chosen is None:

@@ -5,8 +5,8 @@ The file is a JSON array or JSON Lines. `label` is the 0-based first error, or -
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "Sue lives in …",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": false, "label": 1}
 
-The steps before the first error become valid without a label, and those after it are unlabelled. All are if
-`label` is null.
+The steps before the first error become valid without a label, and those after it are unlabelled. If `label` is
+null, all steps are unlabelled.
 """
 
 from stepsight.core.trace import Step, Trace

@@ -1,4 +1,5 @@
-"""Recognising what a file contains: traces of a known kind, scores, or a table with columns to assign."""
+"""Recognising what a file contains: traces of a known kind, scores, or a table whose columns must be mapped by the
+user."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -107,7 +108,8 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
 
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
-    """Return the kind `finding_kind`, ready to read a file that starts with the bytes `beginning`.
+    """Return a file kind for reading the file. `finding_kind` is the kind that was recognised, and `beginning`
+    holds the first bytes of the file.
 
     Raises `UserError` if the file is a table and `columns` is None.
     """

@@ -4,9 +4,8 @@
      "labels": [true, false]}
 
 The labels only distinguish right from wrong. True becomes valid without a label, because datasets differ in whether
-a neutral step counts as true or false. False becomes neg, and null unlabelled. 1 and 0, + and - and words are read
-like true and false. The rows have no ids, so each trace
-gets a hash of its row as id.
+a neutral step counts as true or false. False becomes neg, and null unlabelled. 1 and 0, + and -, and words are read
+like true and false. The rows have no ids, so each trace gets a hash of its row as id.
 """
 
 from stepsight.core.errors import UserError

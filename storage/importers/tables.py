@@ -1,4 +1,4 @@
-"""Reading the rows of CSV, Parquet and Arrow files, whose columns the user assigns (see `column_mapping`)."""
+"""Reading the rows of CSV, Parquet and Arrow files. The user maps their columns (see `column_mapping`)."""
 
 import csv
 import io
@@ -25,10 +25,10 @@ _CLASSES = "ClassLabel"
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
-    The separator is a comma, a semicolon or a tab, whichever is most frequent outside the quotes of the
-    header, or what a line `sep=;` before it names. Invalid UTF-8 and
-    invalid CSV raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the
-    header is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
+    The separator is a comma, a semicolon or a tab, whichever is most frequent in the header outside quotes, unless
+    a line such as `sep=;` before the header names it. Invalid UTF-8 and invalid CSV raise `UserError`, because
+    nothing after them can be read. A row with more or fewer cells than the header is passed to `on_bad`. Without
+    `on_bad`, it raises `UserError`.
     """
     texts = _decoded(lines, name)
     header = next(texts, "")
@@ -126,7 +126,8 @@ def load_parquet() -> tuple[Any, Any]:
 
 
 def _features(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
-    """Return the columns that `datasets` describes in a table's metadata as having classes, by their names."""
+    """Return, by name, the columns that are stored as class numbers, with their descriptions in the metadata that
+    `datasets` writes."""
     try:
         features = parse_json((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
         return {name: one for name, one in features.items() if _CLASSES in json.dumps(one)}
@@ -135,7 +136,8 @@ def _features(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
 
 
 def _named(value: Any, feature: Any) -> Any:
-    """Return a value with the names of classes in place of their numbers. -1 stands for none."""
+    """Replace class numbers in a value by the names of the classes, as `feature` describes them. -1 stands for no
+    class."""
     if isinstance(value, list):
         # Lists are described as a list of one, or by what their items are.
         inner = feature[0] if isinstance(feature, list) and feature else feature

@@ -171,8 +171,8 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:
-    """Return the outcome of an import whose worker stopped just after storing the file. Raises `NotFoundError` if
-    no dataset contains the file."""
+    """Return the outcome of an import that had already stored the file when its worker stopped. Raises
+    `NotFoundError` if the dataset does not contain the file."""
     for dataset in list_datasets(store):
         if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
             return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)

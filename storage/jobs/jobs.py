@@ -302,7 +302,8 @@ def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) 
 
 
 def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
-    """Assign a job to the evaluator `fingerprint`, because the evaluator has changed since the job was queued.
+    """Record that a judging job now uses the evaluator `fingerprint`, because the evaluator has changed since the
+    job was queued.
 
     Returns False if the worker no longer holds the job. Raises `UserError` if a different job is doing the same
     work.

@@ -395,9 +395,9 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
 class Profiles:
     """The compact verdicts (profiles) of one mode on `m` traces.
 
-    `places` holds the indices of the traces in their columns, `heads` the heads described at `step_profiles.HEAD`,
-    and `counts` the step counts; all three have shape (m,). `validity` holds the validities of all steps, trace by
-    trace.
+    `places` holds the indices of the traces in their columns, `heads` the fixed-size values described at
+    `step_profiles.HEAD`, and `counts` the step counts; all three have shape (m,). `validity` holds the validities
+    of all steps, trace by trace.
     """
 
     places: Ints

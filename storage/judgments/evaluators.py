@@ -64,7 +64,7 @@ class StoredEvaluator:
 
     @property
     def reading_note(self) -> str:
-        """A note on a reading that is not the evaluator's own, or ""."""
+        """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
         return reading_note(self.name)
 
     @property

@@ -163,9 +163,10 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
 def list_both(
     store: Store, dataset: Dataset, evaluator_id: int, name: str, gap: Gap, limit: int
 ) -> dict[Need, list[StepFall]]:
-    """Return the first steps of both lists of a dataset by the evaluator `name`.
+    """Return the first `limit` steps of each of the two lists in `Need`, using an evaluator's scores of a dataset.
+    `name` is the evaluator's name for messages.
 
-    Raises `UserError` if there is no step on either.
+    Raises `UserError` if both lists are empty.
     """
     lists = {need: list_falls(store, dataset.id, evaluator_id, gap, need, limit) for need in Need}
     if not any(lists.values()):
@@ -177,10 +178,10 @@ def list_both(
 
 
 def measure_needed(store: Store, dataset: Dataset, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
-    """Measure how well the largest falls tell needed steps of a dataset from others.
+    """Measure how well the largest falls in validity tell needed steps of a dataset from other steps.
 
-    Returns a figure for each evaluator with scores of both kinds of steps, by its name. Raises `UserError` if there
-    is none.
+    Returns the result for each evaluator, by name. Evaluators without scores of both kinds of steps are left out.
+    Raises `UserError` if no evaluator is left.
     """
     measured = {
         name: measure_falls(_labelled_falls(iterate_left_out(store, dataset.id, evaluator_id, gap)))
@@ -235,7 +236,7 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
 
 
 def left_outs_of(store: Store, trace: StoredTrace) -> dict[int, list[LeaveOneOut]]:
-    """Return the fresh scores of a trace with steps left out, by the database id of the evaluator."""
+    """Return the up-to-date scores of a trace with steps left out, by the database id of the evaluator."""
     found: dict[int, list[LeaveOneOut]] = {}
     with store.read() as session:
         for row in session.scalars(select(LeftOutScoresRow).where(*_of_trace(trace.trace_id))):
@@ -246,7 +247,8 @@ def left_outs_of(store: Store, trace: StoredTrace) -> dict[int, list[LeaveOneOut
 
 
 def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
-    """The conditions on `LeftOutScoresRow` that it is of a trace, by which an index finds it."""
+    """Return SQL conditions that select the rows of `LeftOutScoresRow` for a trace in a form for which an index
+    exists."""
     every = LeftOutScoresRow.evaluator_id.in_(select(EvaluatorRow.id))
     return every, LeftOutScoresRow.trace_id == trace_id
 

@@ -1,4 +1,4 @@
-"""The records of stored judgments, with the scores without each step where these are wanted."""
+"""The records of stored judgments, with the scores with each step left out if these are wanted."""
 
 from collections.abc import Iterator
 
@@ -13,9 +13,10 @@ from stepsight.storage.traces.queries import StoredTrace
 
 
 def trace_records(store: Store, trace: StoredTrace, *, left_out: bool) -> list[JudgmentRecord]:
-    """Return the records of all judgments of a trace, by evaluator name and mode.
+    """Return the records of all judgments of a trace, sorted by evaluator name and mode.
 
-    With `left_out`, those that give offline scores have the scores of their evaluator without each step.
+    If `left_out` is True, the records of offline scores include the same evaluator's scores with each step left
+    out. Stale judgments are excepted.
     """
     without = left_outs_of(store, trace) if left_out else {}
     return [
@@ -32,10 +33,9 @@ def trace_records(store: Store, trace: StoredTrace, *, left_out: bool) -> list[J
 def left_out_records(
     store: Store, dataset_id: int, evaluator: StoredEvaluator, gap: Gap
 ) -> Iterator[JudgmentRecord]:
-    """Yield an evaluator's scores of a dataset with each step left out, together with its offline judgments, as
-    records.
+    """Yield an evaluator's scores of a dataset with each step left out, as records of its offline judgments.
 
-    There is one record for each trace with these scores, in file order.
+    There is one record for each trace with such scores, in file order.
     """
     thresholds = find_thresholds(store, evaluator.id)
     for trace, left_out in iterate_left_out(store, dataset_id, evaluator.id, gap):

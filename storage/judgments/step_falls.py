@@ -25,7 +25,8 @@ _NOTABLE = float(np.float32(NOTABLE))
 
 
 class Need(StrEnum):
-    """The two lists: steps without which a later step loses validity, and steps without which none does."""
+    """The two lists of steps. If a step in `carries` is left out, the validity of a later step falls notably. If a
+    step in `unused` is left out, no later step's does."""
 
     CARRIES = "carries"
     UNUSED = "unused"
@@ -42,7 +43,8 @@ class StepFall:
 
 
 def save_falls(session: Session, key: dict[str, Any], dataset_id: int, scores: LeaveOneOut) -> None:
-    """Compute and store the falls for a trace's scores, replacing earlier ones. `key` identifies the scores."""
+    """Compute the falls from a trace's scores and store them, replacing earlier ones. `key` holds the evaluator,
+    trace and gap that identify the scores."""
     falls = Dependence(scores, 0.5).largest_falls()
     rows = [key | {"dataset_id": dataset_id, "step": step, "fall": float(falls[step])} for step in scores.known]
     session.execute(
@@ -55,8 +57,8 @@ def save_falls(session: Session, key: dict[str, Any], dataset_id: int, scores: L
 def list_falls(
     store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need: Need, limit: int, offset: int = 0
 ) -> list[StepFall]:
-    """Return one page of the list `need`. Steps that carry come with the largest fall first, unused ones with the
-    smallest."""
+    """Return one page of the list `need`. Steps in `carries` are sorted by the largest fall first, steps in
+    `unused` by the smallest first."""
     columns = StepFallRow.trace_id, StepFallRow.step, StepFallRow.fall
     # All in one direction, in which an index has them.
     order = [column.desc() if need == Need.CARRIES else column.asc() for column in (columns[2], *columns[:2])]
@@ -75,8 +77,7 @@ def count_falls(store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need
 def left_out_evaluators(store: Store, gap: Gap | None = None) -> dict[int, dict[int, str]]:
     """Return, for each dataset id, the evaluators that have scored traces of the dataset with steps left out.
 
-    The evaluators are a mapping from id to name, in the order of the names. If `gap` is given, only its scores
-    count.
+    Each value maps evaluator ids to names, sorted by name. If `gap` is given, only scores with this gap count.
     """
     conditions = [LeftOutScoresRow.dataset_id == DatasetRow.id, LeftOutScoresRow.evaluator_id == EvaluatorRow.id]
     if gap is not None:

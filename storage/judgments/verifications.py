@@ -1,4 +1,4 @@
-"""Verifications, in which figures that were published for public evaluators are reproduced."""
+"""Verifications, in which results that were published for public evaluators are reproduced."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -33,15 +33,15 @@ class Verification:
 
     @property
     def agrees(self) -> bool | None:
-        """True if the published figure is within the interval, where both are rounded to one decimal. None if the
-        figure or the interval is missing."""
+        """True if the published F1 is within the measured interval, with both rounded to one decimal. None if the
+        published F1 or the interval is missing."""
         if self.published is None or self.low is None or self.high is None:
             return None
         return round(self.low, 1) <= self.published <= round(self.high, 1)
 
     @property
     def words(self) -> str:
-        """A line of text that compares the measured figure with the published one. For example, `ProcessBench gsm8k
+        """A line of text that compares the measured F1 with the published one. For example, `ProcessBench gsm8k
         (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59.0: differs`."""
         ends = "" if self.low is None or self.high is None else f" ({self.low:.1f} to {self.high:.1f})"
         verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[self.agrees]

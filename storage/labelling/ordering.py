@@ -9,7 +9,7 @@
 Traces without enough judgments come last, in file order.
 
 Putting uncertain traces first biases the sample. In the last two orders, some places, chosen at random, are
-therefore filled with traces chosen at random. These traces are marked, so that figures over them alone are
+therefore filled with traces chosen at random. These traces are marked, so that metrics computed over them alone are
 unbiased.
 """
 
@@ -163,9 +163,10 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
 
 
 def _alike(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
-    """Keep those of the traces `others` that cannot be told from the traces `ids` by whether they are in `having`.
+    """Keep those of the traces `others` that do not stand out among the traces `ids` by being in `having`, or by
+    not being in it.
 
-    If all of `ids` are in `having`, only members are kept. If none of them is, only non-members are kept.
+    If all of `ids` are in `having`, only members are kept. If none of `ids` is, only non-members are kept.
     Otherwise, all are kept.
     """
     met = {id in having for id in ids}

@@ -41,8 +41,8 @@ def load_secret(session: Session) -> bytes:
 
 
 def keyed_digest(secret: bytes, *about: object) -> bytes:
-    """Return a digest of `about`, keyed with the secret. The digest is always the same and reveals nothing about
-    `about`."""
+    """Return a digest of `about`, keyed with the secret. Equal values give equal digests, which reveal nothing
+    about the values."""
     return hmac.digest(secret, " ".join(map(str, about)).encode(), sha256)
 
 

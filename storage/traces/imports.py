@@ -350,7 +350,8 @@ def import_source(
 
 
 class _Wanted:
-    """The traces of a file that meet the conditions. Iterating over them also counts their labelled steps."""
+    """The traces of a file that meet the conditions and are not dropped by `change`. Iterating over them also
+    counts their labelled steps."""
 
     def __init__(
         self, located: Iterator[tuple[str, Trace]], where: RowConditions, change: Change | None = None

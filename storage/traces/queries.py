@@ -209,7 +209,7 @@ def count_siblings(store: Store, trace: StoredTrace) -> int:
 def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
     """Return the traces in the same dataset that solve the same problem, including `trace`, in file order.
 
-    Of more than `MOST_SIBLINGS` they are `trace` and the first others.
+    If there are more than `MOST_SIBLINGS`, only the first ones are returned, but always including `trace`.
     """
     first = _sibling_ids(store, trace)[:MOST_SIBLINGS]
     if trace.trace_id not in first:

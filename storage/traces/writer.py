@@ -235,7 +235,7 @@ class SavedTrace:
 def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
     """Store a trace under an id derived from its content, so that saving the same trace again changes nothing.
 
-    Raises `UserError` if the dataset name is invalid, or if it belongs to an imported dataset, whose figures would
+    Raises `UserError` if the dataset name is invalid, or if it belongs to an imported dataset, whose metrics would
     change.
     """
     check_name(dataset, "the name of the dataset")

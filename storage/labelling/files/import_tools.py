@@ -147,10 +147,11 @@ def _answer(who: object, labels: list[str | None], submitted: str, seconds: obje
 
 
 def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
-    """Return the label of each step. The name of its control ends with the 0-based index of the step, as `label_0`.
+    """Return the label of each step. The name of a control ends with the 0-based index of its step, as in
+    `label_0`.
 
-    Raises `UserError` if there are choices or ratings and none of them is a label, or if a step has a choice whose
-    name does not say the step.
+    Raises `UserError` if there are choices or ratings but none of them is a label, or if a step has a choice whose
+    control does not name the step.
     """
     results = [one for one in _list(annotation, "result") if isinstance(one, dict)]
     questions: dict[str, dict[int, Row]] = {}
@@ -176,9 +177,11 @@ def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
 
 
 def _labels_among(questions: Mapping[str, dict[int, Row]]) -> dict[int, Row]:
-    """Return the choices, by step, of the question that asks for labels.
+    """Return, by step, the choices for the question that asks for labels.
 
-    That is the one named `label`, the only one, or the only one with labels for answers.
+    `questions` maps the name of each question to its choices. The question called `label` is used. If there is
+    none, it is the only question, or the only one whose choices are all labels. Raises `UserError` if this leaves
+    no or several questions.
     """
     if len(questions) <= 1 or QUESTION in questions:
         return questions.get(QUESTION) or next(iter(questions.values()), {})
@@ -196,7 +199,8 @@ def _has_label(result: Row) -> bool:
 
 
 def _is_named(result: Row, chosen: Mapping[int, Row]) -> bool:
-    """True if a result names its step, or is about a step with a label, or about none while steps have labels."""
+    """True if the step that a result belongs to is clear. This is so if its control names the step, if it is
+    attached to a step that has a label, or if it is attached to no step and at least one step has a label."""
     if result.get("type") == "choices" and _PLACE.fullmatch(str(result.get("from_name"))):
         return True
     about = _PLACE.fullmatch(str(result.get("to_name")))

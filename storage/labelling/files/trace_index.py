@@ -1,7 +1,7 @@
 """Looking up the traces of a dataset by their text, for label files without trace ids.
 
-Other tools change the text that they show: line breaks, no-break spaces, accents, blanks at its ends. Texts that
-look the same to a reader therefore count as the same.
+Other tools change the text that they show: line breaks, no-break spaces, accents, and white space at its ends.
+Texts that look the same to a reader therefore count as the same.
 """
 
 import hashlib
@@ -35,9 +35,9 @@ class TraceIndex:
     def find(self, labelled: Trace, id: object = None) -> StoredTrace:
         """Return the trace with this problem and these steps.
 
-        Where several have them, that with exactly the same text is preferred, then that with the given id, then
-        that which ends where the labels do. Raises `UserError` if there is none, saying which step differs if a
-        trace has the problem, or if there are several.
+        If there are several, the first of these rules that singles out a trace is used: its text is exactly the
+        same, its id is `id`, or it ends with the last labelled step. Raises `UserError` if no trace fits (the
+        message names the first different step if a single trace has the problem), or if several traces still fit.
         """
         ids = self._ids.get(_digest(labelled.problem), [])
         same = load_traces(self._session, traces().where(TraceRow.id.in_(ids)).order_by(TraceRow.position))
@@ -57,7 +57,7 @@ class TraceIndex:
         return fitting[0]
 
     def _nothing(self, labelled: Trace, same: list[StoredTrace]) -> UserError:
-        """Return the error for a row that fits no trace. `same` are the traces with its problem."""
+        """Return the error for a row that fits no trace. `same` holds the traces with the same problem."""
         hint = "Import the traces first, or name another dataset with --dataset."
         if len(same) != 1:
             return UserError(f"the dataset {self._dataset!r} has no trace with this problem and these steps.", hint)
