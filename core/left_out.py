@@ -87,7 +87,7 @@ class LeaveOneOut:
 
     @property
     def validity(self) -> Floats32:
-        """The matrix of validities, shape (n, n): entry `[i, k]` is the validity of sub-step `k` in the trace
+        """The matrix of validities, with shape (n, n): entry `[i, k]` is the validity of sub-step `k` in the trace
         without `i`.
 
         Entries that were not scored are NaN.
@@ -148,7 +148,7 @@ class Dependence:
 
     @cached_property
     def changes(self) -> Floats32:
-        """The matrix `D` of validity changes, shape (n, n), with NaN where nothing was scored."""
+        """The matrix `D` of validity changes. It has the shape (n, n), with NaN where nothing was scored."""
         return self.left_out.validity - self.left_out.whole.validity
 
     @property

@@ -57,12 +57,12 @@ class StepScores:
 
     @property
     def validity(self) -> Floats32:
-        """The validity `s_val = p_pos + p_neu` of each sub-step, shape (n,)."""
+        """The validity `s_val = p_pos + p_neu` of each sub-step, with shape (n,)."""
         return self.pos + self.neu
 
     @property
     def redundancy(self) -> Floats32:
-        """The redundancy `s_red = p_neu` of each sub-step, shape (n,)."""
+        """The redundancy `s_red = p_neu` of each sub-step, with shape (n,)."""
         return self.neu
 
     def by_step(self, owners: ArrayLike) -> "StepScores":
@@ -76,7 +76,7 @@ class StepScores:
 
 
 def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
-    """Return the index of the least valid sub-step of each step, shape (steps,).
+    """Return the index of the least valid sub-step of each step, with shape (steps,).
 
     If several are equally valid, the first is chosen. `owners` gives the step of each sub-step, in ascending order.
     """
@@ -85,7 +85,7 @@ def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
 
 
 def first_of_steps(owners: AnyInts) -> Ints:
-    """Return the index of the first sub-step of each step, shape (steps,). `owners` is the same as in
+    """Return the index of the first sub-step of each step, with shape (steps,). `owners` is the same as in
     `least_valid`."""
     # Not `np.diff` with a value before: for a trace that takes three times as long.
     return np.flatnonzero(owners != np.append(-1, owners[:-1]))
@@ -139,8 +139,8 @@ class Hindsight:
     `rows[j]` has the shape (j + 1, 3), with columns neg, neu, pos. The last row is the offline result. Online, a
     sub-step is judged once its step is complete, because the paper's prefixes `(q, h_1 … h_i)` end with labelled
     steps. `ends[i]` is the row in which the step of sub-step `i` is complete (`Trace.step_ends`). If `ends` is
-    None, the steps have no sub-steps and the online result is the diagonal. `spread`, shape (n,), is the spread of
-    a causal ensemble (see `StepScores`), which is the same in every row.
+    None, the steps have no sub-steps and the online result is the diagonal. `spread` has the shape (n,) and is the
+    spread of a causal ensemble (see `StepScores`), which is the same in every row.
 
     Raises `ValueError` if the rows are not a lower triangle.
     """
@@ -176,7 +176,7 @@ class Hindsight:
 
     @property
     def packed(self) -> Floats32:
-        """All rows concatenated, shape (n (n + 1) / 2, 3)."""
+        """All rows concatenated, with shape (n (n + 1) / 2, 3)."""
         return np.concatenate(self.rows) if self.rows else np.zeros((0, 3), np.float32)
 
     @property
@@ -194,15 +194,15 @@ class Hindsight:
         return StepScores(self.rows[-1], self.spread)
 
     def reveal(self, i: int) -> StepScores:
-        """Return column `i`: the scores of sub-step `i` after each of `h_i … h_n` is revealed, shape (n - i, 3).
-        Raises `IndexError` if there is no sub-step `i`."""
+        """Return column `i`: the scores of sub-step `i` after each of `h_i … h_n` is revealed, with shape (n - i,
+        3). Raises `IndexError` if there is no sub-step `i`."""
         if not 0 <= i < len(self.rows):
             raise IndexError(f"sub-step {i} of {len(self.rows)}")
         return StepScores(np.stack([row[i] for row in self.rows[i:]]))
 
     @property
     def retroactive(self) -> Floats32:
-        """The offline minus the online validity of each sub-step, `H[n, i] - H[end(i), i]`, shape (n,)."""
+        """The offline minus the online validity of each sub-step, `H[n, i] - H[end(i), i]`, with shape (n,)."""
         return self.offline.validity - self.online.validity
 
 

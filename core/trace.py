@@ -123,13 +123,14 @@ class Trace:
 
     @cached_property
     def owners(self) -> Ints:
-        """The 0-based index of the step that each sub-step belongs to, shape (number of sub-steps,)."""
+        """The 0-based index of the step that each sub-step belongs to, with shape (number of sub-steps,)."""
         counts = [len(step.substeps) for step in self.steps]
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def step_ends(self) -> Ints:
-        """For each sub-step, the 0-based index of the last sub-step of its step, shape (number of sub-steps,)."""
+        """For each sub-step, the 0-based index of the last sub-step of its step, with shape (number of sub-
+        steps,)."""
         counts = np.array([len(step.substeps) for step in self.steps])
         ends: Ints = np.repeat(counts.cumsum() - 1, counts)
         return ends

@@ -82,8 +82,8 @@ class Card:
 
 
 def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
-    """Read a checkpoint's stepsight.json, with defaults from the format `kind`. Raises `UserError`, naming the
-    folder, if a value is invalid or the tokenizer is missing."""
+    """Read a checkpoint's stepsight.json, with defaults from the format `kind`. Raises `UserError`, with a message
+    that names the folder, if a value is invalid or the tokenizer is missing."""
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})

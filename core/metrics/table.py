@@ -64,7 +64,7 @@ class StepTable:
 
     @property
     def validity(self) -> Floats32:
-        """The least `s_val` among each step's sub-steps, shape (n,)."""
+        """The least `s_val` among each step's sub-steps, with shape (n,)."""
         return self.probs[:, Label.NEU] + self.probs[:, Label.POS]
 
     def first_errors(self) -> Ints:

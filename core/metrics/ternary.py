@@ -79,7 +79,7 @@ def macro_auc(steps: Classified) -> Value:
 
 
 def confusion(steps: Classified) -> Ints:
-    """Return the confusion matrix, shape (3, 3). Rows are gold labels and columns predicted labels."""
+    """Return the confusion matrix, with shape (3, 3). Rows are gold labels and columns predicted labels."""
     counts = np.zeros((3, 3), np.int64)
     np.add.at(counts, (steps.gold, steps.predicted), 1)
     return counts

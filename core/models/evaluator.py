@@ -107,8 +107,8 @@ class ModelEvaluator(Evaluator):
     def encode(self, trace: Trace) -> Encoded:
         """Return the token ids of the whole trace.
 
-        Raises `UserError`, naming the trace, its token count and the limit, if the trace is longer than the
-        context.
+        Raises `UserError`, with a message that names the trace, its token count and the limit, if the trace is
+        longer than the context.
         """
         encoded = self.encoder.encode(trace)
         if encoded.longest <= self.context:
@@ -123,13 +123,13 @@ class ModelEvaluator(Evaluator):
         )
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-        """Raise `UserError`, naming the trace, if a probability is not a number. This happens when weights overflow
-        in their data type."""
+        """Raise `UserError`, with a message that names the trace, if a probability is not a number. This happens
+        when weights overflow in their data type."""
         check_numbers(self.name, probs, trace)
 
 
 def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-    """Raise `UserError`, naming the trace and the evaluator, if a probability is not a number."""
+    """Raise `UserError`, with a message that names trace and evaluator, if a probability is not a number."""
     if not all(np.isfinite(row).all() for row in probs):
         raise UserError(
             f"{named(trace)}: probabilities of {name} are not numbers.",

@@ -67,7 +67,8 @@ def renamed(name: str) -> str:
 
 def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
     """Translate LLaDA's `config.json` into the arguments of a `LlamaConfig` with bidirectional attention. Raises
-    `UserError`, naming the key, if a key is missing or has a value that Llama's layers cannot express."""
+    `UserError`, with a message that names the key, if a key is missing or has a value that Llama's layers cannot
+    express."""
     for key in _NEEDED:
         if not isinstance(config.get(key), int):
             raise UserError(f"config.json: the key {key!r} is missing or not a whole number.")

@@ -54,7 +54,7 @@ class Ensemble(nn.Module, ABC):
 
     @abstractmethod
     def spread(self, hidden: Tensor) -> Tensor:
-        """Return the standard deviation of the members' validities, shape (…), for hidden states of shape (…,
+        """Return the standard deviation of the members' validities, with shape (…), for hidden states of shape (…,
         hidden)."""
 
 

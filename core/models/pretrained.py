@@ -34,8 +34,8 @@ def load_backbone(
     """Load the network that computes a folder's hidden states, without its head. LLaDA is also supported.
 
     `place` defaults to the CPU in float32. `attention` sets the mask; None keeps the mask in the config. If
-    `layers` is given, only the first `layers` layers are loaded. Raises `UserError`, naming the tensor, if a tensor
-    is missing or misshapen.
+    `layers` is given, only the first `layers` layers are loaded. Raises `UserError`, with a message that names the
+    tensor, if a tensor is missing or misshapen.
     """
     values = read_config_file(folder)
     config = read_config(folder, values, attention)

@@ -94,7 +94,7 @@ class NextSteps:
         return self._continued.continues
 
     def score_encoded(self, asked: Asked) -> Floats32:
-        """Return the probabilities of each candidate, shape (candidates, 3)."""
+        """Return the probabilities of each candidate, with shape (candidates, 3)."""
         if self.asks_each_step:
             calls = [one.calls[-1] for one in asked.encoded]
             rows = list(verdicts(self._evaluator.encoder, calls, self._forward.run(call_inputs(calls)))[:, None])

@@ -42,8 +42,8 @@ ALIASES = {"jsonl": plain.KIND.name}
 
 
 def find_kind(name: str) -> FileKind:
-    """Return the file kind with this name or alias. Raises `UserError`, listing all kinds, if there is no such
-    kind."""
+    """Return the file kind with this name or alias. Raises `UserError`, with a message that lists all kinds, if
+    there is no such kind."""
     try:
         return KINDS[ALIASES.get(name, name)]
     except KeyError:

@@ -70,8 +70,8 @@ def benchmarks() -> tuple[Benchmark, ...]:
 
 
 def find_benchmark(dataset: str) -> Benchmark:
-    """Return the benchmark whose dataset has this name. Raises `UserError`, listing all benchmarks, if no benchmark
-    does."""
+    """Return the benchmark whose dataset has this name. Raises `UserError`, with a message that lists all
+    benchmarks, if no benchmark does."""
     for benchmark in benchmarks():
         if benchmark.dataset == dataset:
             return benchmark

@@ -199,8 +199,8 @@ class FileKind:
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
         """Return the published file with this name. `name` may be omitted if there is only one published file.
 
-        `sha256` overrides the file's own hash. Raises `UserError`, listing the published files, if no published
-        file has this name.
+        `sha256` overrides the file's own hash. Raises `UserError`, with a message that lists the published files,
+        if no published file has this name.
         """
         if not self.files:
             raise UserError(

@@ -77,7 +77,8 @@ class PublishedScores:
         """Return one row of scores per sub-step of `trace`, with zeros where scores are missing.
 
         `on_redundancy` says whether the verdicts of the file are on redundancy, which cannot be told from an
-        unreadable verdict. Raises `UserError`, naming the trace, unless there is one score per sub-step.
+        unreadable verdict. Raises `UserError`, with a message that names the trace, unless there is one score per
+        sub-step.
         """
         count = len(trace.substeps)
         if self.recorded is not None:

@@ -80,8 +80,8 @@ def check_patch(store: Store, dataset: Dataset, patch: Patch) -> None:
 def apply_patch(gold: Gold, patch: Patch) -> Gold:
     """Return a copy of the gold labels with the patch applied.
 
-    Raises `UserError`, naming the change, if its trace is missing or the digest does not match, if the trace has no
-    such step, or if the current gold label is not the one that the patch replaces.
+    Raises `UserError`, with a message that names the change, if its trace is missing or the digest does not match,
+    if the trace has no such step, or if the current gold label is not the one that the patch replaces.
     """
     places = {id: place for place, id in enumerate(gold.ids)}
     starts = np.cumsum(gold.counts) - gold.counts

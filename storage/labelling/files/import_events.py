@@ -54,7 +54,7 @@ class EventImporter:
 
     `name` replaces the campaign's name in the file. If a campaign of this name already exists, it must equal the
     one in the file; `repeated` is then True, and nothing is stored. `events` and `items` count what was stored.
-    Raises `UserError`, naming the line, if the file is invalid or the campaigns differ.
+    Raises `UserError`, with a message that names the line, if the file is invalid or the campaigns differ.
     """
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:

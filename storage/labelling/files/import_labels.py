@@ -64,8 +64,8 @@ def import_labels(
     traces are looked up by problem and steps, in `dataset` or else in the campaign's dataset. Their labels are
     attributed to `annotator`, or else to the person named in the row.
 
-    Raises `UserError`, naming the line, and stores nothing if a row is not of any of these kinds, if a trace is
-    missing or differs, or if the labels contradict those of the campaign.
+    Raises `UserError`, with a message that names the line, and stores nothing if a row is not of any of these
+    kinds, if a trace is missing or differs, or if the labels contradict those of the campaign.
     """
     if campaign is not None:
         check_name(campaign, "the name of the campaign")

@@ -27,7 +27,8 @@ FORMATS: dict[str, LabelFormat] = {
 
 
 def find_format(name: str) -> LabelFormat:
-    """Return the format with this name. Raises `UserError`, listing all formats, if no format has this name."""
+    """Return the format with this name. Raises `UserError`, with a message that lists all formats, if no format has
+    this name."""
     if name not in FORMATS:
         raise UserError(f"There is no format {name!r}.", f"The formats are {', '.join(FORMATS)}, events.")
     return FORMATS[name]
