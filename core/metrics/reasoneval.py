@@ -183,9 +183,9 @@ def prm_items(
     simple = np.isin(group, CATEGORIES["simplicity"])
     by_redundancy = simple & outputs.has_redundancy
     scores = np.where(by_redundancy, 1 - table.redundancy.astype(np.float64), table.validity)
-    # In single precision, as every comparison with a threshold is: 0.7 is not below 0.7.
+    # In single precision, as every comparison with a threshold is: 0.7 is not above 0.7.
     valid, redundant = np.float32(cut.validity), np.float32(cut.redundancy)
-    predicted = np.where(by_redundancy, table.redundancy < redundant, table.validity >= valid)
+    predicted = np.where(by_redundancy, table.redundancy <= redundant, table.validity > valid)
     gold = np.where(simple, table.label != Label.NEU, table.valid == 1) & (table.valid != 0)
     kept = (table.valid != SILENT) & ~np.isnan(scores)
     if classes:

@@ -14,16 +14,22 @@ spelling) and `circular`. PRMBench calls these a specific form of redundancy, so
 (The `reason` of some circular rows calls the reasoning fallacious as well. PRMScore, which only distinguishes right
 from wrong, has to count neu as wrong in these two classes.) Rows of `multi_solutions` have no error.
 
+In about 100 of the 6,216 published rows, an error step lies beyond the last step or a step is empty. PRMBench's
+script counts these rows. An error step beyond the last is therefore ignored, as there, and an empty step is left
+out. Such a trace keeps the row's `error_steps` in its metadata.
+
 `idx` repeats across classes, and also within `multi_solutions`, where one problem has several solutions. The id is
 therefore `class/idx`, followed by a hash of the content in the case of `multi_solutions`.
 """
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
+from stepsight.core.text.signs import is_blank
+from stepsight.core.trace import Step, Trace, check_text
+from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, whole
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
+_MOST = 1_000_000
 _SIMPLICITY = ("redundency", "circular")
 ERROR_CLASSES = (
     *_SIMPLICITY,
@@ -40,19 +46,29 @@ _CLASSES = (*ERROR_CLASSES, "multi_solutions")
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or an index out of range."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or if there is no
+    step."""
     with located(where):
-        steps, kind = texts(row, "modified_process"), _class(row)
-        errors = {whole(step, 1, len(steps), "an error step") for step in listed(row, "error_steps")}
+        written, kind = listed(row, "modified_process"), _class(row)
+        steps = {
+            number: check_text(step, f"step {number} of 'modified_process'")
+            for number, step in enumerate(written, start=1)
+            if not (isinstance(step, str) and is_blank(step))
+        }
+        if not steps:
+            raise UserError("the field 'modified_process' has no step.")
+        errors = {whole(step, 1, _MOST, "an error step", "a step from 1") for step in listed(row, "error_steps")}
         label = Label.NEU if kind in _SIMPLICITY else Label.NEG
+        read_whole = len(steps) == len(written) and errors <= steps.keys()
+        used = ("modified_question", "modified_process", *(["error_steps"] if read_whole else []))
         return Trace(
             id=_id(row, kind),
             problem=text(row, "modified_question"),
             steps=tuple(
                 Step((step,), label) if number in errors else Step((step,), valid=True)
-                for number, step in enumerate(steps, start=1)
+                for number, step in steps.items()
             ),
-            meta=rest(row, "modified_question", "modified_process", "error_steps"),
+            meta=rest(row, *used),
         )
 
 

@@ -138,7 +138,7 @@ def test_prm_scores_are_given_for_the_classes_there_are() -> None:
 def test_prm_scores_of_validity_alone_are_of_validity() -> None:
     """In a class of simplicity the same table gives other figures by validity than by redundancy."""
     three, two = (
-        numbers(prm_scores(Subject(table("circular"), outputs, Thresholds()), WEIGHTS))
+        numbers(prm_scores(Subject(table("circular"), outputs, Thresholds(redundancy=0.25)), WEIGHTS))
         for outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)
     )
     assert three.keys() == two.keys()

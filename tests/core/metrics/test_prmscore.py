@@ -41,3 +41,13 @@ def test_some_classes_only():
     both = table((["pos"], [0.9]), (["neg"], [0.2]), groups=["deception", "confidence"])
     assert len(prm_items(both, classes=CATEGORIES["soundness"])) == 1
     assert len(prm_items(both)) == 2
+
+
+def test_a_score_at_the_threshold_counts_as_in_the_official_script():
+    found = prm_items(table((["pos", "neg", "pos"], [0.5, 0.5, 0.51]), groups=["deception"]))
+    assert found.predicted.tolist() == [False, False, True]
+    builder = TableBuilder()
+    builder.add(
+        trace("pos", "neu"), StepScores(np.array([[0, 0.15, 0.85], [0, 0.16, 0.84]], np.float32)), group="circular"
+    )
+    assert prm_items(builder.build()).predicted.tolist() == [True, False]

@@ -1,7 +1,6 @@
 """The benchmark readers: on small rows made by hand, and on the real files where they are."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, guess_kind, read_traces
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.cases import each
 from tests.messages import refused
 
@@ -106,6 +105,8 @@ def test_a_row_is_recognised(kind: str) -> None:
         ("prmbench", {}, "deception/p1_0", [True, NEG, True]),
         ("prmbench", {"classification": "redundency"}, "redundency/p1_0", [True, NEU, True]),
         ("prmbench", {"classification": "circular", "error_steps": [3, 2]}, "circular/p1_0", [True, NEU, NEU]),
+        ("prmbench", {"error_steps": [3, 4, 16]}, "deception/p1_0", [True, True, NEG]),
+        ("prmbench", {"modified_process": ["a", " ", "b"], "error_steps": [2, 3]}, "deception/p1_0", [True, NEG]),
         ("processbench", {}, "gsm8k-0", [True, NEG]),
         ("processbench", {"label": -1}, "gsm8k-0", [True, True]),
         ("processbench", {"label": 0}, "gsm8k-0", [NEG, None]),
@@ -262,11 +263,10 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("prm800k", {"label": {"steps": [_labelled(("a", 1), chosen=1)]}}),
     ("prm800k", {"label": {"steps": [_labelled(("", 1))]}}),
     ("prm800k", {"label": {"steps": []}}),
-    ("prmbench", {"error_steps": [4]}),
     ("prmbench", {"error_steps": [0]}),
     ("prmbench", {"error_steps": None}),
     ("prmbench", {"classification": "new"}),
-    ("prmbench", {"modified_process": ["a", " "]}),
+    ("prmbench", {"modified_process": [" "]}),
     ("processbench", {"label": 2}),
     ("processbench", {"label": -2}),
     ("processbench", {"label": True}),
@@ -328,24 +328,14 @@ def test_the_question_types_of_mr_gsm8k(store: Store, data: Path) -> None:
     assert [found.count(name) for name in ("original", "reversed", "POT")] == [182, 87, 31]
 
 
-def test_a_real_prmbench_file_with_error_steps_past_the_end_is_refused(store: Store, data: Path) -> None:
-    path = _found(data / "prmbench/prm800k_test_p1_4o_confidence.jsonl")
-    with refused():
-        import_file(store, "prmbench", path)
-    assert list_datasets(store) == []
-
-
-def test_all_of_prmbench_but_its_bad_rows(sqlite_store: Store, data: Path, tmp_path: Path) -> None:
+def test_all_of_prmbench_is_read(sqlite_store: Store, data: Path) -> None:
     """The files given here hold 4,086 of PRMBench's 6,216 rows, and 80 of its 100 that point past the end."""
     paths = sorted(_found(data / "prmbench").glob("*.jsonl"))
     assert len(paths) == 17
     for path in paths:
-        import_file(sqlite_store, "prmbench", path, skipped=tmp_path / f"{path.stem}.skipped.jsonl")
+        import_file(sqlite_store, "prmbench", path)
     dataset = find_dataset(sqlite_store, "prmbench")
-    assert (dataset.traces, dataset.left_out, dataset.size) == (4006, 80, "4,006 of 4,086")
-    listed = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
-    assert len(listed) == 80
-    assert all(re.match(r"an error step is \d+, expected a step from 1 to \d+\.$", row["error"]) for row in listed)
+    assert (dataset.traces, dataset.left_out) == (4086, 0)
 
 
 @pytest.mark.parametrize(("file", "count"), [("phase1-train", 3), ("phase1-test", 1), ("phase2-train", 1)])
