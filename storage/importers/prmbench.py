@@ -16,7 +16,8 @@ from wrong, has to count neu as wrong in these two classes.) Rows of `multi_solu
 
 In about 100 of the 6,216 published rows, an error step lies beyond the last step or a step is empty. PRMBench's
 script counts these rows. An error step beyond the last is therefore ignored, as there, and an empty step is left
-out. Such a trace keeps the row's `error_steps` in its metadata.
+out. Such a trace keeps the row's `error_steps` in its metadata, and is not trained on, since its labels are in
+doubt.
 
 `idx` repeats across classes, and also within `multi_solutions`, where one problem has several solutions. The id is
 therefore `class/idx`, followed by a hash of the content in the case of `multi_solutions`.
@@ -26,7 +27,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, whole
+from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _MOST = 1_000_000
@@ -72,6 +73,14 @@ def parse(row: Row, where: str) -> Trace:
         )
 
 
+def check_labels(row: Row, where: str) -> None:
+    """Raise `UserError` if an error step lies beyond the last step, or if a step is empty."""
+    with located(where):
+        steps = texts(row, "modified_process")
+        for step in listed(row, "error_steps"):
+            whole(step, 1, len(steps), "an error step")
+
+
 def _class(row: Row) -> str:
     name = text(row, "classification")
     if name not in _CLASSES:
@@ -90,6 +99,7 @@ KIND = FileKind(
     fields=frozenset({"idx", "modified_question", "modified_process", "error_steps", "classification"}),
     parse=parse,
     dataset="prmbench",
+    check_labels=check_labels,
     files=(
         PublicFile(
             "prmbench_preview.jsonl",

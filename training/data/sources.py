@@ -19,7 +19,7 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.importers.column_mapping import columns_kind
 from stepsight.storage.importers.fields import located, text
-from stepsight.storage.importers.kind import Row, Rows, json_rows
+from stepsight.storage.importers.kind import FileKind, Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
@@ -52,7 +52,7 @@ def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trac
     if origin.kind == STORE:
         return RelabelledReading(origin, key) if origin.labels == RELABEL else StoredReading(origin)
     kind = columns_kind(origin.columns, json_rows) if origin.columns else find_kind(origin.kind)
-    return FileReading(origin, _find(origin, root, key), kind.rows, partial(parse_row, kind))
+    return FileReading(origin, _find(origin, root, key), kind.rows, partial(_parse, kind))
 
 
 def open_problems(origin: TraceOrigin, root: Path, key: str) -> SourceReading[str]:
@@ -213,6 +213,12 @@ class FileReading(Generic[T]):
     @property
     def record(self) -> dict[str, Any]:
         return {"kind": self._origin.kind, "path": portable_name(self._origin.path or ""), "files": self._entries}
+
+
+def _parse(kind: FileKind, row: Row, where: str) -> Trace:
+    trace = parse_row(kind, row, where)
+    kind.check_labels(row, where)
+    return trace
 
 
 class _Seen:
