@@ -45,7 +45,7 @@ class SolutionText:
 
     @classmethod
     def typed(cls, text: str) -> "SolutionText":
-        """Split a text that a user typed. Raises `UserError` if the text is a printed list that contains anything but
+        """Split a text that a user typed. Raises `UserError` if the text is a list that contains anything but
         texts."""
         split = split_solution(text)
         return cls(text, as_steps(split.steps), split.set_aside)
@@ -227,7 +227,7 @@ class PageState(BaseModel):
             raise UserError("The page sent an invalid request.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
-        """Return the text for the input box. Raises `UserError` if the text is a printed list that contains anything
+        """Return the text for the input box. Raises `UserError` if the text is a list that contains anything
         but texts."""
         return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
 

@@ -9,6 +9,7 @@ import logging
 import math
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -30,6 +31,7 @@ _GRACE = 5
 _SILENCE = 900.0
 _MEMORY = 4 * 2**30
 _READY = "ready"
+_MIXED = re.compile(r"(?<![\d./,^])(\d{1,6})(?:\s|\\ |\\,|~){1,4}(\d{1,4})/(\d{1,4})(?![\d/])")
 _CODE = "from stepsight.training.evaluate.grading import serve; serve()"
 
 
@@ -147,6 +149,16 @@ def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
     return verdict
 
 
+def _plain_mixed(text: str) -> str:
+    """Return a text with its mixed numbers as fractions, since math-verify reads `3 1/2` as another number."""
+    return _MIXED.sub(_as_fraction, text)
+
+
+def _as_fraction(mixed: re.Match[str]) -> str:
+    whole, over, under = map(int, mixed.groups())
+    return f"{whole * under + over}/{under}" if over < under else mixed[0]
+
+
 def _time_up(number: int, frame: FrameType | None) -> None:
     raise _TimeUp
 
@@ -155,6 +167,7 @@ def _judge() -> Any:
     from math_verify import parse, verify
 
     def judge(answer: str, text: str) -> bool:
+        answer, text = _plain_mixed(answer), _plain_mixed(text)
         # math-verify looks for a box first, so a boxed answer is read whole, including words.
         gold = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
         answered = parse(text, parsing_timeout=None)

@@ -37,6 +37,9 @@ def test_every_answer_of_math500_is_right_and_that_of_another_problem_is_not(dat
         ("18", "She makes 9 * 2 = 18 dollars.\nA: 26", False),
         (r"\text{Evelyn}", r"It is \boxed{\text{Evelyn}}.", True),
         (r"\text{Evelyn}", r"It is \boxed{\text{Briana}}.", False),
+        ("2.75", r"So \boxed{2 3/4}.", True),
+        ("2 3/4", "It is 2.75.", True),
+        ("23/4", r"So \boxed{2 3/4}.", False),
         ("p - q", r"The sum is $p-q$.", True),
         # Outside of LaTeX only numbers are found.
         ("p - q", "The sum is p - q.", False),

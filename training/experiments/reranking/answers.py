@@ -5,6 +5,7 @@ All other answers are compared by math-verify, if it is installed.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -13,9 +14,35 @@ from importlib.util import find_spec
 from types import TracebackType
 
 from stepsight.core.metrics.best_of_n import NO_ANSWER
+from stepsight.core.text.signs import comparable
 from stepsight.training.evaluate.grading import Grader
 
-_SPACING = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\\quad\b|\\qquad\b|\s+")
+_SPACING = re.compile(r"(?:\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\\quad\b|\\qquad\b|~|\s)+")
+# Without a space these would be other numbers, except between thousands.
+_BETWEEN_DIGITS = re.compile(r"(?<=\d) (?=\d)")
+_OTHER_SPACES = re.compile(r"(?<!\d) | (?!\d)")
+_THOUSANDS = re.compile(r"(?<![\d.])(\d{1,3})((?: \d{3})+)(?![\d/])")
+_VULGAR = re.compile("[¼-¾⅐-⅞]")
+_MIXED = re.compile(r"([-+]?)(\d{1,40})(?: (\d{1,40})/(\d{1,40})| ?\\frac\{?(\d{1,40})\}?\{?(\d{1,40})\}?)")
+_PERCENT = re.compile(r"(.*?)(?:\\?%| ?per ?cent)")
+# A word after a number. One letter may be a variable; `\text` around it says that it is a unit.
+_UNIT = re.compile(
+    r"(.*[\d}%]) ?(?:\\(?:text|mathrm|textrm)\{ ?([A-Za-z][A-Za-z./ ]{0,30})\}"
+    r"|(?<= )([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2}|[mghsLl]))(?:\^\{?([23])\}?)?"
+)
+_NO_UNITS = frozenset({"or", "and", "to", "mod", "pi", "percent", "per cent"})
+_UNITS = {
+    name: unit
+    for unit, names in {
+        "cm": "centimeter centimetre", "mm": "millimeter millimetre", "m": "meter metre",
+        "km": "kilometer kilometre",
+        "in": "inch inche", "ft": "foot feet", "yd": "yard", "mi": "mile", "g": "gram", "kg": "kilogram",
+        "lb": "pound", "oz": "ounce", "l": "liter litre", "ml": "milliliter millilitre", "s": "sec second",
+        "min": "minute", "h": "hr hour", "$": "dollar usd", "degree": "deg",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+_SEQUENCE = re.compile(r"(\\\{|[(\[])(.*)(\\\}|[)\]])")
 _WRAPPED = (
     re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm|mbox)\{([^{}]*)\}"),
     re.compile(r"\$\$?(.*?)\$?\$"),
@@ -79,7 +106,11 @@ class AnswerComparer:
         return groups
 
     def _compare(self, first: str, second: str) -> bool:
-        if self._grader is None or (_is_number(first) and _is_number(second)):
+        (left, unit), (right, other) = _measured(first), _measured(second)
+        if _is_number(left) and _is_number(right):
+            return left == right and (unit == other or not unit or not other)
+        # math-verify adds the parts of `1 2` and does not tell all kinds of brackets apart.
+        if self._grader is None or any(map(_BETWEEN_DIGITS.search, (first, second))) or _differ(first, second):
             return False
         return self._grader.grade(first, rf"\boxed{{{second}}}")
 
@@ -87,14 +118,61 @@ class AnswerComparer:
 @lru_cache(maxsize=100_000)
 def normalised(answer: str) -> str:
     r"""Return an answer without LaTeX spacing, dollar signs, boxes, text commands or a final full stop. A number,
-    such as 1,000, 26.0 or \frac{1}{2}, is returned in lowest terms."""
-    text = answer.strip()
+    such as 1,000, 26.0, 3 1/2, 50% or \frac{1}{2}, is returned in lowest terms, and so are the elements of sets,
+    intervals and tuples. A set has each element once, in order. A unit is kept after a space."""
+    text = _VULGAR.sub(_as_ratio, _with_plain_signs(answer)).strip()
+    text = text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+    if (measured := _UNIT.fullmatch(_unspaced(text).removesuffix("."))) and (unit := _unit(measured)):
+        return f"{normalised(measured[1])} {unit}"
     for pattern in _WRAPPED:
         while (inner := pattern.sub(r"\1", text)) != text:
             text = inner
-    text = _SPACING.sub("", text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac"))
-    text = text.removeprefix("\\$").removeprefix("$").removesuffix(".")
-    return _number(text) or text
+    text = _unspaced(text).removeprefix("\\$").removeprefix("$").removesuffix(".")
+    if number := _number(text):
+        return number
+    text = _OTHER_SPACES.sub("", text)
+    sequence = _SEQUENCE.fullmatch(text)
+    if sequence is None or any(sign in sequence[2] for sign in "()[]") or "\\{" in sequence[2]:
+        return text
+    elements = [_number(element) or element for element in sequence[2].split(",")]
+    if sequence[1] == "\\{":
+        elements = sorted(set(elements))
+    return f"{sequence[1]}{','.join(elements)}{sequence[3]}"
+
+
+def _with_plain_signs(text: str) -> str:
+    return text if text.isascii() else comparable(text)
+
+
+def _unspaced(text: str) -> str:
+    """Return a text with single spaces, and none between thousands."""
+    text = _SPACING.sub(" ", text).strip()
+    return _THOUSANDS.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
+
+
+def _as_ratio(match: re.Match[str]) -> str:
+    return " " + unicodedata.normalize("NFKC", match[0]).replace("\u2044", "/")
+
+
+def _unit(match: re.Match[str]) -> str:
+    """Return the unit in a match of `_UNIT` in its shortest form, or "" if the words are no unit."""
+    name = (match[2] or match[3]).strip(" .").lower()
+    if name in _NO_UNITS or not _is_number(normalised(match[1])):
+        return ""
+    one = name.removesuffix("s") if len(name) > 2 else name
+    return _UNITS.get(one, _UNITS.get(name, one)) + (f"^{match[4]}" if match[4] else "")
+
+
+def _measured(answer: str) -> tuple[str, str]:
+    """Split a normalised answer into its number and its unit, or "" if it has none."""
+    number, _, unit = answer.partition(" ")
+    return (number, unit) if _is_number(number) and not unit[:1].isdigit() else (answer, "")
+
+
+def _differ(first: str, second: str) -> bool:
+    """True if two answers have brackets of different kinds, such as those of an open and a closed interval."""
+    left, right = _SEQUENCE.fullmatch(first), _SEQUENCE.fullmatch(second)
+    return left is not None and right is not None and (left[1], left[3]) != (right[1], right[3])
 
 
 def answer_of(solution: str) -> str | None:
@@ -118,6 +196,11 @@ def _braced(text: str, start: int) -> str | None:
 
 def _number(text: str) -> str:
     """Return a number in lowest terms, or "" if the text is not a number."""
+    if (percent := _PERCENT.fullmatch(text)) and (share := _number(percent[1])):
+        return str(Fraction(share) / 100)
+    if (mixed := _MIXED.fullmatch(text)) and (part := _part(mixed)):
+        return str((int(mixed[2]) + part) * (-1 if mixed[1] == "-" else 1))
+    text = _OTHER_SPACES.sub("", text)
     if match := _FRACTION.fullmatch(text):
         text = f"{match[1]}{match[2]}/{match[3]}"
     if ratio := _RATIO.fullmatch(text):
@@ -125,6 +208,12 @@ def _number(text: str) -> str:
     if not any(sign.isdigit() for sign in text) or not _NUMBER.fullmatch(text):
         return ""
     return str(Fraction(text.replace(",", "").removesuffix(".")))
+
+
+def _part(mixed: re.Match[str]) -> Fraction | None:
+    """Return the fraction in a mixed number, or None unless it is between 0 and 1."""
+    over, under = int(mixed[3] or mixed[5]), int(mixed[4] or mixed[6])
+    return Fraction(over, under) if 0 < over < under else None
 
 
 def _is_number(text: str) -> bool:

@@ -37,6 +37,47 @@ def test_an_answer_in_its_plainest_form(answer, expected):
     assert normalised(answer) == expected
 
 
+SAME = [
+    ("2 3/4", "2.75"),
+    (r"2\frac{3}{4}", "11/4"),
+    (r"-2\ \tfrac34", "-2.75"),
+    ("2¾", "2.75"),
+    ("12\u202f000", "12000"),
+    ("40%", "0.4"),
+    (r"40\%", "40 percent"),
+    (r"\{3, 1\}", r"\{1, 3\}"),
+    ("[1, 0.5)", r"[1,\frac12)"),
+    ("7 kg", "7"),
+    (r"7\text{ kg}", "7 kilograms"),
+    ("7 dollars", r"\$7"),
+    ("−7", "-7"),
+    (r"7\text{ cm}^2", "7 cm^2"),
+]
+OTHER = [
+    ("2 3/4", "23/4"),
+    ("2 3/4", "5.75"),
+    ("2 3", "23"),
+    ("2 3", "5"),
+    ("7 kg", "7 g"),
+    ("7 kg", "8 kg"),
+    ("[1,3)", "(1,3)"),
+    ("(1,3)", r"\{1,3\}"),
+    ("(1,3)", "(3,1)"),
+    ("7 cm^2", "7 cm^3"),
+    ("7x", "7"),
+    ("7 or 8", "7"),
+]
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_answers_are_compared_as_a_reader_would(symbolic):
+    if symbolic:
+        pytest.importorskip("math_verify")
+    with AnswerComparer(symbolic) as answers:
+        assert [pair for pair in SAME if not answers.same(*pair)] == []
+        assert [pair for pair in OTHER if answers.same(*pair) or answers.same(*reversed(pair))] == []
+
+
 def test_huge_numbers_take_no_time():
     assert normalised("9" * 5000) == "9" * 5000
     assert normalised("2^{10^{10}}") == "2^{10^{10}}"
