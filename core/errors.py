@@ -53,7 +53,7 @@ def _bounded(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield the text piece by piece, shortening long quoted values. Takes linear time."""
+    """Yield the pieces of a text, with long quoted values shortened. Takes linear time."""
     done, unclosed = 0, set()
     for opening in _OPENING.finditer(text):
         quote, start = opening[0], opening.end()

@@ -29,8 +29,8 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def load_templates(folder: Path) -> Environment:
-    """Load the templates in a folder, with HTML escaping of all values. A template that uses an undefined variable
-    raises `jinja2.UndefinedError` instead of rendering a gap."""
+    """Return a Jinja environment for the templates in a folder, with HTML escaping of all values. A template that
+    uses an undefined variable raises `jinja2.UndefinedError` instead of rendering a gap."""
     return Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,

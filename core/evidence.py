@@ -76,8 +76,8 @@ class Revision:
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     """Return the largest change in the validity of sub-step `step` caused by revealing a sub-step of a later step.
 
-    If several changes are equally large, the first is returned; if nothing changed, None. Raises `IndexError` if
-    there is no sub-step `step`.
+    If several changes are equally large, the first is returned. Returns None if the validity never changed. Raises
+    `IndexError` if there is no sub-step `step`.
     """
     validity, first = _after_online(hindsight, step)
     moved = np.abs(np.diff(validity))

@@ -215,7 +215,7 @@ class JudgmentRecord(_RecordPart):
 def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace) -> StepScores | Hindsight:
     """Check that recorded scores belong to the sub-steps of `trace`, and return them without their step numbers.
 
-    Scores of None become zeros. Raises `UserError` if the step numbers differ.
+    If `scores` is None, all scores are zeros. Raises `UserError` if the step numbers differ.
     """
     if scores is None:
         return StepScores(np.zeros((len(trace.substeps), len(Label)), np.float32))

@@ -105,7 +105,7 @@ class Removal:
     """The offline validity of sub-step `step` when the later sub-step `left_out` is removed from the trace.
 
     `restores` is True if the online and offline verdicts on `step` differ and the removal brings back the online
-    one.
+    verdict.
     """
 
     step: int
@@ -159,16 +159,18 @@ class Dependence:
         return (self.left_out.whole.validity >= threshold) & (self.left_out.validity < threshold)
 
     def rests_on(self, step: int) -> list[int]:
-        """Return the sub-steps without which the validity of sub-step `step` falls notably, largest fall first."""
+        """Return the sub-steps on which sub-step `step` rests: its validity falls notably if one of them is left
+        out. The one with the largest fall comes first."""
         return _notable(self.changes[:, step])
 
     def carries(self, step: int) -> list[int]:
-        """Return the sub-steps whose validity falls notably without sub-step `step`, largest fall first."""
+        """Return the sub-steps that rest on sub-step `step`: their validity falls notably if it is left out. The
+        one with the largest fall comes first."""
         return _notable(self.changes[step])
 
     def largest_falls(self) -> Floats32:
-        """For each sub-step, return the largest fall in a later sub-step's validity when it is left out, shape
-        (n,).
+        """For each sub-step, return the largest fall in the validity of a later sub-step when it is left out. The
+        result has the shape (n,).
 
         The value is negative if the validity of every later sub-step rises, 0 if there is no later sub-step, and
         NaN if the trace without the sub-step was not scored.

@@ -103,7 +103,7 @@ def _scores(name: str, scores: _Scores) -> tuple[str, list[_Cell | None]]:
 
 
 def _cell(probs: Sequence[float], is_online: bool) -> _Cell | None:
-    """Return the cell of a sub-step, or None if it has no scores."""
+    """Return the table cell for a sub-step's probabilities, or None if the sub-step has no scores."""
     if not any(probs):
         return None
     neg, neu, pos = probs

@@ -191,7 +191,8 @@ class Rereading:
         return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}".encode()).hexdigest()
 
     def note(self, name: str) -> str:
-        """Return a note for readers of the scores that the evaluator called `name` gives with this reading."""
+        """Return a note on the scores that the evaluator called `name` gives with this reading: that it was not
+        trained for the reading and, if so, that they come from a control."""
         text = f"{name} was not trained to be read {_WORDS[self.reading]}."
         copy = _CONTROLS.get(self.first_copy.of)
         return text if copy is None else f"{text} The first copy is {copy}: a control, not its own judgment."

@@ -85,8 +85,8 @@ def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
 
 
 def first_of_steps(owners: AnyInts) -> Ints:
-    """Return the index of the first sub-step of each step, with shape (steps,). `owners` is the same as in
-    `least_valid`."""
+    """Return the index of the first sub-step of each step, with shape (steps,). `owners` gives the step of each
+    sub-step, in ascending order."""
     # Not `np.diff` with a value before: for a trace that takes three times as long.
     return np.flatnonzero(owners != np.append(-1, owners[:-1]))
 
@@ -162,7 +162,8 @@ class Hindsight:
 
     @classmethod
     def constant(cls, scores: StepScores) -> "Hindsight":
-        """Build the triangle of a causal evaluator, which has constant columns: later steps change nothing."""
+        """Build the hindsight matrix of a causal evaluator. Its columns are constant, because later steps change
+        nothing."""
         return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))), scores.spread)
 
     @classmethod

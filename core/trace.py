@@ -38,8 +38,8 @@ class Step:
 
     @property
     def gold(self) -> str | None:
-        """The gold label as tables show it: its name, "valid" if only validity is known, or None if there is no
-        gold."""
+        """The gold label as tables show it: its name, "valid" if the step is only known to be valid, or None if
+        nothing is known."""
         if self.label is not None:
             return self.label.text
         return "valid" if self.valid else None

@@ -301,7 +301,7 @@ def _members(kind: Any) -> Iterator[Any]:
 
 
 def _inner(kind: Any, part: int | str) -> tuple[Any, ...]:
-    """Return the possible types of the value at the key or index `part` of a value of type `kind`."""
+    """Return the possible types of the value that a value of type `kind` has at the key or index `part`."""
     if fields := _fields(kind):
         return (fields[str(part)],) if part in fields else ()
     return get_args(kind)[-1:] if get_origin(kind) is dict else get_args(kind)

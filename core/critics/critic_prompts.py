@@ -59,7 +59,7 @@ def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
 
 
 def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Line]:
-    """Yield all questions about a trace, sample by sample."""
+    """Yield the sequences of questions about a trace, sample by sample."""
     shown = counts(preset, trace, mode)
     for sample in range(samples):
         if READINGS[preset.reading].keeps:
@@ -107,13 +107,13 @@ def judgment(
 
 
 def _shares(samples: Sequence[Verdicts]) -> Floats32:
-    """Return the share of each label among the samples, one row per step."""
+    """Return the share of each label among the samples, with one row per step and one column per label."""
     labels = np.array([verdicts.labels for verdicts in samples])
     return np.stack([(labels == label).mean(axis=0) for label in Label], axis=1).astype(np.float32)
 
 
 def _rationale(preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]]) -> str:
-    """Write a Markdown paragraph for each sub-step.
+    """Write a Markdown paragraph of the critic's reasons for each sub-step.
 
     In hindsight mode it explains the verdict given when the whole solution was shown. If the verdict was different
     when nothing after the step was shown, a paragraph on that earlier verdict comes first.

@@ -24,8 +24,8 @@ from stepsight.core.trace import Trace
 class Critic(ServedEvaluator):
     """An evaluator that takes its verdicts from text written by a chat model.
 
-    The probability of a verdict is its share among several samples; with one sample it is 0 or 1. A trace gets no
-    judgment if the verdict on a step cannot be read. Such traces are counted in `tally`.
+    The probability of a label is its share among several samples of the verdict; with one sample it is 0 or 1. A
+    trace gets no judgment if the verdict on a step cannot be read. Such traces are counted in `tally`.
     """
 
     client: CriticClient

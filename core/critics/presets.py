@@ -54,9 +54,9 @@ class Preset(Record):
     """The prompts and parameters for one kind of critic.
 
     `max_tokens` limits the length of an answer, and `written` is its usual length in tokens per step. `first`, if
-    not empty, replaces `user` when only the first step is shown, and `without_steps` then stands in for the earlier
-    steps. Text that matches the pattern `strips` is removed from steps. `temperature` is zero for a critic that is
-    asked each question only once.
+    not empty, replaces `user` when only the first step is shown. `without_steps` is the text inserted for the
+    earlier steps if there are none. Text that matches the pattern `strips` is removed from steps. `temperature` is
+    zero for a critic that is asked each question only once.
     """
 
     version: PositiveInt

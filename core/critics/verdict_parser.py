@@ -1,7 +1,7 @@
 """Strict parsing of the verdicts in a critic's answer, without guessing.
 
-Raises `UnreadableError` for an answer that cannot be parsed, was cut short, or has more or fewer verdicts than
-there are steps.
+An answer that cannot be parsed, was cut short, or has more or fewer verdicts than there are steps raises
+`UnreadableError`.
 """
 
 import json
@@ -113,7 +113,7 @@ def _names(count: int) -> list[str]:
 
 def read_verdicts(answer: Answer, count: int) -> Verdicts:
     """Read the JSON object that StepSight's own prompt asks for: alone, in a code fence, or surrounded by prose. If
-    the final text is empty, it is looked for in the thinking."""
+    the final text is empty, the thinking is searched for the object."""
     thinking, text = answer.parts
     text = text or thinking
     starts = [found.start() for found in islice(_FIRST.finditer(text), 2)]

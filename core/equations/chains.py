@@ -64,7 +64,7 @@ class Chain:
             yield i, self.members[i], self.members[i + 1], relation
 
     def moved(self, by: int) -> "Chain":
-        """Return the chain with its positions shifted by `by` characters."""
+        """Return a copy of the chain with its positions shifted by `by` characters."""
         moved = (replace(member, start=member.start + by, end=member.end + by) for member in self.members)
         return Chain(tuple(moved), self.relations)
 

@@ -17,7 +17,8 @@ from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedErr
 
 
 class Method(StrEnum):
-    """The rule that decided a check."""
+    """The kind of check: of arithmetic, of an identity (an expansion or simplification), or of an equation with
+    unknowns."""
 
     ARITHMETIC = "arithmetic"
     IDENTITY = "identity"

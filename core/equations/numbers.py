@@ -112,10 +112,10 @@ def _verdict(
 
 
 def round_to_literal(value: Fraction, node: Node, percent: Fraction = Fraction(1, 100)) -> EquationVerdict | None:
-    """Return the verdict on a literal that may be a rounded form of `value`.
+    """Return the verdict on an equation between `value` and a literal that may be a rounded form of it.
 
-    The equation holds if the literal was rounded to nearest and is doubtful if digits were cut off. Returns None if
-    the literal is not a rounded form of `value`.
+    The equation holds if the literal was rounded to the nearest value, and is doubtful if digits were cut off.
+    Returns None if the literal is not a rounded form of `value`.
     """
     if not node.is_literal:
         return None

@@ -17,8 +17,8 @@ from stepsight.core.equations.systems import System
 
 @dataclass
 class Unknowns:
-    """What is known about a solution's unknowns up to a sub-step. `memory` holds the last equations and `system`
-    the linear ones."""
+    """What is known about a solution's unknowns up to the current sub-step. `memory` holds the last equation in
+    each set of letters, and `system` the linear equations."""
 
     step: int = -1
     memory: solutions.Memory = field(default_factory=solutions.Memory)

@@ -1,4 +1,4 @@
-"""Tables of judgments, with the same columns in every file: one row per mode, or both modes side by side."""
+"""Tables of judgments, with the same columns in all files: one row per mode, or both modes side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat

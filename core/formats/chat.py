@@ -30,8 +30,8 @@ def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> s
 
 
 def _chat_template(checkpoint: Checkpoint) -> str:
-    """Return the chat template, from its own file or from tokenizer_config.json. Raises `UserError` if there is
-    none."""
+    """Return the chat template from a file of its own or from tokenizer_config.json. Raises `UserError` if neither
+    exists."""
     file = checkpoint.folder / "chat_template.jinja"
     if file.is_file():
         return read_bytes(file).decode("utf-8")

@@ -12,10 +12,10 @@ Tensors: `model.embed_tokens.weight`, `model.layers.0.self_attn.q_proj.weight`, 
 `score_head.weight` (and `score_head.bias` if the config says so).
 
 Prompt and steps are separated by the tokenizer's pad token. It marks where scores are read, at the last token of
-each step, and is removed before the forward pass. In the 7B script the pad token also begins the input. There it is
-removed with the others and put back without moving the marks, so that each step is read at its last token but one.
-The published scores were computed this way, and it is the default for checkpoints whose config has
-`score_dimension`. With `{"template": {"read": "last"}}` in stepsight.json, the last token is read instead.
+each step, and is removed before the forward pass. In the 7B script, the input also begins with a pad token. The
+script removes this token as well and puts it back without moving the marks, so that each step is read at its
+second-to-last token. The published scores were computed this way, and it is the default for checkpoints whose
+config has `score_dimension`. With `{"template": {"read": "last"}}` in stepsight.json, it is read at its last token.
 """
 
 from collections.abc import Mapping

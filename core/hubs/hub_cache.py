@@ -87,7 +87,7 @@ class Fetched:
         return own and all(part.is_whole for part in self.parts.values())
 
     def described(self, dtype: str, description: EvaluatorSummary) -> "Fetched":
-        """Return a copy with the summary `description` for the weight type `dtype`."""
+        """Return a copy in which `description` is the summary for the weight type `dtype`."""
         return replace(self, descriptions={**self.descriptions, dtype: description})
 
 
@@ -271,7 +271,7 @@ def _read(path: Path) -> Fetched | None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty object if the file cannot be read."""
+    """Return the JSON object in a file, or an empty dict if the file cannot be read."""
     try:
         return read_json(path)
     except UserError:

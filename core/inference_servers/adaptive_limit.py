@@ -10,9 +10,9 @@ class ConcurrencyLimit:
     """A limit of at most `most` simultaneous requests. It also holds back requests for as long as the server asks.
 
     Requests are admitted in the order in which they are made. A refusal halves the limit; several refusals in a
-    short time count as one. Each answer raises the limit by a fraction, so that it grows by one after as many
-    answers as there are simultaneous requests. This is the additive increase and multiplicative decrease used
-    against network congestion. For use in a single event loop.
+    short time count as one. Each answer raises the limit by a fraction, so that the limit grows by 1 once as many
+    answers have arrived as requests may run at a time. This is the additive increase and multiplicative decrease
+    used against network congestion. For use in a single event loop.
     """
 
     def __init__(self, most: int) -> None:

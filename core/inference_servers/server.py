@@ -290,7 +290,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: threading.Thread) -> None:
-    """Stop an event loop and cancel everything that is running in it."""
+    """Stop an event loop, cancelling all its tasks and closing the client."""
 
     async def end() -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -260,8 +260,7 @@ def voted(
 
 
 def _weights(method: RankingMethod, logs: Floats64, groups: Ints) -> Floats64:
-    """Return the weight of each candidate in a vote among all candidates. It is 0 for a candidate without an
-    answer."""
+    """Return the weight of each candidate in a vote by `method`. It is 0 for a candidate without an answer."""
     voting = groups != NO_ANSWER
     if method == RankingMethod.MAJORITY:
         return np.array(voting, np.float64)

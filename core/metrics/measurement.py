@@ -65,7 +65,7 @@ class Metric:
 
 
 def without_interval(value: Value, weights: Weights) -> Measurement:
-    """Return a measurement without an interval, with NaN for every resample."""
+    """Return a measurement of `value` that has no interval and NaN for every resample."""
     return Measurement(value, np.full(len(weights), np.nan))
 
 

@@ -27,8 +27,8 @@ class LabelledFall:
 
 @dataclass(frozen=True)
 class NeededSteps:
-    """How well falls tell needed steps from other steps: the AUC, and the numbers of both kinds of steps and of
-    problems."""
+    """How well falls in validity tell needed steps from other steps: the AUC, with the number of needed steps, of
+    other steps and of problems."""
 
     auc: Value
     needed: int

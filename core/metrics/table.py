@@ -95,7 +95,7 @@ class StepTable:
 
 @dataclass
 class TableBuilder:
-    """A builder that collects traces into a `StepTable`. It keeps their numbers but not their texts."""
+    """A builder that collects traces into a `StepTable`. It stores their labels and scores, but not their texts."""
 
     ids: list[str] = field(default_factory=list)
     solutions: list[float] = field(default_factory=list)

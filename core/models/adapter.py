@@ -83,7 +83,8 @@ class Adapter:
 
     @property
     def rows(self) -> Mapping[str, int]:
-        """The number of rows of each fully trained tensor, such as the number of classes of a score head."""
+        """The number of rows of each fully trained tensor, by name. For a score head, this is its number of
+        classes."""
         return {name: len(tensor) for name, tensor in self.whole.items() if tensor.ndim}
 
     @property

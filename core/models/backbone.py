@@ -56,7 +56,8 @@ def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torc
 
 
 def beside(model: nn.Module, part: Part, place: Placement) -> Part:
-    """Move another part, such as a score head, to the device of a model's weights, and convert it to their type."""
+    """Move a part, such as a score head, to the device of a model's weights, convert it to the data type of
+    `place`, and return it."""
     return part.to(main_device(model), torch_dtype(place.dtype))
 
 

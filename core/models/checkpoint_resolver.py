@@ -4,9 +4,9 @@ A checkpoint that is not on this machine is downloaded. It is assembled if its w
 adapter to a base model, or if its tokenizer is in another repository.
 
 A checkpoint is assembled once, as a folder in Hugging Face layout below `assembled` in the cache. The folder
-contains links to the files that can be used unchanged, and the files that had to be converted or changed. Code that
-reads checkpoints sees only such folders. An adapter is merged into the layers when they are loaded, so that no
-merged copy of the layers is stored.
+contains links to the files that can be used unchanged, and the other files in converted form. Code that reads
+checkpoints sees only such folders. An adapter is merged into the layers when they are loaded, so that no merged
+copy is stored.
 """
 
 import hashlib
@@ -78,9 +78,9 @@ _DESCRIBING = (
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
     """Return the folder for a shipped evaluator's name, a path or a hub id, with or without a reading.
 
-    For a hub id, the revision that was downloaded earlier is used. If there is none, the newest revision is
-    downloaded now with everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such
-    evaluator, or if it would have to be downloaded and does not fit at `place`.
+    For a hub id, the revision downloaded earlier is used, or else the newest revision is downloaded with everything
+    it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such evaluator, or if it would have
+    to be downloaded and does not fit at `place`.
     """
     spec = bare_spec(spec)
     folder = local_folder(spec)
@@ -176,7 +176,7 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
 
 
 def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
-    """Return the other models that were fetched together with the model in `folder`, at their pinned commits."""
+    """Return the models that were downloaded together with the one in `folder`, by `part_key`, as far as known."""
     name = repository(folder)
     fetched = find_fetched(name) if is_hub_id(name) else None
     return fetched.parts if fetched is not None and fetched.folder.resolve() == folder.resolve() else {}
@@ -253,7 +253,8 @@ class _Parts:
 
     @cached_property
     def base(self) -> Path | None:
-        """The complete folder of the base model, or None if neither stepsight.json nor the adapter names one."""
+        """The complete folder of the base model, or None if no base model is named. Raises `UserError` if an
+        adapter names none, or if references are circular."""
         config = read_adapter_file(self.own) if self.is_adapter else {}
         named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
         if not isinstance(named, str) or not named:
@@ -342,8 +343,8 @@ class _Parts:
         """Return the folder of a part that is not in this folder. `named` is a path or a hub id.
 
         The first match is used: a model downloaded for this checkpoint, a path relative to this folder or the
-        current one, a shipped evaluator, a model on the hub. Raises `UserError`, calling the part `what`, if there
-        is no match.
+        current one, a shipped evaluator, a hub model. Raises `UserError`, calling the part `what`, if there is
+        none.
         """
         asked = revision if isinstance(revision, str) and revision else NEWEST
         pinned = self.fetched.get(part_key(named, asked))
@@ -415,7 +416,8 @@ def _write_weights(parts: _Parts, folder: Path) -> None:
 
 
 def _write_config(parts: _Parts, folder: Path) -> None:
-    """Write the base's config.json, with the changes that an adapter or resized embeddings require."""
+    """Write the config.json of the folder or its base model, with the changes that an adapter or resized embeddings
+    require."""
     config = read_config_file(parts.config.parent)
     rows = parts.adapter.rows if parts.adapter else {}
     if parts.adapter and str(parts.adapter.config.get("task_type")) == "TOKEN_CLS":

@@ -52,7 +52,7 @@ class ModelEvaluator(Evaluator):
 
     @property
     def is_causal(self) -> bool:
-        """True if no token sees a later token, according to the backbone's config."""
+        """True if no token sees a later token, as recorded in the backbone's config."""
         return bool(getattr(self.model.config, "is_causal", True))
 
     @property

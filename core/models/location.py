@@ -83,7 +83,8 @@ def shipped_folder(name: str) -> Path | None:
 
 
 def local_folder(spec: str | Path) -> Path | None:
-    """Return the folder for the name of a shipped evaluator or for a path, or None if there is none."""
+    """Return the folder of a shipped evaluator, given its name, or the folder at a path. Returns None if neither
+    exists."""
     folder = shipped_folder(str(spec)) or Path(spec)
     return folder if os.path.isdir(folder) else None
 

@@ -54,8 +54,8 @@ class Ensemble(nn.Module, ABC):
 
     @abstractmethod
     def spread(self, hidden: Tensor) -> Tensor:
-        """Return the standard deviation of the members' validities, with shape (…), for hidden states of shape (…,
-        hidden)."""
+        """Return the standard deviation of the members' validities. `hidden` has the shape (…, hidden), and the
+        result the shape (…)."""
 
 
 class StepModel(nn.Module):

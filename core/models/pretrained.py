@@ -59,11 +59,11 @@ def _key_mapping(folder: Path) -> Mapping[str, str] | None:
 
 
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
-    """Return the Transformers config of a folder, with the mask `attention`. `values` is the content of
-    config.json.
+    """Return the Transformers config of a folder, with the attention mask `attention` if that is given. `values` is
+    the content of config.json.
 
-    Raises `UserError` if Transformers does not know the model or refuses a value, if there is no such mask, or if
-    the config requires a different one.
+    Raises `UserError` if Transformers does not know the model or refuses a value, if the mask is unknown, or if the
+    config requires a different mask.
     """
     kind = values.get("model_type")
     try:

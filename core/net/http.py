@@ -100,8 +100,8 @@ def make_client(
 ) -> ClientKind:
     """Create a client of class `kind` that times out when a server sends nothing for `seconds` seconds.
 
-    It uses the proxies named in the environment, except for requests to this machine itself. Raises `UserError` if
-    a proxy cannot be used.
+    It uses the proxies named in the environment, except for requests to this machine. Raises `UserError` if a proxy
+    cannot be used.
     """
     timeout = httpx2.Timeout(seconds, connect=_CONNECTING, pool=None)
     try:

@@ -275,7 +275,7 @@ def _body(response: httpx2.Response, most: int) -> bytes:
 
 
 def _refusal(response: httpx2.Response, address: str) -> UserError:
-    """Return the error for a refused request, with the server's own message if there is one."""
+    """Return the error for a refused request. It contains the server's own message, if there is one."""
     try:
         values = parse_json(_body(response, _LARGEST_FAILURE))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Reading lists and objects as programs print them into text cells: JSON, Python's and NumPy's.
+"""Reading lists and objects in text cells, in the notation of JSON, Python or NumPy.
 
-Pandas writes a list into a CSV file as Python prints it, `['a', "b's", None]`, and an array as NumPy does,
-`[ 1 -1 -1]` or `['a' 'b']`, without commas. Python's own parser would join the texts of the latter.
+Pandas writes a list into a CSV file as Python prints it, `['a', "b's", None]`, and an array as NumPy does, `[ 1 -1
+-1]` or `['a' 'b']`, without commas. Python's own parser would join the texts of the latter.
 """
 
 import re

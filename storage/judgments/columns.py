@@ -429,8 +429,8 @@ class Profiles:
 class JudgedProfiles:
     """The profiles of up-to-date judgments that were made in the mode `stored`.
 
-    `given` maps each mode for which these judgments provide scores to their profiles. `standing` maps it only to
-    the profiles of judgments that stand in that mode.
+    `given` and `standing` map modes to profiles. `given` has every mode for which these judgments provide scores.
+    `standing` includes only the judgments that stand in the mode.
     """
 
     stored: Mode

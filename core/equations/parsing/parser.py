@@ -19,7 +19,8 @@ MAX_STEPS = 3_000
 
 @dataclass
 class Reader(Cursor):
-    """A recursive-descent parser of tokens. `steps` is the number of read operations that it may still perform."""
+    """A recursive-descent parser of tokens. `steps` is the number of operations that it may still perform; when it
+    is used up, parsing stops."""
 
     steps: int = MAX_STEPS
     nodes: int = 0
