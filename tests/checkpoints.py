@@ -364,6 +364,15 @@ TOKEN_CLASSIFIERS: dict[str, dict[str, Any]] = {
         "norm_eps": 1e-05,
         "classifier_pooling": "mean",
     },
+    "gemma2": SMALL
+    | {
+        "architectures": ["Gemma2ForTokenClassification"],
+        "attn_logit_softcapping": 5.0,
+        "head_dim": 8,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": 8,
+        "sliding_window": 16,
+    },
     "eurobert": SMALL
     | {
         "architectures": ["EuroBertForTokenClassification"],
@@ -406,6 +415,7 @@ def write_token_classifier(
         "bert": {},
         "modernbert": {},
         "eurobert": {"bos_token": "<|begin_of_text|>"},
+        "gemma2": {},
         "qwen2": {},
         "roberta": {},
     }
@@ -419,6 +429,9 @@ def write_token_classifier(
     # Their defaults are ids of the genuine vocabularies.
     config |= {role: config.get(role) for role in ("bos_token_id", "eos_token_id", "pad_token_id")} | changes
     model = random_model(config, AutoModelForTokenClassification)
+    if kind == "gemma2":
+        # Other attention leaves out the cap on its logits.
+        model.set_attn_implementation("eager")
     write_checkpoint(folder, config, model.state_dict(), tokenizer, special.get(kind), card)
     return model
 

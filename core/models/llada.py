@@ -72,6 +72,12 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
     for key in _NEEDED:
         if not isinstance(config.get(key), int):
             raise UserError(f"config.json: the key {key!r} is missing or not a whole number.")
+    theta = config.get("rope_theta")
+    if isinstance(theta, bool) or not isinstance(theta, int | float):
+        raise UserError(
+            "config.json: the key 'rope_theta' is missing or not a number.",
+            "Copy config.json again: LLaDA's own code would take 10000, with which none was published.",
+        )
     for key, expected in _AS_LLAMA.items():
         if config.get(key) not in (None, expected):
             raise UserError(
@@ -91,7 +97,7 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
         "intermediate_size": config["mlp_hidden_size"],
         "max_position_embeddings": config["max_sequence_length"],
         "rms_norm_eps": config.get("rms_norm_eps", 1e-5),
-        "rope_parameters": {"rope_type": "default", "rope_theta": config.get("rope_theta", 500000.0)},
+        "rope_parameters": {"rope_type": "default", "rope_theta": theta},
         "tie_word_embeddings": False,
         "bos_token_id": None,
         "eos_token_id": None,

@@ -41,7 +41,9 @@ def load_backbone(
     config = read_config(folder, values, attention)
     if layers is not None:
         keep_layers(config, layers, str(folder))
-    options: dict[str, Any] = {"key_mapping": _key_mapping(folder), "attn_implementation": "sdpa"}
+    # Gemma 2 caps the logits of its attention, for which Transformers' scaled dot product has no place.
+    attend = "eager" if config.model_type == "gemma2" else "sdpa"
+    options: dict[str, Any] = {"key_mapping": _key_mapping(folder), "attn_implementation": attend}
     return load_weights("AutoModel", folder, config, place or Placement(dtype="float32"), **options)
 
 

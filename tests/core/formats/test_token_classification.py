@@ -18,7 +18,7 @@ from tests.core.formats.by_hand import EXACT, TRACES, check_modes, of_two, softm
 from tests.messages import refused
 from tests.vocabularies import TEXTS, byte_level, sentencepiece
 
-DECODERS, ENCODERS = ("llama", "qwen2"), ("modernbert", "eurobert", "roberta")
+DECODERS, ENCODERS = ("llama", "qwen2", "gemma2"), ("modernbert", "eurobert", "roberta")
 THREE = {"id2label": {"0": "pos", "1": "neg", "2": "neu"}, "label2id": {"pos": 0, "neg": 1, "neu": 2}}
 
 

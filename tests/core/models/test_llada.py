@@ -101,6 +101,7 @@ def test_a_base_model_has_no_score_head(tmp_path):
         {"scale_logits": True},
         {"clip_qkv": 8.0},
         {"layer_norm_type": "x" * 1000},
+        {"rope_theta": None},
     ],
 )
 def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change):
