@@ -28,7 +28,8 @@ from stepsight.core.hubs.layout import (
     is_hub_id,
 )
 
-_SAFETENSORS = re.compile(r"[\w.-]+\.safetensors")
+# Mistral's repositories have all weights once more, under names of their own, in consolidated.safetensors.
+_SAFETENSORS = re.compile(r"(?!consolidated\b)[\w.-]+\.safetensors")
 _PICKLES = re.compile(rf"pytorch_model[\w.-]*\.bin|{re.escape(ADAPTER_PICKLE)}")
 _OTHERS = re.compile(
     r"[\w.-]+\.json|[\w.-]+\.jinja|tokenizer\.model|spiece\.model|vocab\.txt|merges\.txt|README\.md"

@@ -35,6 +35,7 @@ def hub(tmp_path, monkeypatch):
     (folder / "README.md").write_text("# A card\n")
     (folder / "modeling.py").write_text("raise SystemExit")
     (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    (folder / "consolidated.safetensors").write_bytes(b"the same weights")
     (folder / "training_args.bin").write_bytes(b"a pickle")
     one = Hub()
     one.folders[MODEL] = folder
