@@ -24,10 +24,10 @@ _OTHER_SPACES = re.compile(r"(?<!\d) | (?!\d)")
 _THOUSANDS = re.compile(r"(?<![\d.])(\d{1,3})((?: \d{3})+)(?![\d/])")
 _VULGAR = re.compile("[¼-¾⅐-⅞]")
 _MIXED = re.compile(r"([-+]?)(\d{1,40})(?: (\d{1,40})/(\d{1,40})| ?\\frac\{?(\d{1,40})\}?\{?(\d{1,40})\}?)")
-_PERCENT = re.compile(r"(.*?)(?:\\?%| ?per ?cent)")
+_PERCENT = re.compile(r"(.{0,120}[\d}.])(?:\\?%| ?per ?cent)")
 # A word after a number. One letter may be a variable; `\text` around it says that it is a unit.
 _UNIT = re.compile(
-    r"(.*[\d}%]) ?(?:\\(?:text|mathrm|textrm)\{ ?([A-Za-z][A-Za-z./ ]{0,30})\}"
+    r"(.{0,120}[\d}%]) ?(?:\\(?:text|mathrm|textrm)\{ ?([A-Za-z][A-Za-z./ ]{0,30})\}"
     r"|(?<= )([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2}|[mghsLl]))(?:\^\{?([23])\}?)?"
 )
 _NO_UNITS = frozenset({"or", "and", "to", "mod", "pi", "percent", "per cent"})
