@@ -15,11 +15,10 @@ from itertools import accumulate
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.text.breaks import STEP_TOKEN
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace
-
-_STEP = re.compile(r"<extra_0>|(?<!\w)ки(?!\w)")
 
 # The ways in which templates open and close a turn. A turn that is not closed extends to the end.
 _TURNS = (
@@ -81,7 +80,7 @@ def _trace_of_turns(turns: Sequence[tuple[str, str]]) -> SentSolution:
 def _sent(problem: str, solution: str) -> SentSolution:
     solution = _ENDS.sub("", solution)
     problem = problem.strip()
-    *ended, rest = [part.strip() for part in _STEP.split(solution)]
+    *ended, rest = [part.strip() for part in STEP_TOKEN.split(solution)]
     if not ended:
         trace = Trace.of(problem, split_steps(solution))
         return SentSolution(trace, tuple(range(len(trace.substeps))))
