@@ -13,6 +13,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import LARGEST, parse_json
+from stepsight.core.files.text_lines import utf8_lines
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
@@ -22,7 +23,7 @@ _VALID = "valid"
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line number and the JSON object of each non-blank line. Raises `UserError`, with a message that
     gives `name` and the line number, if a line is not UTF-8, not JSON, or not an object."""
-    for number, raw in enumerate(lines, start=1):
+    for number, raw in enumerate(utf8_lines(lines, name), start=1):
         row = read_row(raw, number, name)
         if row is not None:
             yield number, row

@@ -16,10 +16,11 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.text_lines import PARQUET, check_beginning
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
 from stepsight.storage.importers.kind import FileKind, OnBad, Rows
-from stepsight.storage.importers.recognition import BEGINNING, check_beginning, find_reader
-from stepsight.storage.importers.tables import PARQUET, arrow_batches, is_arrow, parquet_batches, table_rows
+from stepsight.storage.importers.recognition import BEGINNING, find_reader
+from stepsight.storage.importers.tables import arrow_batches, is_arrow, parquet_batches, table_rows
 
 SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv")
 _DICTIONARY, _STATE = "dataset_dict.json", "state.json"
@@ -28,6 +29,7 @@ _NUMBERED = re.compile(r"-\d{5}-of-\d{5}$")
 _PLAIN = re.compile(r"[\w.-]{1,200}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _SHOWN = 12
+_LEFT_BEHIND = ("__MACOSX", "__pycache__")
 
 
 @dataclass(frozen=True)
@@ -147,14 +149,19 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
     raise UserError(f"{where} has {len(parts)} parts: {shown}.", "Name one of them with --part.")
 
 
+def is_hidden(path: PurePosixPath) -> bool:
+    """True if a file, given relative to the folder that is imported, is hidden or in a folder that is, such as what
+    notebooks, hubs' clients and archives leave behind."""
+    return any(one.startswith(".") or one in _LEFT_BEHIND for one in path.parts)
+
+
 def _parts(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the file names of each part. If a part exists in several formats, only the preferred format is
     included."""
     found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         path = PurePosixPath(name)
-        hidden = any(one.startswith(".") for one in path.parts)
-        if path.suffix.lower() in SUFFIXES and path.name not in _ABOUT and not hidden:
+        if path.suffix.lower() in SUFFIXES and path.name not in _ABOUT and not is_hidden(path):
             key = _NUMBERED.sub("", path.with_suffix("").as_posix())
             found[key][path.suffix.lower()].append(name)
     return {key: next(kinds[suffix] for suffix in SUFFIXES if suffix in kinds) for key, kinds in found.items()}

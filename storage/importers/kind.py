@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import check_depth
 from stepsight.core.files.jsonl import read_row
+from stepsight.core.files.text_lines import utf8_lines
 from stepsight.core.trace import Trace
 
 Row = dict[str, Any]
@@ -56,7 +57,7 @@ def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
     The first character tells which of the two it is. In an array, `where` looks like `file.json row 3`. Only one
     row is held in memory at a time, except that an array written on a single line is held as a whole.
     """
-    source = iter(lines)
+    source = utf8_lines(lines, name)
     head = []
     for line in source:
         head.append(line)

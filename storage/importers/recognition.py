@@ -9,13 +9,14 @@ from itertools import islice
 from pathlib import PurePath
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows
-from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
+from stepsight.storage.importers.tables import csv_rows, parquet_rows
 
 BEGINNING = 4096
 """The number of bytes by which a file's container is recognised."""
@@ -26,18 +27,6 @@ _FIRST = 20
 _MOST_BAD = 500
 _WORDS = "correctness_pred"
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
-# The first bytes of files that people mistake for data.
-_OTHER_FILES = (
-    (b"PK\x03\x04", "a ZIP archive or an Office document", "Unpack it, or save the table as CSV."),
-    (b"%PDF", "a PDF", _IMPORTS),
-    (b"\x1f\x8b", "compressed by gzip", "Unpack it first."),
-    (b"(\xb5/\xfd", "compressed by zstd", "Unpack it first."),
-    (b"SQLite format 3", "a SQLite database", "Restore a backup on the command line: stepsight restore FILE"),
-    (b"\xd0\xcf\x11\xe0", "an Office document", "Save the table as CSV."),
-    (b"\x89PNG", "a picture", _IMPORTS),
-    (b"\xff\xd8\xff", "a picture", _IMPORTS),
-    (b"ARROW1", "an Arrow file", "Save it as Parquet."),
-)
 _SUFFIXES = re.compile(r"_(?:perturbed_)?eval_results$|_scores$|_results$", re.IGNORECASE)
 
 
@@ -64,21 +53,11 @@ class Finding:
     known: bool = False
 
 
-def check_beginning(content: bytes, name: str) -> None:
-    """Raise `UserError` if the first bytes of a file show that it cannot be imported."""
-    for magic, what, hint in _OTHER_FILES:
-        if content.startswith(magic):
-            raise UserError(f"{name}: {what}.", hint)
-    if b"\0" in content[:1000] and not content.startswith(PARQUET):
-        raise UserError(f"{name}: neither text nor Parquet.", _IMPORTS)
-
-
 def find_reader(content: bytes) -> RowReader:
     """Return the function that reads the rows of a file, chosen by the file's first bytes."""
     if content.startswith(PARQUET):
         return parquet_rows
-    start = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    return json_rows if start in (b"{", b"[") else csv_rows
+    return json_rows if first_sign(content) in ("{", "[") else csv_rows
 
 
 def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "") -> Finding:

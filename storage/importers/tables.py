@@ -10,9 +10,9 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.text_lines import utf8_lines
 from stepsight.storage.importers.kind import OnBad, Rows
 
-PARQUET = b"PAR1"
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _BATCH = 500
 _LONGEST_CELL = 10_000_000
@@ -30,7 +30,7 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     nothing after them can be read. A row with more or fewer cells than the header is passed to `on_bad`. Without
     `on_bad`, it raises `UserError`.
     """
-    texts = _decoded(lines, name)
+    texts = _decoded(utf8_lines(lines, name), name)
     header = next(texts, "")
     # Excel writes its separator into a line before the header.
     named = _SEPARATOR.fullmatch(header)

@@ -4,13 +4,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
+from stepsight.storage.importers.data_files import is_hidden
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_file
@@ -35,7 +36,8 @@ def find_files(path: Path) -> list[Found]:
     `UserError` if there is no file to import.
     """
     if path.is_dir():
-        paths = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
+        files = (one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
+        paths = sorted(one for one in files if not is_hidden(PurePosixPath(one.relative_to(path).as_posix())))
     else:
         paths = [path]
     if not paths:

@@ -15,11 +15,12 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.text_lines import check_beginning
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.importers.recognition import BEGINNING, check_beginning
+from stepsight.storage.importers.recognition import BEGINNING
 
 LARGEST = 256_000_000
 """The largest file, in bytes."""

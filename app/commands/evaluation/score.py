@@ -9,6 +9,7 @@ stepsight score --input FILE.jsonl --evaluator FOLDER --device cuda --engine ray
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critics import confirm, judge, report
@@ -25,7 +26,7 @@ from stepsight.app.commands.options import (
 )
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import parse_trace, read_file, read_rows
+from stepsight.core.files.jsonl import open_input, parse_trace
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.evaluator_base import ServedEvaluator
@@ -33,6 +34,7 @@ from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from stepsight.storage.importers.kind import json_rows
 from stepsight.training.runs.ray_scoring import RayScorer, open_scorer
 
 
@@ -41,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dataset", metavar="NAME", help="score this dataset of the store, and keep the judgments there"
     )
     parser.add_argument(
-        "--input", metavar="FILE", help="traces as JSON Lines (id, problem, steps); - is standard input"
+        "--input", metavar="FILE", help="traces as JSON Lines or an array (id, problem, steps); - is standard input"
     )
     parser.add_argument("--output", metavar="FILE", default="-", help="where results go (default: standard output)")
     add_evaluator(parser, ("vllm", "critic"))
@@ -132,10 +134,10 @@ def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _
 
 def _read_traces(path: str) -> Iterator[Trace]:
     name = "standard input" if path == "-" else path
-    rows = read_rows(sys.stdin.buffer, name) if path == "-" else read_file(path)
-    empty = True
-    for number, row in rows:
-        empty = False
-        yield parse_trace(row, f"{name} line {number}")
+    with nullcontext(sys.stdin.buffer) if path == "-" else open_input(path) as lines:
+        empty = True
+        for where, row in json_rows(lines, name):
+            empty = False
+            yield parse_trace(row, where)
     if empty:
         raise UserError(f"{name}: no trace found.", "Write one JSON object per line.")

@@ -1,0 +1,80 @@
+"""The lines of a text file as UTF-8: UTF-16 is converted, and files that are not text are refused by name."""
+
+import codecs
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import LARGEST
+
+PARQUET = b"PAR1"
+_UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
+# The first bytes of files that people mistake for data.
+_OTHER_FILES = (
+    (b"PK\x03\x04", "a ZIP archive or an Office document", "Unpack it, or save the table as CSV."),
+    (b"%PDF", "a PDF", _IMPORTS),
+    (b"\x1f\x8b", "compressed by gzip", "Unpack it first."),
+    (b"(\xb5/\xfd", "compressed by zstd", "Unpack it first."),
+    (b"BZh", "compressed by bzip2", "Unpack it first."),
+    (b"\xfd7zXZ\x00", "compressed by xz", "Unpack it first."),
+    (b"SQLite format 3", "a SQLite database", "Restore a backup on the command line: stepsight restore FILE"),
+    (b"\xd0\xcf\x11\xe0", "an Office document", "Save the table as CSV."),
+    (b"\x89PNG", "a picture", _IMPORTS),
+    (b"\xff\xd8\xff", "a picture", _IMPORTS),
+    (b"ARROW1", "an Arrow file", "Save it as Parquet."),
+)
+
+
+def check_beginning(content: bytes, name: str) -> None:
+    """Raise `UserError` if the first bytes of a file show that it is neither text nor Parquet."""
+    for magic, what, hint in _OTHER_FILES:
+        if content.startswith(magic):
+            raise UserError(f"{name}: {what}.", hint)
+    if b"\0" in content[:1000] and not content.startswith((PARQUET, *_UTF16)):
+        raise UserError(f"{name}: neither text nor Parquet.", _IMPORTS)
+
+
+def first_sign(content: bytes) -> str:
+    """Return the first character that is not white space, given the first bytes of a text file."""
+    if content.startswith(_UTF16):
+        content = content[: len(content) // 2 * 2].decode("utf-16", "replace").encode()
+    return content.removeprefix(_UTF8).lstrip()[:1].decode("utf-8", "replace")
+
+
+def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of a text file as UTF-8.
+
+    Raises `UserError` if the file is compressed, Parquet or otherwise not text, or if it only begins as UTF-16.
+    """
+    source = iter(lines)
+    first = next(source, b"")
+    for magic, what, hint in _OTHER_FILES:
+        if first.startswith(magic):
+            raise UserError(f"{name}: {what}.", hint)
+    if first.startswith(PARQUET):
+        hint = "Import it as a table: stepsight import any FILE --fields problem=NAME,steps=NAME"
+        raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", hint)
+    everything = chain([first] if first else [], source)
+    yield from _from_utf16(everything, name) if first.startswith(_UTF16) else everything
+
+
+def _from_utf16(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    begun: list[str] = []
+    held = 0
+    try:
+        for chunk in chain(chunks, [b""]):
+            # The chunks are split at line feeds, which are only halves of characters here.
+            first, *others = decoder.decode(chunk, final=not chunk).split("\n")
+            begun.append(first)
+            held += len(first)
+            if held > LARGEST:
+                raise UserError(f"{name}: a line has over {LARGEST:,} characters.", "Save the file as UTF-8.")
+            for other in others:
+                yield f"{''.join(begun)}\n".encode()
+                begun, held = [other], len(other)
+    except UnicodeDecodeError:
+        raise UserError(f"{name}: it begins as UTF-16, and is not.", "Save the file as UTF-8.") from None
+    if rest := "".join(begun):
+        yield rest.encode()

@@ -1,0 +1,45 @@
+"""Text files in other containers: UTF-16 is read, and others are refused by name."""
+
+import pytest
+
+from stepsight.core.files.jsonl import read_rows
+from stepsight.core.files.text_lines import check_beginning, first_sign, utf8_lines
+from tests.messages import refused
+
+TEXT = '{"a": "é \u0a0a\u010a"}\n\n{"b": "😀"}'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_lines_are_utf8_whatever_the_file_is(encoding: str, end: str) -> None:
+    start = "\ufeff" if encoding == "utf-16-be" else ""
+    content = f"{start}{TEXT}{end}".encode(encoding)
+    lines = content.splitlines(keepends=True) if "16" not in encoding else content.split(b"\n")
+    if "16" in encoding:
+        lines = [line + b"\n" for line in lines[:-1]] + lines[-1:]
+    assert b"".join(utf8_lines(lines, "f")).decode("utf-8-sig") == TEXT + end
+    assert [row for _, row in read_rows(lines, "f")] == [{"a": "é \u0a0a\u010a"}, {"b": "😀"}]
+    assert first_sign(content[:6]) == "{"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x1f\x8b\x08",
+        b"(\xb5/\xfd..",
+        b"BZh9",
+        b"PK\x03\x04",
+        b"PAR1",
+        b"\xff\xfea",
+        b"\xfe\xff\xd8\x00{\x00",
+    ],
+)
+def test_another_file_is_refused_by_name(content: bytes) -> None:
+    with refused():
+        list(read_rows([content], "f"))
+
+
+def test_the_beginning_of_a_file_that_is_no_text() -> None:
+    check_beginning("a".encode("utf-16"), "f")
+    with refused():
+        check_beginning(b"a\0b", "f")
