@@ -18,6 +18,7 @@ PUBLIC_NAMES = [
     "Trace",
     "frame",
     "frame_of",
+    "left_out_frame",
     "load_evaluator",
     "open_store",
 ]

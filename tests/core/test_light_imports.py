@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 
 HEAVY = ("torch", "transformers", "sklearn", "scipy", "pandas")
 # They compute with SciPy, whose import takes nearly as long as PyTorch's; scikit-learn draws curves only.
-WITH_STATISTICS = ("agreement", "binary", "figures", "ternary")
+WITH_STATISTICS = ("agreement", "binary", "figures", "needed_steps", "ternary")
 METRICS = {path.stem for path in (ROOT / "core" / "metrics").glob("*.py")} - {"__init__"}
 
 
