@@ -9,7 +9,6 @@ stepsight score --input FILE.jsonl --evaluator FOLDER --device cuda --engine ray
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critics import confirm, judge, report
@@ -26,7 +25,6 @@ from stepsight.app.commands.options import (
 )
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import open_input, parse_trace
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.evaluator_base import ServedEvaluator
@@ -34,7 +32,7 @@ from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.kind import json_rows
+from stepsight.storage.importers.plain import read_plain
 from stepsight.training.runs.ray_scoring import RayScorer, open_scorer
 
 
@@ -134,10 +132,9 @@ def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _
 
 def _read_traces(path: str) -> Iterator[Trace]:
     name = "standard input" if path == "-" else path
-    with nullcontext(sys.stdin.buffer) if path == "-" else open_input(path) as lines:
-        empty = True
-        for where, row in json_rows(lines, name):
-            empty = False
-            yield parse_trace(row, where)
+    empty = True
+    for trace in read_plain(sys.stdin.buffer if path == "-" else path, name):
+        empty = False
+        yield trace
     if empty:
         raise UserError(f"{name}: no trace found.", "Write one JSON object per line.")
