@@ -263,7 +263,9 @@ def _joins_numbers(tokens: Sequence[Token], index: int) -> bool:
     if not (before.kind is TokenKind.NUMBER or before.is_sign(")")) or behind.kind is TokenKind.WORD:
         return False
     if sign.text == ":":
-        return sign.spaced or not behind.spaced
+        # Between two formulas, as in "Divide by $8$: $x = 4$", it is punctuation.
+        between = not sign.in_formula and before.in_formula and behind.in_formula
+        return not between and (sign.spaced or not behind.spaced)
     if sign.text in ("—", "―"):
         return True
     return sign.text == "," and index > 1 and tokens[index - 2].text == "," and behind.kind is TokenKind.NUMBER

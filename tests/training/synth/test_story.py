@@ -63,7 +63,8 @@ def test_a_dozen_is_said_in_words_or_in_digits():
 
 def test_the_example_of_a_story_is_one(tmp_path):
     path = tmp_path / "example.yaml"
-    path.write_text(re.search(r"A story:\n(.*?)\nA file", story.__doc__, re.DOTALL)[1], encoding="utf-8")
+    example = re.search(r"story looks like this:\n(.*?)\nA file", story.__doc__, re.DOTALL)[1]
+    path.write_text(example, encoding="utf-8")
     [party] = validate_yaml(dict[str, Story], path).values()
     plan = plan_story(party, True, random.Random(1))
     assert "share a bill for" in plan.problem
