@@ -337,7 +337,7 @@ def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_
     page.get_by_label("Problem").fill("q")
     page.get_by_label("Solution").fill('["a", 3]')
     page.get_by_role("button", name="Score", exact=True).click()
-    expect(page.locator("#result .notice")).to_contain_text("step 2 of the JSON list is 3")
+    expect(page.locator("#result .notice")).to_contain_text("step 2 of the list is 3")
     expect(page.get_by_label("Problem")).to_have_value("q")
     expect(page.get_by_label("Solution")).to_have_value('["a", 3]')
     page.get_by_role("link", name="A factorisation that looks right").click()

@@ -232,8 +232,8 @@ def test_prm_score_by_category_and_class(sqlite_store):
         for row in rows_of(measures(evaluation, "prm", "c", titles, CellKind.PERCENT))
     }
     assert {float(told["mini", "offline"][key]) for key in titles} == {1}
-    # A constant of 0.5 calls every step valid: of the class of errors F1 is 0, of two right ones of three 4 / 5.
-    assert float(told["baseline:constant", "offline"]["prmscore_confidence"]) == pytest.approx((4 / 5 + 0) / 2)
+    # A constant of 0.5 is an error in PRMBench's script: F1 is 2 / 4 of errors, one step of three, and 0 of others.
+    assert float(told["baseline:constant", "offline"]["prmscore_confidence"]) == pytest.approx((2 / 4 + 0) / 2)
 
 
 def test_only_three_classes_are_told_of(evaluation):
