@@ -39,9 +39,9 @@ def test_each_rule_names_the_solution_that_it_chooses(pool, page, tmp_path):
     shown = page("a/0", view="candidates")
     # 0.5 and 0.75, right, against 1 and 0.25, wrong; both means are equal, and the first is taken.
     assert rules_of(shown) == [
-        ["min", "solution 1", "0.5", "5 ✓ right"],
+        ["min", "solution 1", "0.500", "5 ✓ right"],
         ["product authors’ rule", "solution 1", "0.375", "5 ✓ right"],
-        ["last", "solution 1", "0.75", "5 ✓ right"],
+        ["last", "solution 1", "0.750", "5 ✓ right"],
         ["geometric mean", "solution 1", "0.612", "5 ✓ right"],
         ["mean", "solution 1", "0.625", "5 ✓ right"],
         ["majority", "solution 1", "–", "5 ✓ right"],
