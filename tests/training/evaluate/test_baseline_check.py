@@ -6,6 +6,7 @@ import pytest
 
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
@@ -107,3 +108,10 @@ def test_one_that_checks_equations_is_held_against_the_baselines_where_it_speaks
     # All that it says is right; a baseline that calls every one of these steps right has F1 0 of the wrong ones.
     assert (found.figure, found.value, found.clears) == ("step_f1", 1.0, True)
     assert 0 < found.baseline_value < 0.6
+
+
+def test_an_interval_that_reaches_zero_clears_no_baseline():
+    touching = Value(0.1).within(0.0, 0.2)
+    found = BaselineCheck("mini", Mode.OFFLINE, Errors.INVALID, "step_auc", 0.6, "baseline:length", touching)
+    assert not found.clears
+    assert found.baseline_value == pytest.approx(0.5)

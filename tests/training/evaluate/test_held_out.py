@@ -66,6 +66,8 @@ def test_endings_are_counted_on_right_traces_but_for_their_last_steps():
     found = held_out.endings([right, wrong])
     assert found["traces"] == 1
     assert (found["cut"][0], found["whole"][0], found["cut - whole"][0]) == (0.5, 0.0, 0.5)
+    # Of two traces with the same share every resample has it.
+    assert held_out.endings([right, right])["cut"] == [0.5, 0.5, 0.5]
 
 
 def test_without_a_right_trace_there_is_no_rate():
