@@ -35,7 +35,7 @@ PLACEHOLDER = "Let us continue."
 """The sentence that takes the place of a sub-step."""
 
 NOTABLE = 0.1
-"""The least fall of validity that counts as resting on a step."""
+"""The smallest change of validity that counts. A fall of at least this size means that a step rests on another."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,13 @@ from stepsight.core.scores import Hindsight
 _VISIBLE = 0.005
 # The largest number of steps that a sentence names.
 _MOST_NAMED = 6
-# Smaller changes are mentioned without emphasis.
-_NOTABLE = 0.1
 
 
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
     """Describe the largest jump of a sub-step's validity. `final` is the validity at the end. It is mentioned if it
     clearly differs from the validity after the jump."""
     moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
-    if abs(jump.change) < _NOTABLE:
+    if abs(jump.change) < NOTABLE:
         moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
     end = f" At the end it stands at {final:.2f}." if final is not None and abs(final - jump.after) >= 0.05 else ""
     return f"Step {names[jump.step]} {moved} when step {names[jump.revealed]} was revealed.{end}"
@@ -46,7 +44,7 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
     says = f"Gold calls step {name} {'valid' if gold else 'wrong'}"
     if revision.crosses:
         return f"{says} and {'agrees' if revision.agrees else 'disagrees'} with the revision."
-    if abs(revision.change) < _NOTABLE:
+    if abs(revision.change) < NOTABLE:
         return f"{says}."
     return f"{says}: the change is {'towards' if revision.agrees else 'away from'} gold, but the verdict stays."
 
@@ -70,7 +68,7 @@ def left_out_sentence(
     if turned:
         return f"No single later step carries the verdict. {alone}, which does not restore it."
     most = max(abs(removal.validity - offline) for removal in removals)
-    if most < _NOTABLE:
+    if most < NOTABLE:
         known = sorted(removal.left_out for removal in removals)
         which = "any one later step" if len(known) == len(names) - 1 - step else _steps(names, known)
         bound = "less than 0.01" if most < 0.005 else f"at most {most:.2f}"

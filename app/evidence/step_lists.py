@@ -15,7 +15,7 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import change_html, step_name
-from stepsight.core.left_out import Gap
+from stepsight.core.left_out import NOTABLE, Gap
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.step_falls import (
     MOST_COUNTED,
@@ -32,8 +32,9 @@ _PER_PAGE = 20
 _PREVIEW = 180
 _TITLES = {Need.CARRIES: "Steps that carry a solution", Need.UNUSED: "Steps that nothing needs"}
 _LEADS = {
-    Need.CARRIES: "Without one, a later step loses 0.10 or more of its validity. The largest loss comes first.",
-    Need.UNUSED: "Without one, no later step loses 0.10 of its validity. The smallest loss comes first.",
+    Need.CARRIES: f"Without one, a later step loses {NOTABLE:.2f} or more of its validity. "
+    "The largest loss comes first.",
+    Need.UNUSED: f"Without one, no later step loses {NOTABLE:.2f} of its validity. The smallest loss comes first.",
 }
 _GAPS = {Gap.DELETED: "left out", Gap.PLACEHOLDER: "replaced"}
 
