@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import islice
 from pathlib import PurePath
 
+from stepsight.core.earlier_record import is_earlier
 from stepsight.core.errors import UserError
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign
 from stepsight.core.judgment_record import FORMAT as RECORD
@@ -127,7 +128,7 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         in_parts = len(KINDS[kind].files) > 1
         name = f"{dataset}-{stem}" if in_parts else dataset
         return Finding(Holds.TRACES, kind, name, names=names, columns=columns)
-    if of_json and rows[0].get("format") == RECORD:
+    if of_json and (rows[0].get("format") == RECORD or is_earlier(rows[0])):
         return Finding(Holds.SCORES, "", "", str(rows[0].get("evaluator", stem)))
     if of_json and _is_scores(rows[0]):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
