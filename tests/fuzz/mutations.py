@@ -1,7 +1,8 @@
-"""Seeded damage to the bytes of files, and to the values that JSON and YAML hold."""
+"""Seeded damage to the bytes of files, and to the values that JSON and YAML hold; and other spellings of a text."""
 
 import json
 import random
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,23 @@ _STRANGE: tuple[Any, ...] = (
 _INSERTED = (
     b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"{", b"]", b'"', b"\n", b"\r", b"&a *a", b"9" * 5000,
 )  # fmt: skip
+
+
+# Signs that look alike, any of which a keyboard, an editor or a page may put in place of the others.
+_ALIKE = ("'’ʼ", '"“”', "-−–", " \xa0\u2009\u202f", "*×·", ":∶")
+
+
+def retyped(text: str, rng: random.Random) -> str:
+    """The text as another program hands it on: a reader sees no difference."""
+    for signs in _ALIKE:
+        if rng.random() < 0.3:
+            text = "".join(rng.choice(signs) if sign in signs else sign for sign in text)
+    if rng.random() < 0.4:
+        text = unicodedata.normalize(rng.choice(["NFD", "NFC"]), text)
+    if rng.random() < 0.2:
+        place = rng.randrange(len(text) + 1)
+        text = text[:place] + rng.choice("\u200b\xad\ufeff") + text[place:]
+    return text
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:

@@ -29,6 +29,8 @@ _ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise", "labels")
 # Argilla's files have no times.
 _NO_MOMENT = datetime.fromtimestamp(0, UTC).isoformat()
 _MOST_STEPS = 100_000
+# The choices for each step, by its 0-based index.
+_Answers = dict[int, list[Any]]
 
 
 def read_label_studio(
@@ -84,15 +86,18 @@ def read_argilla(
             places.setdefault(name, where)
     for name, records in steps.items():
         with located(places[name]):
-            count = _object(next(iter(records.values())), "metadata").get("steps", max(records))
-            last = whole(count, 1, _MOST_STEPS, "the field 'steps'", "how many there are")
+            about = _object(next(iter(records.values())), "metadata")
+            last = whole(
+                about.get("steps", max(records)), 1, _MOST_STEPS, "the field 'steps'", "how many there are"
+            )
             missing = next((n for n in range(1, last + 1) if n not in records), None)
             if missing is not None:
                 hint = "Export all records of it."
                 raise UserError(f"step {missing} of the trace {name!r:.60} is missing.", hint)
             in_order = [records[n] for n in range(1, last + 1)]
             texts = [text(_object(row, "fields"), "step") for row in in_order]
-            trace = index.find(Trace.of(text(_object(in_order[0], "fields"), "problem"), texts))
+            named = name if about.get("dataset") == dataset else None
+            trace = index.find(Trace.of(text(_object(in_order[0], "fields"), "problem"), texts), named)
             yield places[name], _imported(dataset, trace, _responses(in_order, annotator))
 
 
@@ -150,61 +155,69 @@ def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
     """Return the label of each step. The name of a control ends with the 0-based index of its step, as in
     `label_0`.
 
-    Raises `UserError` if there are choices or ratings but none of them is a label, or if a step has a choice whose
-    control does not name the step.
+    Raises `UserError` if there are choices or ratings but none of them is a label, if a step has several labels, or
+    if a choice that may be a label has a control that does not name the step.
     """
     results = [one for one in _list(annotation, "result") if isinstance(one, dict)]
-    questions: dict[str, dict[int, Row]] = {}
+    questions: dict[str, _Answers] = {}
+    unnamed = []
     for one in results:
         match = _PLACE.fullmatch(str(one.get("from_name"))) if one.get("type") == "choices" else None
         if match is not None:
             place = whole(int(match[2]), 0, steps - 1, f"the place of {match[0]}", f"0 to {steps - 1}")
-            questions.setdefault(match[1], {})[place] = one
-    chosen = _labels_among(questions)
-    for one in results:
-        if one.get("type") in _ANSWERS and not _is_named(one, chosen):
+            questions.setdefault(match[1], {}).setdefault(place, []).extend(_chosen(one))
+        elif one.get("type") in _ANSWERS:
+            unnamed.append(one)
+    answers = _labels_among(questions)
+    for one in unnamed:
+        if not _is_another_question(one, answers, is_sure=QUESTION in questions):
             raise UserError(
                 f"no choice names the step of {describe(one.get('from_name'))} ({one['type']}).",
                 "Name the choice of each step label_ and its place, counted from 0, such as label_0.",
             )
     labels: list[str | None] = [None] * steps
-    for place, one in chosen.items():
-        value = _object(one, "value").get("choices")
-        if not isinstance(value, list) or len(value) != 1:
-            raise UserError(f"step {place + 1} has {describe(value)} for a label, expected a list of one.")
-        labels[place] = _label(value[0], place + 1)
+    for place, chosen in answers.items():
+        if len(set(map(str, chosen))) != 1:
+            raise UserError(f"step {place + 1} has {len(chosen)} labels.", "Give it one.")
+        labels[place] = _label(chosen[0], place + 1)
     return labels
 
 
-def _labels_among(questions: Mapping[str, dict[int, Row]]) -> dict[int, Row]:
-    """Return, by step, the choices for the question that asks for labels.
+def _chosen(result: Row) -> list[Any]:
+    return _list(_object(result, "value"), "choices")
 
-    `questions` maps the name of each question to its choices. The question called `label` is used. If there is
-    none, it is the only question, or the only one whose choices are all labels. Raises `UserError` if this leaves
+
+def _labels_among(questions: Mapping[str, _Answers]) -> _Answers:
+    """Return the answers to the question that asks for labels.
+
+    `questions` maps the name of each question to its answers. The question called `label` is used. If there is
+    none, it is the only question, or the only one with labels among its answers. Raises `UserError` if this leaves
     no or several questions.
     """
     if len(questions) <= 1 or QUESTION in questions:
         return questions.get(QUESTION) or next(iter(questions.values()), {})
-    fitting = [name for name, answers in questions.items() if all(map(_has_label, answers.values()))]
+    fitting = [name for name, answers in questions.items() if any(map(_has_label, answers.values()))]
     if len(fitting) != 1:
         names = ", ".join(f"{name}_…" for name in questions)
         raise UserError(f"the steps have several questions: {names}.", "Name the one for labels label_0 and so on.")
     return questions[fitting[0]]
 
 
-def _has_label(result: Row) -> bool:
-    value = result.get("value")
-    choices = value.get("choices") if isinstance(value, dict) else None
-    return isinstance(choices, list) and all(isinstance(one, str) and _key(one) in LABELS for one in choices)
+def _has_label(chosen: list[Any]) -> bool:
+    return any(isinstance(one, str) and _key(one) in LABELS for one in chosen)
 
 
-def _is_named(result: Row, chosen: Mapping[int, Row]) -> bool:
-    """True if the step that a result belongs to is clear. This is so if its control names the step, if it is
-    attached to a step that has a label, or if it is attached to no step and at least one step has a label."""
-    if result.get("type") == "choices" and _PLACE.fullmatch(str(result.get("from_name"))):
-        return True
+def _is_another_question(result: Row, answers: _Answers, *, is_sure: bool) -> bool:
+    """True if a result whose control names no step cannot be a label. This is so if it is attached to a step that
+    has a label, or to no step while at least one step has a label.
+
+    Unless `answers` are certain to be the labels (`is_sure`), it must not look like a label either.
+    """
+    is_choice = result.get("type") == "choices"
+    if not is_sure and ((is_choice and _has_label(_chosen(result))) or QUESTION in str(result.get("from_name"))):
+        return False
     about = _PLACE.fullmatch(str(result.get("to_name")))
-    return bool(chosen) if about is None else int(about[2]) in chosen
+    return bool(answers) if about is None else int(about[2]) in answers
 
 
 def _label(value: object, step: int) -> str:

@@ -35,16 +35,16 @@ class TraceIndex:
     def find(self, labelled: Trace, id: object = None) -> StoredTrace:
         """Return the trace with this problem and these steps.
 
-        If there are several, the first of these rules that singles out a trace is used: its text is exactly the
-        same, its id is `id`, or it ends with the last labelled step. Raises `UserError` if no trace fits (the
+        If there are several, the first of these rules that singles out a trace is used: its id is `id`, its text is
+        exactly the same, or it ends with the last labelled step. Raises `UserError` if no trace fits (the
         message names the first different step if a single trace has the problem), or if several traces still fit.
         """
         ids = self._ids.get(_digest(labelled.problem), [])
         same = load_traces(self._session, traces().where(TraceRow.id.in_(ids)).order_by(TraceRow.position))
         fitting = [trace for trace in same if _fits(labelled, trace, _words)]
         for prefers in (
-            lambda trace: trace.problem == labelled.problem and _fits(labelled, trace, str),
             lambda trace: trace.id == str(id),
+            lambda trace: trace.problem == labelled.problem and _fits(labelled, trace, str),
             lambda trace: len(trace.steps) == len(labelled.steps),
         ):
             preferred = list(filter(prefers, fitting)) if len(fitting) > 1 else []

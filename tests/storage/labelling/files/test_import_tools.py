@@ -170,12 +170,16 @@ def test_a_trace_is_found_however_a_tool_writes_its_white_space(
     assert read(other, save(tmp_path / "tasks.json", studio(data))) == {"label-studio-7": [None, "neg"]}
 
 
-def test_of_traces_that_look_alike_the_same_text_or_the_named_id_is_meant(other: Store, tmp_path: Path) -> None:
+def test_of_traces_that_look_alike_the_named_id_or_else_the_same_text_is_meant(
+    other: Store, tmp_path: Path
+) -> None:
     add(other, [Trace.of("?", [f"a{sign} b"], id=name) for name, sign in (("x", "\xa0"), ("y", " "))], DATASET)
     asked = answers(("label_0", ["pos"]))
-    data = {"problem": "?", "steps": ["a\u2003b"]}
-    for about in ({"steps": ["a  b"]}, {"id": "y", "dataset": DATASET}):
+    data, named = {"problem": "?", "steps": ["a\u2003b"]}, {"id": "y", "dataset": DATASET}
+    for about in ({"steps": ["a  b"]}, named, named | {"steps": ["a\xa0 b"]}):
         read(other, save(tmp_path / "tasks.json", studio(data | about, **asked)))
+    (one,) = iterate_annotations(other, find_campaign(other, "again").id)
+    assert one.external_id == "y"
     with refused():
         read(other, save(tmp_path / "tasks.json", studio(data, **asked)))
 
@@ -202,6 +206,8 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
         studio(**answers(("label_0", ["pos"]), ("label-1", ["neg"]))),
         studio(result=[result("label_1", {"rating": 5}, "rating")]),
         studio(**answers(("kind_0", ["slip"]), ("reason_0", ["why"]))),
+        studio(**answers(("later_0", ["pos"]), ("label.0", ["neg"]))),
+        studio(**answers(("label_0", ["pos"]), ("label_0", ["neg"]))),
         [{"id": 1, "problem": "?", "steps": [], "label_0": "pos", "annotator": 1, "annotation_id": 3}],
         studio({"steps": [{"text": "It is a sum."}, {"text": "So 4."}]}),
         studio({"steps": [{"text": text} for text in ("It is a sum.", "So 3.\nDone.", "More.")]}),
