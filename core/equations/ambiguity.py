@@ -9,7 +9,7 @@ from fractions import Fraction
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.numbers import Comparison
 from stepsight.core.equations.parsing.expressions import Expression, Kind, Node, evaluate
-from stepsight.core.equations.parsing.units import CONTAINERS, are_convertible, conversion
+from stepsight.core.equations.parsing.units import CONTAINERS, are_convertible, conversion, is_unknown_conversion
 from stepsight.core.equations.parsing.values import UndecidedError, difference
 
 # A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.
@@ -18,6 +18,7 @@ _RANGE = re.compile(r"\d[\d.,]*(?:[-–‐‑−]\d[\d.,]*)+(?:/\d+)?(?:\s*[A-Za
 _LABEL = r"(?:\d{1,2}\s*(?:[×*·⋅]|\\cdot|\\times)\s*)?[(\[]\d{1,2}[)\]]"
 _LABELS = re.compile(rf"\s*{_LABEL}(?:\s*[-+−–]\s*{_LABEL})+\s*")
 _MOST = 3
+_TEN = 10
 
 
 def may_mean_another(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
@@ -73,13 +74,34 @@ def _is_amount_of_part(left: Member, right: Member, comparison: Comparison, text
     return (part.denominator != 1 or part <= 1) and amount.denominator == 1 and abs(amount) > _MOST * abs(part)
 
 
-def _counts_contents(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if a sum may add containers and their contents, as in 2 boxes + 3 = 27 pencils."""
+def _adds_unlike_units(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if a sum may add containers and their contents, as in 2 boxes + 3 = 27 pencils, or units of a language
+    that is not known here, as in 2 Stunden + 30 Minuten = 150 Minuten."""
     assert left.expression is not None
     if left.expression.node.kind not in (Kind.ADD, Kind.SUBTRACT):
         return False
     units = {unit for _, unit in _numbers(left.expression)}
-    return len(units) > 1 and not units.isdisjoint(CONTAINERS)
+    if len(units) < 2:
+        return False
+    result = comparison.right.number
+    return not units.isdisjoint(CONTAINERS) or (
+        result is not None and any(_holds_several(left.expression, unit, result) for unit in units if unit)
+    )
+
+
+def _holds_several(expression: Expression, unit: str, result: Fraction) -> bool:
+    """True if an expression has the value `result` once its numbers with the unit `unit` are multiplied or divided
+    by an integer above two."""
+    numbers = {id(node): node.number or Fraction(0) for node, name in _numbers(expression) if name == unit}
+    try:
+        without = evaluate(expression.node, replaced=dict.fromkeys(numbers, Fraction(0))).number
+        amount = evaluate(expression.node).number
+    except UndecidedError:
+        return False
+    if without is None or amount is None or amount == without or result == without:
+        return False
+    size = (result - without) / (amount - without)
+    return size > 0 and 1 in (size.numerator, size.denominator) and size.numerator + size.denominator > _MOST
 
 
 def _converts(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
@@ -91,13 +113,30 @@ def _converts(left: Member, right: Member, comparison: Comparison, text: str) ->
     x, y = comparison.left.number, comparison.right.number
     if not result.is_literal or not x or not y:
         return False
-    if work.expression.node.kind in (Kind.ADD, Kind.SUBTRACT) and not any(map(conversion, work.expression.units)):
+    ratio = abs(x / y)
+    if "dozen" in work.expression.units and are_convertible("dozen", ratio):
+        # 3 dozen × 12 = 36
+        return True
+    is_sum = work.expression.node.kind in (Kind.ADD, Kind.SUBTRACT)
+    if is_sum and Fraction(1, 10) < ratio < 10 and not any(map(conversion, work.expression.units)):
+        # Slips of sums have small ratios too.
         return False
     units = {*result.expression.units, *result.trailing[:1]} - work.expression.units
     if units and not work.expression.units and result.expression.node.number == 1:
         # 52 × 7 = 1 year
         return True
-    return any(are_convertible(unit, abs(x / y)) for unit in units)
+    return any(are_convertible(unit, ratio) for unit in units) or (
+        # 60 Minuten × 2 = 2 Stunden
+        bool(units) and bool(work.expression.units) and is_unknown_conversion(units | work.expression.units, ratio)
+    )
+
+
+def _is_carried(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if the right side is the digit that is written down, as in 7 + 8 = 5 (carry the 1)."""
+    x, y = comparison.left.number, comparison.right.number
+    if x is None or y is None or not 0 <= y < _TEN or (x - y) % _TEN:
+        return False
+    return re.search(r"\b(?:carr|borrow)", text[right.end : right.end + 20]) is not None
 
 
 def _has_decimal_commas(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
@@ -129,8 +168,9 @@ _KINDS: tuple[Callable[[Member, Member, Comparison, str], bool], ...] = (
     _names_equations,
     _begins_with_an_item,
     _is_amount_of_part,
-    _counts_contents,
+    _adds_unlike_units,
     _converts,
+    _is_carried,
     _has_decimal_commas,
 )
 

@@ -29,7 +29,8 @@ _CLAUSE = re.compile(
     r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$|[\"'”’)\]$])|\n")
-_MODULAR = re.compile(r"\\p?mod\b|\\bmod|\bmod(?:ulo)?\b|≡|\\equiv|\bcongruen", re.IGNORECASE)
+_MODULUS = re.compile(r"\\[pb]?mod\b|\bmod(?:ulo)?\b", re.IGNORECASE)
+_MODULAR = re.compile(rf"{_MODULUS.pattern}|≡|\\equiv|\bcongruen", re.IGNORECASE)
 _CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
 
 
@@ -124,9 +125,11 @@ def _clause(before: str) -> str:
     return clause
 
 
-def is_modular(text: str, end: int) -> bool:
-    """True if the text marks the equation that ends at `end` as modulo a number."""
-    return _MODULAR.search(text, end, min(len(text), end + 40)) is not None
+def is_modular(text: str, start: int, end: int) -> bool:
+    """True if the sentence before the equation `text[start:end]`, or the text right after it, names a modulus."""
+    first, _ = sentence_around(text, start, end)
+    behind = min(len(text), end + 40)
+    return _MODULUS.search(text, first, start) is not None or _MODULAR.search(text, end, behind) is not None
 
 
 def contains_clock_time(text: str) -> bool:

@@ -209,15 +209,21 @@ _CHANGING = words(
     half twice double triple thrice third quarter fourth fifth tenth square cube root factorial average
     mean median remainder reciprocal inverse negative opposite absolute gcd lcm minus plus times over
     divided by percent log sin cos tan mod modulo digits digit difference ratio choose per least most of
-    fraction logarithm sine cosine tangent
+    fraction logarithm sine cosine tangent point mal geteilt durch weniger hoch fois par moins veces vezes por entre
+    más mais menos volte per meno diviso keer на плюс минус
     """
 )
+_CHANGING_ENDS = (
+    "的", "倍", "乘", "乘以", "乘上", "除", "除以", "减", "减去", "減", "減去", "加", "加上", "比", "の",
+)  # fmt: skip
 _SUMS = words(
     """
     total sum product number area perimeter volume cost amount value out sums products slope distance length width
-    height speed probability discriminant price
+    height speed probability discriminant price totale summe somme suma soma somma
     """
 )
+_OF = words("of de von di del aus от из")
+_AND = words("and et und y e и")
 
 
 def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
@@ -239,7 +245,7 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
         is_compound = (
             index > 1 and tokens[index - 2].kind is TokenKind.NUMBER and bool(conversion(before.text.lower()))
         )
-        return not is_function and not is_compound and not _is_changed(tokens, index)
+        return not (is_function or is_compound or _is_changed(tokens, index) or _is_joined(tokens, index))
     if before.is_sign("(", "[", "{"):
         return (
             index < 2
@@ -280,7 +286,8 @@ def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
     if following is None or before.kind is TokenKind.WORD:
-        return following is not None and not following.spaced
+        # "COVID-19" has a hyphen.
+        return following is not None and tokens[index].spaced and not following.spaced
     if before.kind is TokenKind.BREAK:
         return not following.spaced
     return before.kind is TokenKind.RELATION or before.is_sign("(", "[", "{")
@@ -290,9 +297,29 @@ def _is_changed(tokens: Sequence[Token], index: int) -> bool:
     """True if the words before an expression alter its value, as in "half of 12"."""
     word = tokens[index - 1].text.lower()
     earlier = tokens[index - 2].text.lower() if index > 1 and tokens[index - 2].kind is TokenKind.WORD else ""
-    if word == "of":
+    if word in _OF:
         return earlier not in _SUMS
+    if word.endswith(_CHANGING_ENDS):
+        return True
     return word in _CHANGING or (word in ("the", "a", "to", "from") and earlier in _CHANGING - {"of", "by"})
+
+
+def _is_joined(tokens: Sequence[Token], index: int) -> bool:
+    """True if an "and" joins the number before it to the expression at `index`, as in "3 and 1/2" and "the sum of 3
+    and 4"."""
+    if index < 2 or tokens[index - 1].text.lower() not in _AND or tokens[index - 2].kind is not TokenKind.NUMBER:
+        return False
+    earlier = tokens[index - 3] if index > 2 else None
+    if earlier is not None and earlier.text.lower() in _OF:
+        return True
+    # "8 / 2 = 4 and 1/4 + 1 = 5/4" begins another equation.
+    return _is_fraction(tokens, index) and (earlier is None or earlier.kind in (TokenKind.WORD, TokenKind.BREAK))
+
+
+def _is_fraction(tokens: Sequence[Token], index: int) -> bool:
+    """True if a fraction of two numbers below one begins at token `index`."""
+    parts = tokens[index : index + 3]
+    return len(parts) == 3 and parts[1].is_sign("/") and (parts[0].number or 0) < (parts[2].number or 0)
 
 
 _ENDING_WORDS = words("times mod modulo remainder r dozen million billion thousand hundred percent choose")
@@ -334,7 +361,8 @@ def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
         if word in _ENDING_WORDS or (word == "or" and following is not None and following.kind is TokenKind.NUMBER):
             return True
         if word == "and" and following is not None and following.kind is TokenKind.NUMBER:
-            behind = tokens[index + 2] if index + 2 < len(tokens) else None
+            at = index + (4 if _is_fraction(tokens, index + 1) else 2)
+            behind = tokens[at] if at < len(tokens) else None
             # "12 and 3 + 4 = 7" begins another equation.
             return behind is None or behind.kind in (TokenKind.WORD, TokenKind.BREAK)
         index, count = index + 1, count + 1

@@ -59,7 +59,7 @@ class Checker:
         chains = find_chains(read_tokens(blanked))
         named = join_named(chains, blanked)
         for chain in chains:
-            if is_modular(text, chain.end):
+            if is_modular(text, chain.start, chain.end):
                 continue
             checks += self._of_chain(
                 named.get(chain.start, chain), text, [(place, note.members[0]) for place, note in noted], is_plain

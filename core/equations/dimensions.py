@@ -9,7 +9,7 @@ from fractions import Fraction
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.numbers import EquationVerdict, round_to_literal
 from stepsight.core.equations.parsing.expressions import Kind, Node, evaluate
-from stepsight.core.equations.parsing.units import conversion, singular
+from stepsight.core.equations.parsing.units import RATES, conversion, singular
 from stepsight.core.equations.parsing.values import UndecidedError
 
 _MEASURE = re.compile(r"\b(\d+(?:\.\d+)?)\s+([A-Za-z]+)")
@@ -82,7 +82,7 @@ def _behind(words: tuple[str, ...]) -> str:
     there are no words."""
     if len(words) > 2 and words[1] in ("per", "an", "a"):
         return f"{words[0]}/{words[2]}"
-    return words[0] if words else ""
+    return RATES.get(words[0], words[0]) if words else ""
 
 
 def _is_of_rates(node: Node) -> bool:

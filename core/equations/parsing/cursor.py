@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stepsight.core.equations.parsing.tokens import Token, TokenKind
-from stepsight.core.equations.parsing.units import is_unit_word, may_be_glued
+from stepsight.core.equations.parsing.units import RATES, is_unit_word, may_be_glued
 
 # The letter, and the Cyrillic one that looks like it.
 _UNIT_LETTERS = ("s", "h", "g", "l", "m")
@@ -72,7 +72,9 @@ class Cursor:
             self.units.update(found)
             if len(found) > 1 and found[0] in _PER:
                 return f"/{found[1]}"
-            return f"{found[0]}/{found[2]}" if len(found) > 2 and found[1] in _PER else found[0]
+            if len(found) > 2 and found[1] in _PER:
+                return f"{found[0]}/{found[2]}"
+            return RATES.get(found[0], found[0])
         return ""
 
     def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:

@@ -229,6 +229,7 @@ class Reader(Cursor):
             elif token.kind is TokenKind.WORD and token.text.lower() in SCALES:
                 if self.at > 1 and self.tokens[self.at - 2].is_sign("/"):
                     raise UndecidedError
+                self.units.add(token.text.lower())
                 self.at += 1
                 scale = Node(Kind.NUMBER, number=Fraction(SCALES[token.text.lower()]))
                 node = self._node(Kind.MULTIPLY, node, scale)

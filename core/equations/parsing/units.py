@@ -1,5 +1,6 @@
 """Words after numbers: units inside an expression, words that end an expression, and multiples such as a dozen."""
 
+from collections.abc import Set
 from fractions import Fraction
 
 
@@ -10,7 +11,7 @@ def words(text: str) -> frozenset[str]:
 
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 
-# Verbs, conjunctions and the like: no unit holds them.
+# Verbs, conjunctions, parts, places of digits, powers and the like: no unit holds them.
 _NEVER = words(
     """
     is are was were be been being am has have had do does did will would can could should shall may
@@ -21,6 +22,9 @@ _NEVER = words(
     spends spent earn earns equal equals more less fewer greater smaller times minus plus mod modulo
     remainder half twice before after during let suppose assume given find note notice now first second
     third next finally yields becomes become means implies using use used
+    ones ten tens tenth tenths hundreds hundredth hundredths thousands thousandth thousandths halves thirds fourth
+    fourths fifth fifths sixth sixths seventh sevenths eighth eighths ninth ninths squared cubed cubes carré
+    cuadrado quadrado quadrato quadrat viertel drittel achtel cuartos tercios
     """
 )
 
@@ -33,6 +37,7 @@ _CONVERTIBLE = {
     "volume": "ml l liter liters litre litres milliliter milliliters gallon gallons quart quarts pint pints cup"
     " cups tablespoon tablespoons teaspoon teaspoons ounce ounces",
     "money": "cent cents dollar dollars penny pennies nickel nickels dime dimes quarter quarters buck bucks $ ¢",
+    "data": "byte bytes kb mb gb tb",
     "number": "dozen dozens pair pairs percent degree degrees radians score couple half",
 }
 _DIMENSIONS = {word: dimension for dimension, words in _CONVERTIBLE.items() for word in words.split()}
@@ -40,7 +45,7 @@ _DIMENSIONS = {word: dimension for dimension, words in _CONVERTIBLE.items() for 
 
 # What one of each unit is in the smallest of its system. Systems are not converted into each other.
 _SYSTEMS = (
-    "second seconds sec secs:1 minute minutes min mins:60 hour hours hr hrs h:3600 day days:86400"
+    "second seconds sec secs s:1 minute minutes min mins:60 hour hours hr hrs h:3600 day days:86400"
     " week weeks:604800",
     "inch inches in:1 foot feet ft:12 yard yards yd:36 mile miles mi:63360",
     "mm millimeter millimeters:1 cm centimeter centimeters:10 m meter meters metre metres:1000"
@@ -53,6 +58,7 @@ _SYSTEMS = (
     "¢ cent cents penny pennies p:1 nickel nickels:5 dime dimes:10 $ € £ dollar dollars buck bucks euro euros"
     " pound pounds:100",
     "percent %:1",
+    "piece pieces:1 dozen dozens:12",
 )
 
 
@@ -85,6 +91,9 @@ _RATIOS = {
 }
 
 
+_LARGE = 6
+
+
 def conversion(unit: str) -> list[tuple[int, int]]:
     """Return the systems of units that a unit belongs to, each with the unit's size in the smallest unit of that
     system. Empty for an unknown unit."""
@@ -96,11 +105,22 @@ def are_convertible(unit: str, ratio: Fraction) -> bool:
     return any(ratio in _RATIOS[system] for system, _ in conversion(unit))
 
 
+def is_unknown_conversion(units: Set[str], ratio: Fraction) -> bool:
+    """True if none of the units is known and they may be of another language: `ratio` is a large one of two known
+    units, such as 60."""
+    is_large = max(ratio, 1 / ratio) > _LARGE
+    return is_large and not any(map(conversion, units)) and any(ratio in ratios for ratios in _RATIOS.values())
+
+
+RATES = {"mph": "mile/hour", "kph": "km/hour", "kmh": "km/hour", "mpg": "mile/gallon"}
+"""Abbreviated units of rates, in full."""
+
 CONTAINERS = words(
     """
     score dozen dozens pair pairs box boxes pack packs package packages packet packets bag bags case cases carton
     cartons crate crates bottle bottles set sets roll rolls tray trays basket baskets jar jars bunch bunches bundle
     bundles group groups team teams row rows shelf shelves bus buses table tables sheet sheets stack stacks can cans
+    paar paire paires par pares dutzend douzaine docena
     """
 )
 """Units that hold others, so that a number of them is no number of what they hold."""

@@ -35,7 +35,25 @@ KINDS = {
     "units that convert": (
         "12 × 60 = 12 hours", "250 mg × 8 = 2 g", "24 × 60 = 1 day", "52 × 7 = 1 year", "9 m + 40 cm = 9.4 m",
     ),
-    "containers": ("4 boxes + 2 = 26 pens", "2 score + 5 = 45"),
+    "containers": ("4 boxes + 2 = 26 pens", "2 score + 5 = 45", "4 dozen × 12 = 48 eggs", "6 nests + 3 = 27 eggs"),
+    "places of digits and parts": (
+        "4 tens + 7 ones = 47", "3 hundreds + 5 tens = 350", "7 tenths + 3 tenths = 1", "1 ten + 8 ones = 18",
+        "6 squared + 8 squared = 100", "4 and 1/2 + 1/2 = 5", "9/4 = 2 and 1/4", "6 + 9 = 5 (carry the 1)",
+    ),
+    "units of other languages": (
+        "3 Stunden + 15 Minuten = 195 Minuten", "2 heures − 20 minutes = 100 minutes", "4 Kisten + 2 = 50 Stifte",
+        "7 metros + 10 centímetros = 710 centímetros", "20 minutos × 6 = 2 horas", "2 mil + 500 = 2500",
+    ),
+    "words of other languages that change a number": (
+        "die Hälfte von 14 + 6 = 13", "le double de 7 + 2 = 16", "5 mal 3 + 1 = 16", "5 fois 3 + 1 = 16",
+        "18 menos 4 + 1 = 15", "6 на 2 + 1 = 13", "20 % de 30 + 4 = 10", "18除以6+1=4", "8减去2×3=2",
+        "la somme de 4 et 5 + 1 = 10", "7 zum Quadrat + 1 = 50",
+    ),
+    "a hyphen, a date or a number of a program": (
+        "Route-60 + 6 = 66", "COVID-19 + 3 = 22", "5/1/2021 - 5/1/2020 = 365 days", "0x20 + 1 = 33",
+        "2023-04-09 - 2023-04-01 = 8 days",
+    ),
+    "a modulus before": ("Modulo 9, 7 + 5 = 3.", "So mod 5 we get 4 + 4 = 3."),
     "a list": ("median of 4, 5, 6 + 9 = 8", "4,5,6 + 1 = 7", "(1,2) + (3,5) = (4,7)"),
     "other rules": (
         "6 ^ 3 = 5 in XOR", "1 + 2 × 5 = 15 if done left to right", "27^1/3 = 3", "20 — 6 + 1 = 15",
@@ -62,7 +80,8 @@ FAILING = {
     "4 元 + 5 元 = 8 元": "9", "$6+7=14$元": "13", "6 х 7 = 48": "42", "10¹² / 10¹⁰ = 10": "100",
     "Day 3: 8 + 4 = 13": "12", "Divide by $7$: $42 / 7 = 5$": "6",
     "In this case 8 + 4 = 13": "12", "10-3=6": "7", "$10-3 = 6$": "7", "• 8 + 4 = 13": "12",
-    "4 boxes + 2 boxes = 5": "6",
+    "4 boxes + 2 boxes = 5": "6", "5 pommes + 3 pommes = 9 pommes": "8", "2000-10-20=1960": "1970",
+    "So 7 + 8 = 16 in all": "15", "She has 2 and 3 + 4 = 8 more": "7",
     "12\xa0+\xa05 = 18": "17", "7 lbs. + 3 × 4 = 21": "19",
 }  # fmt: skip
 

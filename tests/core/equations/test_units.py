@@ -7,7 +7,8 @@ from tests.core.equations.steps import checks, failing
 TRUE = (
     "3 hours + 15 minutes = 195 minutes", "60 km/h × 45 min = 45 km", "9 pages per day * 2 weeks = 126 pages",
     "240 minutes / 60 = 4 hours", "4 weeks * 7 = 28 days", "30 cents/minute * 3 hours = $54",
-    "5 kb/s * 20 s = 100 kb",
+    "5 kb/s * 20 s = 100 kb", "60 mph × 20 min = 20 miles", "9 ft/s × 2 min = 1080 ft", "8 MB/s × 1 min = 480 MB",
+    "1 GB - 24 MB = 1000 MB", "25 + 35 = 1 hour", "1/3 + 1/6 = 30 minutes",
     "She slept 9 hours (from 10 p.m. to 7 a.m.).", "There are 12 inches in a foot.",
     "There are 31 days in May.",
     "The prime factorization of 60 is $2^2 \\cdot 3 \\cdot 5$.", "We factor 77 as 7 * 11.",
@@ -19,7 +20,9 @@ WRONG = {
     # 2 · 5280 ft / 176 ft a minute = 60 minutes
     "2 miles / 176 feet per minute = 0.5 hours": "1",
     "He grew 6 inches, so he is 5 + 6 = 11 feet tall.": "5.5",
-    "36 kb/s / 3600 s/h = 0.02 kb/h": "0.01",
+    # 36 · 3600 kb an hour
+    "36 kb/s / 3600 s/h = 0.02 kb/h": "129,600",
+    "40 mph × 30 minutes = 30 miles": "20",
     "She slept 11 hours (from 10 p.m. to 7 a.m.).": "9",
     "He sleeps from 11 p.m. to 6 a.m., which is 6 - 11 = -5 hours.": "7",
     "There are 10 inches in a foot.": "12",
