@@ -1,21 +1,27 @@
-"""The lines of a text file as UTF-8: UTF-16 is converted, and files that are not text are refused by name."""
+"""The lines of a text file as UTF-8.
+
+Compressed files are unpacked and UTF-16 is converted. Files that are not text are refused by name.
+"""
 
 import codecs
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.compression import compression_of, unpacked, unpacked_beginning
 from stepsight.core.files.json_values import LARGEST
 
 PARQUET = b"PAR1"
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
+# The place of the word ustar in a tar archive.
+_TAR = 257
 # The first bytes of files that people mistake for data.
 _OTHER_FILES = (
     (b"PK\x03\x04", "a ZIP archive or an Office document", "Unpack it, or save the table as CSV."),
     (b"%PDF", "a PDF", _IMPORTS),
-    (b"\x1f\x8b", "compressed by gzip", "Unpack it first."),
-    (b"(\xb5/\xfd", "compressed by zstd", "Unpack it first."),
+    (b"\x1f\x8b", "compressed twice", "Unpack it once."),
+    (b"(\xb5/\xfd", "compressed twice", "Unpack it once."),
     (b"BZh", "compressed by bzip2", "Unpack it first."),
     (b"\xfd7zXZ\x00", "compressed by xz", "Unpack it first."),
     (b"SQLite format 3", "a SQLite database", "Restore a backup on the command line: stepsight restore FILE"),
@@ -27,16 +33,20 @@ _OTHER_FILES = (
 
 
 def check_beginning(content: bytes, name: str) -> None:
-    """Raise `UserError` if the first bytes of a file show that it is neither text nor Parquet."""
-    for magic, what, hint in _OTHER_FILES:
-        if content.startswith(magic):
-            raise UserError(f"{name}: {what}.", hint)
+    """Raise `UserError` if the first bytes of a file show that it is neither text nor Parquet. The text may be
+    compressed."""
+    compression, content = compression_of(content), unpacked_beginning(content)
+    _check_magic(content, name)
+    if compression and content.startswith(PARQUET):
+        raise UserError(f"{name}: a Parquet file compressed by {compression}.", "Unpack it first.")
     if b"\0" in content[:1000] and not content.startswith((PARQUET, *_UTF16)):
         raise UserError(f"{name}: neither text nor Parquet.", _IMPORTS)
 
 
 def first_sign(content: bytes) -> str:
-    """Return the first character that is not white space, given the first bytes of a text file."""
+    """Return the first character that is not white space, given the first bytes of a text file. It may be
+    compressed."""
+    content = unpacked_beginning(content)
     if content.startswith(_UTF16):
         content = content[: len(content) // 2 * 2].decode("utf-16", "replace").encode()
     return content.removeprefix(_UTF8).lstrip()[:1].decode("utf-8", "replace")
@@ -45,18 +55,25 @@ def first_sign(content: bytes) -> str:
 def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a text file as UTF-8.
 
-    Raises `UserError` if the file is compressed, Parquet or otherwise not text, or if it only begins as UTF-16.
+    Raises `UserError` if the file is Parquet or otherwise not text, if it only begins as UTF-16, or if it is
+    compressed and cannot be unpacked.
     """
-    source = iter(lines)
+    source = unpacked(lines, name)
     first = next(source, b"")
-    for magic, what, hint in _OTHER_FILES:
-        if first.startswith(magic):
-            raise UserError(f"{name}: {what}.", hint)
+    _check_magic(first, name)
     if first.startswith(PARQUET):
         hint = "Import it as a table: stepsight import any FILE --fields problem=NAME,steps=NAME"
         raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", hint)
     everything = chain([first] if first else [], source)
     yield from _from_utf16(everything, name) if first.startswith(_UTF16) else everything
+
+
+def _check_magic(content: bytes, name: str) -> None:
+    for magic, what, hint in _OTHER_FILES:
+        if content.startswith(magic):
+            raise UserError(f"{name}: {what}.", hint)
+    if content[_TAR : _TAR + 5] == b"ustar":
+        raise UserError(f"{name}: a tar archive.", "Unpack it first.")
 
 
 def _from_utf16(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:

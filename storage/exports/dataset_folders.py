@@ -16,11 +16,11 @@ from pathlib import Path
 import yaml
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.arrow import load_pyarrow
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
-from stepsight.storage.importers.tables import load_parquet
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import find_dataset, trace_batches
 
@@ -51,7 +51,7 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
     text and `about` is Markdown; both go into the dataset card. If writing fails, no folder remains. Raises
     `UserError` if the folder exists or cannot be written, or if pyarrow is missing.
     """
-    _, parquet = load_parquet()
+    parquet = load_pyarrow().parquet
     if path.exists():
         raise UserError(f"{path}: already exists.", "Name another folder.")
     partial = path.with_name(f"{path.name}.partial")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from stepsight.core.arrays import DIGITS
 from stepsight.core.errors import UserError
 from stepsight.core.escaping import csv_text, inert
+from stepsight.core.files.arrow import load_pyarrow
 from stepsight.core.files.jsonl import format_trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.tables import load_parquet
 from stepsight.storage.traces.queries import trace_batches
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes
 def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     """Like `frame_parts` for Parquet, but with categorical columns as plain text, which every Parquet reader
     supports."""
-    load_parquet()
+    load_pyarrow()
     return _frames_parquet(frames, plain=True)
 
 
@@ -77,7 +77,7 @@ def _check_format(format: str) -> None:
     if format not in TABLE_FORMATS:
         raise UserError(f"There is no format {format!r:.40} of tables.", f"Expected {', '.join(TABLE_FORMATS)}.")
     if format == "parquet":
-        load_parquet()
+        load_pyarrow()
 
 
 def _csv(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
@@ -92,11 +92,11 @@ def _jsonl(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
-    arrow, parquet = load_parquet()
+    arrow = load_pyarrow()
     kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64(), list: arrow.list_(arrow.string())}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     sink = _Sink()
-    with parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema) as writer:
+    with arrow.parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema) as writer:
         for part in _parts(rows):
             writer.write_table(arrow.Table.from_pylist(part, schema=schema))
             yield sink.take()
@@ -128,7 +128,7 @@ def _frames_jsonl(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
 
 
 def _frames_parquet(frames: "Iterable[pd.DataFrame]", *, plain: bool = False) -> Iterator[bytes]:
-    arrow, parquet = load_parquet()
+    arrow = load_pyarrow()
     sink, writer = _Sink(), None
     for frame in frames:
         table = arrow.Table.from_pandas(frame, preserve_index=False)
@@ -138,7 +138,7 @@ def _frames_parquet(frames: "Iterable[pd.DataFrame]", *, plain: bool = False) ->
             kinds = [wide if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
             about = None if plain else table.schema.metadata
             schema = arrow.schema(list(zip(table.column_names, kinds, strict=True)), about)
-            writer = parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema)
+            writer = arrow.parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema)
         writer.write_table(table.cast(schema))
         yield sink.take()
     if writer is not None:

@@ -14,15 +14,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.arrow import arrow_batches, is_arrow, parquet_batches
+from stepsight.core.files.compression import SUFFIXES as COMPRESSED
+from stepsight.core.files.compression import stem_of, without_suffix
 from stepsight.core.files.json_values import read_json
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import PARQUET, check_beginning
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
 from stepsight.storage.importers.kind import FileKind, OnBad, Rows
 from stepsight.storage.importers.recognition import BEGINNING, find_reader
-from stepsight.storage.importers.tables import arrow_batches, is_arrow, parquet_batches, table_rows
+from stepsight.storage.importers.tables import table_rows
 
 SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv")
+_ENDINGS = (*SUFFIXES, *(suffix + compressed for suffix in SUFFIXES for compressed in COMPRESSED))
 _DICTIONARY, _STATE = "dataset_dict.json", "state.json"
 _ABOUT = (_DICTIONARY, _STATE, "dataset_info.json", "dataset_infos.json")
 _NUMBERED = re.compile(r"-\d{5}-of-\d{5}$")
@@ -60,6 +64,11 @@ class DataFiles:
     def __iter__(self) -> Iterator[bytes]:
         # The kind opens the files itself, since some formats cannot be read line by line.
         return iter(())
+
+    @property
+    def stem(self) -> str:
+        """The name of the file or folder without its suffix."""
+        return stem_of(Path(self.name).resolve())
 
     @property
     def fraction(self) -> float:
@@ -101,7 +110,7 @@ class DataFiles:
 
 def is_hub_id(text: str) -> bool:
     """True if a text looks like the `OWNER/NAME` of a hub dataset rather than a file name."""
-    return bool(_HUB_ID.fullmatch(text)) and not text.lower().endswith(SUFFIXES)
+    return bool(_HUB_ID.fullmatch(text)) and not without_suffix(text).lower().endswith(SUFFIXES)
 
 
 def find_data(path: Path, part: str = "") -> DataFiles:
@@ -160,11 +169,11 @@ def _parts(names: Iterable[str]) -> dict[str, list[str]]:
     included."""
     found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
-        path = PurePosixPath(name)
+        path = PurePosixPath(without_suffix(name))
         if path.suffix.lower() in SUFFIXES and path.name not in _ABOUT and not is_hidden(path):
             key = _NUMBERED.sub("", path.with_suffix("").as_posix())
-            found[key][path.suffix.lower()].append(name)
-    return {key: next(kinds[suffix] for suffix in SUFFIXES if suffix in kinds) for key, kinds in found.items()}
+            found[key][name.lower()[len(path.as_posix()) - len(path.suffix) :]].append(name)
+    return {key: next(kinds[ending] for ending in _ENDINGS if ending in kinds) for key, kinds in found.items()}
 
 
 def _saved_part(path: Path, part: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from stepsight.core.earlier_record import is_earlier
 from stepsight.core.errors import UserError
+from stepsight.core.files.compression import stem_of
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import KINDS, find_kind, guess_kind
@@ -19,8 +20,8 @@ from stepsight.storage.importers.column_mapping import ColumnMap, column_names, 
 from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows
 from stepsight.storage.importers.tables import csv_rows, parquet_rows
 
-BEGINNING = 4096
-"""The number of bytes by which a file's container is recognised."""
+BEGINNING = 1 << 18
+"""The number of bytes by which a file's container is recognised: at least a block of zstd."""
 
 # The number of rows by which a file is recognised.
 _FIRST = 20
@@ -55,7 +56,7 @@ class Finding:
 
 
 def find_reader(content: bytes) -> RowReader:
-    """Return the function that reads the rows of a file, chosen by the file's first bytes."""
+    """Return the function that reads the rows of a file, compressed or not, chosen by the file's first bytes."""
     if content.startswith(PARQUET):
         return parquet_rows
     return json_rows if first_sign(content) in ("{", "[") else csv_rows
@@ -117,7 +118,7 @@ def _first_rows(reader: RowReader, lines: Iterable[bytes], name: str) -> list[Ro
 
 
 def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
-    stem = PurePath(name).stem
+    stem = stem_of(PurePath(name))
     names = tuple(column_names(rows))
     columns = guess_columns(names, rows)
     # A table has the names of a kind at most by chance, and never its lists.

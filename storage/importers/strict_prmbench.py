@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.text_lines import utf8_lines
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.fields import canonical, describe, field, listed, located, rest, text, texts, whole
 from stepsight.storage.importers.kind import FileKind, OnBad, PublicFile, Row, Rows, json_rows
@@ -67,7 +68,7 @@ def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
     """
     edited: dict[str, tuple[str, Row]] = {}
     count = 0
-    for where, row in json_rows(_as_array(lines), name, on_bad):
+    for where, row in json_rows(_as_array(utf8_lines(lines, name)), name, on_bad):
         try:
             if _is_edit(row):
                 edit = _edit(row)

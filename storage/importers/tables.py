@@ -5,16 +5,14 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.arrow import load_pyarrow, parquet_batches
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.files.text_lines import utf8_lines
 from stepsight.storage.importers.kind import OnBad, Rows
 
-_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-_BATCH = 500
 _LONGEST_CELL = 10_000_000
 _SEPARATORS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*"?')
@@ -71,7 +69,7 @@ def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None)
 
 def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
     """Yield (where, row) for each row of the pyarrow `batches`, converting pyarrow's errors to `UserError`."""
-    arrow, _ = load_parquet()
+    arrow = load_pyarrow()
     number = 0
     try:
         for batch in batches:
@@ -83,46 +81,6 @@ def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
     except (arrow.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"{name}: not {format} ({reason}).", "Fetch the file again.") from None
-
-
-def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
-    """Yield the content of a Parquet file in batches of rows. Errors of pyarrow are passed on."""
-    _, parquet = load_parquet()
-    with parquet.ParquetFile(file) as content:
-        yield from content.iter_batches(batch_size=_BATCH)
-
-
-def arrow_batches(path: Path) -> Iterator[Any]:
-    """Yield the content of an Arrow file in batches of rows. Errors of pyarrow are passed on. The file can be a
-    stream, as written by `datasets`, or a file with an index at its end."""
-    arrow, _ = load_parquet()
-    with arrow.memory_map(str(path)) as content:
-        if content.read(len(_ARROW_FILE)) == _ARROW_FILE:
-            indexed = arrow.ipc.open_file(content)
-            batches: Iterable[Any] = map(indexed.get_batch, range(indexed.num_record_batches))
-        else:
-            content.seek(0)
-            batches = arrow.ipc.open_stream(content)
-        for batch in batches:
-            # pyarrow does not check by itself that offsets are within the batch: a damaged one could crash the
-            # process.
-            batch.validate(full=True)
-            for start in range(0, batch.num_rows, _BATCH):
-                yield batch.slice(start, _BATCH)
-
-
-def is_arrow(beginning: bytes) -> bool:
-    """True if `beginning`, the first bytes of a file, shows that it is an Arrow file."""
-    return beginning.startswith((_ARROW_FILE, _ARROW_STREAM))
-
-
-def load_parquet() -> tuple[Any, Any]:
-    """Return the modules `pyarrow` and `pyarrow.parquet`. Raises `UserError` if they are not installed."""
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise UserError("Parquet needs pyarrow.", "Run: pip install 'stepsight[parquet]'") from None
-    return pyarrow, pyarrow.parquet
 
 
 def _features(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:

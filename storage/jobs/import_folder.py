@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.compression import stem_of, without_suffix
 from stepsight.core.files.jsonl import open_input
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
@@ -36,7 +37,7 @@ def find_files(path: Path) -> list[Found]:
     `UserError` if there is no file to import.
     """
     if path.is_dir():
-        files = (one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
+        files = (one for one in path.rglob("*") if _is_data(one) and one.is_file())
         paths = sorted(one for one in files if not is_hidden(PurePosixPath(one.relative_to(path).as_posix())))
     else:
         paths = [path]
@@ -61,6 +62,10 @@ def inspect_file(path: Path) -> Found:
         hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
         return Found(path, error=UserError(f"{path.name}: a table with unknown column names.", hint))
     return Found(path, finding)
+
+
+def _is_data(path: Path) -> bool:
+    return without_suffix(path.name).lower().endswith(SUFFIXES)
 
 
 def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
@@ -94,8 +99,11 @@ def _dataset_of(store: Store, path: Path) -> str:
 def _apart(files: list[Found], root: Path) -> Iterator[Found]:
     """Rename the datasets of files that would otherwise become the same dataset. A renamed dataset gets the name of
     its file, or the path of the file if several files have the same name."""
-    named = [_with_name(one, one.path.stem) for one in files]
-    by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]
+    named = [_with_name(one, stem_of(one.path)) for one in files]
+    paths = (one.path.relative_to(root) for one in files)
+    by_path = [
+        _with_name(one, "-".join((*path.parts[:-1], stem_of(path)))) for one, path in zip(files, paths, strict=True)
+    ]
     plain, by_name = _datasets(files), _datasets(named)
     for one, other, last in zip(files, named, by_path, strict=True):
         is_alone = plain[_dataset(one)] == 1 or not _dataset(one)

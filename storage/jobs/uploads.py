@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.compression import split_lines, unpacked
 from stepsight.core.files.text_lines import check_beginning
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
@@ -23,7 +24,7 @@ from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.importers.recognition import BEGINNING
 
 LARGEST = 256_000_000
-"""The largest file, in bytes."""
+"""The largest file, in bytes, as sent and unpacked."""
 PART = 512 * 1024
 """The number of bytes that a browser sends at a time."""
 LASTS = timedelta(days=1)
@@ -36,6 +37,7 @@ _WRITTEN = 3
 # The bytes to be left free for other writes.
 _RESERVE = 20_000_000
 _LARGEST_PART = 2 * PART
+_BY_COMMAND = "Import it on the machine that StepSight runs on: stepsight import auto FILE"
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
     if size > LARGEST:
         raise UserError(
             f"{name}: {size / 1e6:,.0f} MB; this page takes files of up to {LARGEST / 1e6:,.0f} MB.",
-            "Import it on the machine that StepSight runs on: stepsight import auto FILE",
+            _BY_COMMAND,
         )
     _check_disk(store, name, size)
     with store.write() as session:
@@ -185,25 +187,17 @@ class UploadSource:
         return min(1.0, self.read / self._upload.size)
 
     def __iter__(self) -> Iterator[bytes]:
+        # A compressed file is unpacked here, where its size is bounded.
+        yield from unpacked(split_lines(self._parts(), self.name), self.name, LARGEST, _BY_COMMAND)
+
+    def _parts(self) -> Iterator[bytes]:
         self.read = 0
-        start = 0
-        # The pieces of a line that spans parts, joined once, however many there are.
-        begun: list[bytes] = []
-        while start < self._upload.size:
+        while self.read < self._upload.size:
             # A session for each part, since a reader may stop anywhere.
             with self._store.read() as session:
-                content = _part(session, self._upload.id, start)
-            start += len(content)
-            first, *others = content.split(b"\n")
-            begun.append(first)
-            for other in others:
-                line = b"".join(begun) + b"\n"
-                begun = [other]
-                self.read += len(line)
-                yield line
-        if rest := b"".join(begun):
-            self.read += len(rest)
-            yield rest
+                content = _part(session, self._upload.id, self.read)
+            self.read += len(content)
+            yield content
 
 
 def _part(session: Session, upload_id: int, start: int) -> bytes:

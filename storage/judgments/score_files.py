@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.compression import unpacked
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import LeaveOneOut
@@ -143,14 +144,15 @@ def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
 
 
 def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
-    """Parse a score file and return its (where, row) pairs and its SHA-256. `name` is the file name for messages.
+    """Parse a score file and return its (where, row) pairs and its SHA-256, that of the unpacked content if it is
+    compressed. `name` is the file name for messages.
 
     Raises `UserError` if a row is bad or the file has no rows.
     """
     digest = hashlib.sha256()
 
     def hashed() -> Iterator[bytes]:
-        for line in lines:
+        for line in unpacked(lines, name):
             digest.update(line)
             yield line
 

@@ -14,6 +14,7 @@ from typing import IO, Any, Protocol
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.compression import stem_of
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.row_conditions import RowConditions
 from stepsight.core.trace import Trace
@@ -270,7 +271,7 @@ def import_file(
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
-    name = (chosen.dataset or path.stem) if dataset is None else dataset
+    name = (chosen.dataset or stem_of(path)) if dataset is None else dataset
     with open_input(path) as file:
         source = FileSource(path, file)
         return import_source(store, chosen, source, name, _bad_rows(source, skipped), progress, where, change)

@@ -251,8 +251,7 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
             change = _continued if args.continued else None
             return import_file(store, args.kind, path, args.dataset or args.kind, show, listing, where, change)
         columns, data = _columns(args), _data(args)
-        name = args.dataset or path.resolve().stem
-        return import_table(store, columns, data, name, show, listing, where)
+        return import_table(store, columns, data, args.dataset or data.stem, show, listing, where)
 
 
 def _continued(trace: Trace) -> Trace | None:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="POOL",
-        help="JSON Lines, gzipped or not, or Parquet, with query and response, MMIQC's instruction and output, "
+        help="JSON Lines, compressed or not, or Parquet, with query and response, MMIQC's instruction and output, "
         "problem and steps, problem and solution, or question and answer",
     )
     parser.add_argument(

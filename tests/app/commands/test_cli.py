@@ -1,5 +1,6 @@
 """The command as it is typed, within this process."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -195,8 +196,8 @@ def test_an_unknown_device_or_type_is_refused(run, asked, argv, message):
     assert message in outcome.err
 
 
-def test_standard_input_and_a_file_give_the_same(score, stdin, file, tmp_path):
-    stdin(file.read_bytes())
+def test_standard_input_compressed_and_a_file_give_the_same(score, stdin, file, tmp_path):
+    stdin(gzip.compress(file.read_bytes()))
     piped = score("--input", "-", "--output", "-")
     written = score("--input", file, "--output", tmp_path / "out.jsonl")
     assert (piped.code, written.code, written.out) == (0, 0, "")

@@ -25,8 +25,6 @@ def test_lines_are_utf8_whatever_the_file_is(encoding: str, end: str) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"\x1f\x8b\x08",
-        b"(\xb5/\xfd..",
         b"BZh9",
         b"PK\x03\x04",
         b"PAR1",

@@ -1,5 +1,6 @@
 """Files of datasets in the shapes in which people keep them: folders that `datasets` saved, a hub's, tables."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def save(folder: Path, rows: list[dict[str, Any]] = ROWS) -> None:
     datasets.Dataset.from_list(rows).save_to_disk(folder, num_shards=3)
 
 
-@pytest.mark.parametrize("format", ["parquet", "jsonl", "json", "arrow", "stream"])
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "json.zst", "arrow", "stream"])
 def test_a_file_of_any_format_is_a_table(sqlite_store: Store, tmp_path: Path, format: str) -> None:
     path, table = tmp_path / f"table.{format}", pyarrow.Table.from_pylist(ROWS)
     if format == "parquet":
@@ -54,7 +55,10 @@ def test_a_file_of_any_format_is_a_table(sqlite_store: Store, tmp_path: Path, fo
         with kind(str(path), table.schema) as writer:
             writer.write_table(table)
     else:
-        path.write_text(json.dumps(ROWS) if format == "json" else "".join(f"{json.dumps(row)}\n" for row in ROWS))
+        array = pyarrow.compress(json.dumps(ROWS).encode(), codec="zstd", asbytes=True)
+        path.write_bytes(
+            array if format == "json.zst" else "".join(f"{json.dumps(row)}\n" for row in ROWS).encode()
+        )
     check(stored(sqlite_store, path))
 
 
@@ -81,11 +85,16 @@ def test_one_part_of_a_saved_dictionary_is_named(sqlite_store: Store, tmp_path: 
 
 def test_a_folder_of_numbered_files_is_one_part(sqlite_store: Store, tmp_path: Path) -> None:
     for number, rows in enumerate((ROWS[:4], ROWS[4:])):
-        path = tmp_path / "data" / f"train-{number:05d}-of-00002.parquet"
-        path.parent.mkdir(exist_ok=True)
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    (tmp_path / "README.md").write_text("about it")
-    check(stored(sqlite_store, tmp_path))
+        for suffix in (".parquet", ".jsonl.gz"):
+            path = tmp_path / suffix[1:] / "data" / f"train-{number:05d}-of-00002{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if suffix == ".parquet":
+                pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+            else:
+                path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
+            (path.parent.parent / "README.md").write_text("about it")
+    check(stored(sqlite_store, tmp_path / "parquet"))
+    check(stored(sqlite_store, tmp_path / "jsonl.gz"))
 
 
 def test_parts_are_told_by_the_names_of_their_files() -> None:
@@ -94,11 +103,15 @@ def test_parts_are_told_by_the_names_of_their_files() -> None:
              "other/train-00000-of-00001.parquet"]  # fmt: skip
     assert choose_part(names, "A/b", "main/test") == choose_part(names, "A/b", "test") == [names[3]]
     assert choose_part(names, "A/b", "main/train") == names[4:6]
+    # The same file twice, compressed and not.
+    assert choose_part(["a.jsonl.gz", "a.jsonl", "a.json.zst"], "A/b") == ["a.jsonl"]
     with refused():
         choose_part(names, "A/b")
     with refused():
         choose_part(["README.md"], "A/b")
-    assert [is_hub_id(text) for text in ("A/b-c", "a/b.csv", "a", "a/b/c", "../b", "/a/b")] == [True] + [False] * 5
+    assert [is_hub_id(text) for text in ("A/b-c", "a/b.csv", "a/b.csv.gz", "a", "a/b/c", "../b", "/a/b")] == [
+        True
+    ] + [False] * 6
 
 
 def test_steps_in_one_text_are_split_at_what_is_named(sqlite_store: Store, tmp_path: Path) -> None:

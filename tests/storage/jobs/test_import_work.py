@@ -1,5 +1,6 @@
 """Imports as jobs do them: fetched benchmarks, and files that browsers sent."""
 
+import gzip
 import hashlib
 import json
 import os
@@ -76,6 +77,18 @@ def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
     again = send(store, me, lines(*GOOD), "mine.jsonl")
     assert preview(store, again).stored == "mine"
     assert add(store, again).summary == "mine: nothing new, 3 traces already stored."
+
+
+def test_a_compressed_file_comes_in_under_the_name_of_its_content(store: Store) -> None:
+    me = local_user(store).id
+    upload = send(store, me, gzip.compress(lines(*GOOD)), "mine.jsonl.gz")
+    assert preview(store, upload).good == 3
+    assert add(store, upload).summary == "mine: 3 traces added; 3 in the dataset."
+    scores = lines(*(b'{"id": "%d", "scores": [0.5, 0.5, 0.5]}' % number for number in range(3)))
+    for number, content in enumerate((gzip.compress(scores), scores)):
+        # The content is that of the first file, so that nothing changes.
+        upload = send(store, me, content, f"scores{number}.jsonl")
+        assert add(store, upload, evaluator="x").summary == "x on mine: 3 traces, matched by id."
 
 
 def test_a_bad_row_stores_nothing_unless_it_is_left_out(store: Store) -> None:

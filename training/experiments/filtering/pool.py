@@ -1,16 +1,14 @@
 r"""A pool of solutions: the rows of some files, which can be iterated over repeatedly.
 
 A row has a query and a response, whose steps an evaluator judges. A file contains JSON Lines or a JSON array, which
-may be gzipped, or is Parquet. The format is recognised by the first bytes. A row of MMIQC:
+may be compressed by gzip or zstd, or is Parquet. The format is recognised by the first bytes. A row of MMIQC:
 
     {"instruction": "Compute $2 + 3$.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 """
 
 import dataclasses
-import gzip
 import hashlib
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.arrow import load_pyarrow
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.text_lines import PARQUET
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.importers.fields import describe, field
 from stepsight.storage.importers.kind import Row, json_rows
-from stepsight.storage.importers.tables import load_parquet
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 from stepsight.training.experiments.filtering.drawing import Draw, Drawn, draw_rows
@@ -46,7 +45,6 @@ FIELD_NAMES: tuple[Fields, ...] = (
 PlacedRow = tuple[str, Row | UserError]
 """The place of a row, such as `pool.jsonl line 3` or `pool.parquet row 3`, with the row or the error in it."""
 
-_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 # The number of rows of a Parquet file in memory at once.
 _BATCH = 256
 # Bad rows are kept until the next good one. This many in a row mean another kind of file.
@@ -133,11 +131,8 @@ def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
     with open_input(path) as file:
         start = file.read(4)
         file.seek(0)
-        if start == _PARQUET:
+        if start == PARQUET:
             yield from _parquet_rows(path, name)
-        elif start.startswith(_GZIP):
-            with gzip.open(file) as lines:
-                yield from _lines(_unzipped(lines, name), name)
         else:
             yield from _lines(file, name)
 
@@ -159,19 +154,12 @@ def _lines(lines: Iterable[bytes], name: str) -> Iterator[PlacedRow]:
     yield from bad
 
 
-def _unzipped(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
-    try:
-        yield from lines
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{name}: cannot be unzipped ({error}).", "Fetch the file again.") from None
-
-
 def _parquet_rows(path: Path, name: str) -> Iterator[PlacedRow]:
-    arrow, parquet = load_parquet()
+    arrow = load_pyarrow()
     number = 0
     try:
         # Without pre-buffering, a row group of any size is read piece by piece.
-        with parquet.ParquetFile(path, pre_buffer=False) as file:
+        with arrow.parquet.ParquetFile(path, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=_BATCH):
                 for row in batch.to_pylist():
                     number += 1

@@ -1,5 +1,6 @@
 """`stepsight import` of whatever there is: folders, tables, benchmarks with their scores."""
 
+import gzip
 import json
 import shutil
 
@@ -49,7 +50,7 @@ def test_a_folder_comes_in_with_its_scores(command, db, data, tmp_path):
 def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command, db, tmp_path):
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
-    write_lines(folder / "good.jsonl", [plain_row(1)])
+    (folder / "good.jsonl.gz").write_bytes(gzip.compress(json.dumps(plain_row(1)).encode()))
     write_lines(folder / "deep" / "mixed.jsonl", [plain_row(1), "{"])
     (folder / "table.csv").write_text("a,b\n1,2\n")
     (folder / "scores.json").write_text(json.dumps([{"id": "nobody", "scores": [0.5]}]))

@@ -1,0 +1,53 @@
+"""Parquet and Arrow files, read a few rows at a time by pyarrow, which is an optional dependency."""
+
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from stepsight.core.errors import UserError
+
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+_BATCH = 500
+
+
+def load_pyarrow(what: str = "Parquet") -> Any:
+    """Return the module `pyarrow` with its `parquet` loaded.
+
+    Raises `UserError`, saying that `what` needs it, if it is not installed.
+    """
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise UserError(f"{what} needs pyarrow.", "Run: pip install 'stepsight[parquet]'") from None
+    return pyarrow
+
+
+def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
+    """Yield the content of a Parquet file in batches of rows. Errors of pyarrow are passed on."""
+    with load_pyarrow().parquet.ParquetFile(file) as content:
+        yield from content.iter_batches(batch_size=_BATCH)
+
+
+def arrow_batches(path: Path) -> Iterator[Any]:
+    """Yield the content of an Arrow file in batches of rows. Errors of pyarrow are passed on. The file can be a
+    stream, as written by `datasets`, or a file with an index at its end."""
+    arrow = load_pyarrow()
+    with arrow.memory_map(str(path)) as content:
+        if content.read(len(_ARROW_FILE)) == _ARROW_FILE:
+            indexed = arrow.ipc.open_file(content)
+            batches: Iterable[Any] = map(indexed.get_batch, range(indexed.num_record_batches))
+        else:
+            content.seek(0)
+            batches = arrow.ipc.open_stream(content)
+        for batch in batches:
+            # pyarrow does not check by itself that offsets are within the batch: a damaged one could crash the
+            # process.
+            batch.validate(full=True)
+            for start in range(0, batch.num_rows, _BATCH):
+                yield batch.slice(start, _BATCH)
+
+
+def is_arrow(beginning: bytes) -> bool:
+    """True if `beginning`, the first bytes of a file, shows that it is an Arrow file."""
+    return beginning.startswith((_ARROW_FILE, _ARROW_STREAM))

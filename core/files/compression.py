@@ -1,0 +1,141 @@
+"""Files compressed by gzip or zstd, unpacked as they are read.
+
+They are read wherever their content could be read unpacked. A small file that unpacks to a huge one is refused
+before it fills the memory or the disk.
+"""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import PurePath
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.arrow import load_pyarrow
+from stepsight.core.files.json_values import LARGEST
+
+SUFFIXES = (".gz", ".zst")
+_GZIP, _ZSTD = b"\x1f\x8b", b"(\xb5/\xfd"
+_NAMES = {_GZIP: "gzip", _ZSTD: "zstd"}
+_BLOCK = 1 << 18
+_SHOWN = 4096
+# Texts and tables shrink to a tenth or a fiftieth; only endless repetition shrinks more than this.
+_MOST_TIMES = 200
+_FREE = 1 << 26
+
+
+def compression_of(content: bytes) -> str:
+    """Return "gzip" or "zstd" if the first bytes of a file show that it is compressed so, and "" otherwise."""
+    return next((name for magic, name in _NAMES.items() if content.startswith(magic)), "")
+
+
+def without_suffix(name: str) -> str:
+    """Return the name that a file has once it is unpacked: `a.csv` for `a.csv.gz`."""
+    return name[: name.rindex(".")] if name.lower().endswith(SUFFIXES) else name
+
+
+def stem_of(path: PurePath) -> str:
+    """Return the name of a file without its suffix: `a` for `a.csv` and `a.csv.gz`."""
+    return PurePath(without_suffix(path.name)).stem
+
+
+def unpacked(chunks: Iterable[bytes], name: str, most: int | None = None, hint: str = "") -> Iterator[bytes]:
+    """Yield the lines of a file. A compressed file is unpacked; the chunks of any other are passed on as they are.
+
+    `most` bounds the unpacked size in bytes, and `hint` says what to do with a larger file. Raises `UserError` if a
+    compressed file is damaged, ends too early, has a line of more than `LARGEST` bytes or exceeds a bound, or if
+    pyarrow is missing, which zstd needs.
+    """
+    source = iter(chunks)
+    first = next(source, b"")
+    kind = compression_of(first)
+    everything = chain([first] if first else [], source)
+    yield from split_lines(_unpack(everything, kind, name, most, hint), name) if kind else everything
+
+
+def unpacked_beginning(content: bytes) -> bytes:
+    """Return the first bytes of the unpacked content of a file, given its own first bytes `content`.
+
+    They are `content` itself if the file is not compressed, and b"" if nothing can be unpacked.
+    """
+    kind = compression_of(content)
+    if not kind:
+        return content
+    try:
+        beginning: bytes = _open(_Chunks([content]), kind).read(_SHOWN)
+        return beginning
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def split_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of a file that is read in blocks. Raises `UserError` if a line has over `LARGEST` bytes."""
+    # The pieces of a line that spans blocks, joined once, however many there are.
+    begun: list[bytes] = []
+    held = 0
+    for block in blocks:
+        first, *others = block.split(b"\n")
+        begun.append(first)
+        held += len(first)
+        if held > LARGEST:
+            raise UserError(f"{name}: a line has over {LARGEST:,} bytes.", "Write one JSON object per line.")
+        for other in others:
+            yield b"".join(begun) + b"\n"
+            begun, held = [other], len(other)
+    if rest := b"".join(begun):
+        yield rest
+
+
+def _unpack(chunks: Iterable[bytes], kind: str, name: str, most: int | None, hint: str) -> Iterator[bytes]:
+    source, size = _Chunks(chunks), 0
+    stream = _open(source, kind)
+    while True:
+        try:
+            block = stream.read(_BLOCK)
+        except (OSError, EOFError, zlib.error) as error:
+            reason = (str(error).splitlines() or [""])[0].rstrip(".")
+            raise UserError(f"{name}: compressed by {kind} and damaged ({reason}).", "Fetch it again.") from None
+        if not block:
+            return
+        size += len(block)
+        if most is not None and size > most:
+            raise UserError(f"{name}: it unpacks to over {most / 1e6:,.0f} MB.", hint)
+        if size > _FREE and size > _MOST_TIMES * source.taken:
+            raise UserError(
+                f"{name}: it unpacks to over {_MOST_TIMES} times its size, as no data do.",
+                "Check the file, and unpack it first if it is sound.",
+            )
+        yield block
+
+
+class _Chunks(io.RawIOBase):
+    """An iterable of bytes as a file to read from. `taken` counts the bytes read so far."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._held = memoryview(b"")
+        self.taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._held:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._held = memoryview(chunk)
+        count = min(len(buffer), len(self._held))
+        buffer[:count] = self._held[:count]
+        self._held = self._held[count:]
+        self.taken += count
+        return count
+
+
+def _open(source: _Chunks, kind: str) -> Any:
+    if kind == _NAMES[_GZIP]:
+        return gzip.GzipFile(fileobj=io.BufferedReader(source, _BLOCK), mode="rb")
+    arrow = load_pyarrow("A file compressed by zstd")
+    return arrow.CompressedInputStream(arrow.PythonFile(source, mode="r"), kind)
