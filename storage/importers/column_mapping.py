@@ -4,7 +4,7 @@ The user says which columns hold the problem, the steps and the labels.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ from stepsight.storage.importers.fields import (
     until_error,
     whole_number,
 )
-from stepsight.storage.importers.kind import FileKind, Row, RowReader
+from stepsight.storage.importers.kind import FileKind, OnBad, Row, RowReader, Rows
 
 NAME = "columns"
 """The kind of a dataset imported in this way."""
@@ -81,15 +81,50 @@ class ColumnMap(Record):
     split: str = ""
 
 
-def columns_kind(columns: ColumnMap, rows: RowReader) -> FileKind:
-    """Return a file kind that reads rows with `rows` and converts them to traces by the mapping `columns`."""
+def columns_kind(columns: ColumnMap, rows: RowReader, binary: Collection[str] = ()) -> FileKind:
+    """Return a file kind that reads rows with `rows` and converts them to traces by the mapping `columns`.
+
+    `rows` adds the names of binary columns that it leaves out to `binary`. Reading raises `UserError` at the end of
+    the file if `columns.split` occurs in none of the solutions.
+    """
     return FileKind(
         name=NAME,
         title="a table under its own column names",
         fields=frozenset(),
         parse=partial(_parse, columns),
-        rows=rows,
+        rows=partial(_rows_with_split, columns, rows) if columns.split else rows,
+        notes=lambda: _notes(binary),
     )
+
+
+def _notes(binary: Collection[str]) -> tuple[str, ...]:
+    if not binary:
+        return ()
+    names = ", ".join(sorted(binary)[:_MOST])
+    column = "column" if len(binary) == 1 else "columns"
+    return (f"Left out as binary data: the {column} {names}.",)
+
+
+def _rows_with_split(
+    columns: ColumnMap, reader: RowReader, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
+) -> Rows:
+    """Yield the rows of `reader`. Raises `UserError` at the end if the text between steps occurs in no solution."""
+    solutions, occurs = 0, False
+    for where, row in reader(lines, name, on_bad):
+        text = _find(row, columns.steps)
+        if not occurs and isinstance(text, str) and not holds_steps(text):
+            solutions += 1
+            plain, separator = _with_plain_lines(text, columns.split)
+            occurs = separator in plain
+        yield where, row
+    if solutions and not occurs:
+        where, what = "not in the solution", "it"
+        if solutions > 1:
+            where, what = f"in none of the {solutions:,} solutions", "each"
+        raise UserError(
+            f"{name}: {columns.split!r} is {where}: {what} would be one step.",
+            "Give the text that stands between the steps, or none: solutions are then split by their form.",
+        )
 
 
 def column_names(rows: Iterable[Row]) -> list[str]:
@@ -268,11 +303,17 @@ def _steps_of_text(text: str, columns: ColumnMap) -> list[Any]:
         return steps
     if not columns.split:
         return split_steps(text)
-    text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, columns.split))
-    if not separator.strip("\n") and len(separator) > 1:
-        # A line that shows nothing separates steps like an empty one.
-        text = "\n".join("" if is_blank(line) else line for line in text.split("\n"))
+    text, separator = _with_plain_lines(text, columns.split)
     return [part.strip() for part in text.split(separator) if not is_blank(part)]
+
+
+def _with_plain_lines(text: str, separator: str) -> tuple[str, str]:
+    """Return a solution and the text between its steps with line feeds alone. If blank lines separate the steps, a
+    line that shows nothing becomes empty."""
+    text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, separator))
+    if not separator.strip("\n") and len(separator) > 1:
+        text = "\n".join("" if is_blank(line) else line for line in text.split("\n"))
+    return text, separator
 
 
 def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:

@@ -56,10 +56,11 @@ class DataFiles:
         self._sizes = [file.path.stat().st_size for file in files]
         self._read = 0
         self._hash = hashlib.sha256()
+        self._binary: set[str] = set()
 
     def kind(self, columns: ColumnMap) -> FileKind:
         """Return a file kind that reads these files with the column mapping `columns`."""
-        return columns_kind(columns, self._rows)
+        return columns_kind(columns, self._rows, self._binary)
 
     def __iter__(self) -> Iterator[bytes]:
         # The kind opens the files itself, since some formats cannot be read line by line.
@@ -91,9 +92,9 @@ class DataFiles:
     def _rows_of(self, file: DataFile, on_bad: OnBad | None) -> Rows:
         beginning = _beginning(file.path)
         if is_arrow(beginning):
-            return table_rows(arrow_batches(file.path), self.name, "Arrow")
+            return table_rows(arrow_batches(file.path), self.name, "Arrow", self._binary)
         if beginning.startswith(PARQUET):
-            return table_rows(parquet_batches(file.path), self.name, "Parquet")
+            return table_rows(parquet_batches(file.path), self.name, "Parquet", self._binary)
         if not beginning.strip():
             raise UserError(f"{file.name}: the file is empty.", "Check the file.")
         check_beginning(beginning, file.name)

@@ -186,7 +186,8 @@ class FileKind:
     message that starts with `where`. `dataset` is the default name of the dataset; None means that the dataset is
     named after the file. `files` are published files whose URLs are known. A row with a field in `score_fields`
     belongs to a score file of this kind. `check_labels(row, where)` raises `UserError` if the labels of a row are
-    too doubtful to train on, although figures count the row.
+    too doubtful to train on, although figures count the row. `notes()`, called after all rows have been read,
+    returns sentences about what was left out.
     """
 
     name: str
@@ -198,6 +199,7 @@ class FileKind:
     files: tuple[PublicFile, ...] = ()
     score_fields: frozenset[str] = frozenset()
     check_labels: Callable[[Row, str], None] = lambda row, where: None
+    notes: Callable[[], tuple[str, ...]] = tuple
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
         """Return the published file with this name. `name` may be omitted if there is only one published file.

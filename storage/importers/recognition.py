@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from pathlib import PurePath
 
@@ -55,10 +56,13 @@ class Finding:
     known: bool = False
 
 
-def find_reader(content: bytes) -> RowReader:
-    """Return the function that reads the rows of a file, compressed or not, chosen by the file's first bytes."""
+def find_reader(content: bytes, binary: set[str] | None = None) -> RowReader:
+    """Return the function that reads the rows of a file, compressed or not, chosen by the file's first bytes.
+
+    It adds the names of binary columns, which are left out, to `binary`.
+    """
     if content.startswith(PARQUET):
-        return parquet_rows
+        return partial(parquet_rows, binary=binary)
     return json_rows if first_sign(content) in ("{", "[") else csv_rows
 
 
@@ -98,7 +102,8 @@ def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> F
         return find_kind(finding_kind)
     if columns is None:
         raise UserError("The columns are not named.", "Choose those of the problem and the steps.")
-    return columns_kind(columns, find_reader(beginning))
+    binary: set[str] = set()
+    return columns_kind(columns, find_reader(beginning, binary), binary)
 
 
 def _first_rows(reader: RowReader, lines: Iterable[bytes], name: str) -> list[Row]:

@@ -59,24 +59,31 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
         raise UserError(f"{name} row {number + 1}: not CSV ({error}).", "Save the table as CSV again.") from None
 
 
-def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+def parquet_rows(
+    lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, binary: set[str] | None = None
+) -> Rows:
     """Yield (where, row) for each row of a Parquet file. The file is held in memory as a whole.
 
-    Raises `UserError` if the file is not Parquet or pyarrow is missing.
+    The names of binary columns, which are left out, are added to `binary`. Raises `UserError` if the file is not
+    Parquet or pyarrow is missing.
     """
-    return table_rows(parquet_batches(io.BytesIO(b"".join(lines))), name, "Parquet")
+    return table_rows(parquet_batches(io.BytesIO(b"".join(lines))), name, "Parquet", binary)
 
 
-def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
-    """Yield (where, row) for each row of the pyarrow `batches`, converting pyarrow's errors to `UserError`."""
+def table_rows(batches: Iterable[Any], name: str, format: str, binary: set[str] | None = None) -> Rows:
+    """Yield (where, row) for each row of the pyarrow `batches`, converting pyarrow's errors to `UserError`.
+
+    Binary values, such as pictures, are left out. The names of their columns are added to `binary`.
+    """
     arrow = load_pyarrow()
+    binary = set() if binary is None else binary
     number = 0
     try:
         for batch in batches:
             features = _features(batch.schema.metadata)
             for row in batch.to_pylist():
                 number += 1
-                plain = _plain(row)
+                plain = _plain(row, binary)
                 yield f"{name} row {number}", _named(plain, features) if features else plain
     except (arrow.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
@@ -114,22 +121,32 @@ def _named(value: Any, feature: Any) -> Any:
     return names[value] if 0 <= value < len(names) else None if value == -1 else value
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Convert a row to JSON types. Dates and similar values become text. Bytes that are no text are left out."""
+def _plain(row: dict[str, Any], binary: set[str]) -> dict[str, Any]:
+    """Convert a row to JSON types. Dates and similar values become text. Bytes that are no text are left out, and
+    the names of their columns are added to `binary`."""
     try:
         written = json.dumps(row, default=_text)
     except UnicodeDecodeError:
-        written = json.dumps(_without_binary(row), default=_text)
+        written = json.dumps(_without_binary(row, binary), default=_text)
     value: dict[str, Any] = json.loads(written, parse_constant=_constant)
     return value
 
 
-def _without_binary(value: Any) -> Any:
-    """Return a value without the fields that hold binary data, such as pictures. In a list, null replaces them."""
+_LEFT_OUT = object()
+
+
+def _without_binary(value: Any, binary: set[str], name: str = "") -> Any:
+    """Return a value without the fields that hold binary data. In a list, null replaces them. Their names, such as
+    `image.bytes`, are added to `binary`."""
     if isinstance(value, dict):
-        return {key: _without_binary(one) for key, one in value.items() if not _is_binary(one)}
+        inner = {key: _without_binary(one, binary, f"{name}.{key}" if name else key) for key, one in value.items()}
+        return {key: one for key, one in inner.items() if one is not _LEFT_OUT}
     if isinstance(value, list | tuple):
-        return [None if _is_binary(one) else _without_binary(one) for one in value]
+        items = [_without_binary(one, binary, name) for one in value]
+        return [None if one is _LEFT_OUT else one for one in items]
+    if _is_binary(value):
+        binary.add(name)
+        return _LEFT_OUT
     return value
 
 

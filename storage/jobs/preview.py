@@ -31,7 +31,8 @@ class Preview:
     `good` and `bad` count the examined rows that can and cannot be imported. `faults` lists the first bad rows by
     place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind
     of scores in a score file. `error` says why the file cannot be imported at all, or is None. `stored` is the name
-    of the dataset that the same file has already been imported into, or "".
+    of the dataset that the same file has already been imported into, or "". `notes` are sentences about
+    what is left out of the rows.
     """
 
     upload: Upload
@@ -44,6 +45,7 @@ class Preview:
     whole: bool = True
     error: UserError | None = None
     stored: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def can_be_added(self) -> bool:
@@ -82,7 +84,7 @@ def _preview_traces(shown: Preview, source: UploadSource, beginning: bytes) -> P
         if len(faults) < SHOWN_BAD:
             faults.append((where.removeprefix(f"{name} "), error))
 
-    whole, error = True, None
+    whole, error, kind = True, None, None
     try:
         kind = kind_of(shown.finding.kind, shown.finding.columns, beginning)
         for _, trace in read_traces(kind, source, name, note):
@@ -95,7 +97,9 @@ def _preview_traces(shown: Preview, source: UploadSource, beginning: bytes) -> P
         whole = False
     except UserError as fault:
         error = fault
-    return replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults), whole=whole, error=error)
+    notes = kind.notes() if kind else ()
+    shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults))
+    return replace(shown, whole=whole, error=error, notes=notes)
 
 
 def _preview_scores(store: Store, shown: Preview, source: UploadSource) -> Preview:

@@ -212,7 +212,8 @@ class ImportSummary:
     `added` counts new traces, `unchanged` the traces that were already stored, and `repeated` the repetitions
     within the file. `left_out` counts bad rows. `unwanted` counts the traces that fail a condition, by the first
     condition that they fail. `given_up` counts the traces that `change` dropped. `total` is the number of traces
-    now in the dataset, and `labelled` is the number of labelled steps in the traces read.
+    now in the dataset, and `labelled` is the number of labelled steps in the traces read. `notes` are sentences
+    about what was left out of the rows.
     """
 
     dataset: str
@@ -225,6 +226,7 @@ class ImportSummary:
     labelled: int = 0
     unwanted: Mapping[str, int] = field(default_factory=dict)
     given_up: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def read(self) -> int:
@@ -235,12 +237,14 @@ class ImportSummary:
         left_out = f", {_counted(self.left_out, 'bad row')} left out" if self.left_out else ""
         left_out += "".join(f", {count:,} left out by {what}" for what, count in self.unwanted.items())
         left_out += f", {self.given_up:,} left out whose rest is not known" if self.given_up else ""
+        notes = "".join(f" {note}" for note in self.notes)
         if not self.added:
-            return f"{self.dataset}: nothing new, {_counted(self.unchanged, 'trace')} already stored{left_out}."
+            stored = _counted(self.unchanged, "trace")
+            return f"{self.dataset}: nothing new, {stored} already stored{left_out}.{notes}"
         parts = [f"{_counted(self.added, 'trace')} added"]
         parts += [f"{self.unchanged:,} already stored"] if self.unchanged else []
         parts += [f"{self.repeated:,} repeated in the file"] if self.repeated else []
-        return f"{self.dataset}: {', '.join(parts)}{left_out}; {self.total:,} in the dataset."
+        return f"{self.dataset}: {', '.join(parts)}{left_out}; {self.total:,} in the dataset.{notes}"
 
 
 def import_file(
@@ -347,7 +351,8 @@ def import_source(
             writer.finish(source.file_name, source.sha256)
             bad.finish(writer.read)
     counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
-    return ImportSummary(dataset, kind.name, *counts, wanted.labelled, wanted.left_out, wanted.given_up)
+    wants = wanted.labelled, wanted.left_out, wanted.given_up
+    return ImportSummary(dataset, kind.name, *counts, *wants, kind.notes())
 
 
 class _Wanted:

@@ -207,8 +207,8 @@ def _columns(args: argparse.Namespace) -> ColumnMap:
     pairs = [part.partition("=") for part in args.fields.split(",")]
     named = {name.strip(): column.strip() for name, _, column in pairs}
     if args.split is not None:
-        # A shell passes these two characters as typed.
-        named["split"] = args.split.replace("\\n", "\n").replace("\\t", "\t")
+        # A shell passes these pairs of characters as typed.
+        named["split"] = args.split.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r")
     return validate(ColumnMap, named, "--fields")
 
 

@@ -121,6 +121,21 @@ def test_steps_in_one_text_are_split_at_what_is_named(sqlite_store: Store, tmp_p
     assert [step.text for step in trace.steps] == ["A sum.", "So 3."]
 
 
+def test_a_text_between_steps_that_is_in_no_solution_stores_nothing(sqlite_store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    for text in ('q,a\n1?,"A sum. So 2."\n', 'q,a\n1?,"A sum. So 2."\n2?,"\n"\n', 'q,a\n1?,"So 2. ки"\n2?,So 4.\n'):
+        path.write_text(text)
+        for split in ("###", "ки"):
+            if split in text:
+                assert len(stored(sqlite_store, path, ColumnMap("q", "a", split=split))) == 2
+            else:
+                with refused():
+                    stored(sqlite_store, path, ColumnMap("q", "a", split=split))
+    # Lists of steps need no text between them.
+    path.write_text("q,a\n1?,\"['A sum.', 'So 2.']\"\n")
+    import_table(sqlite_store, ColumnMap("q", "a", split="###"), find_data(path), "lists")
+
+
 def test_paths_lead_into_lists_by_place(sqlite_store: Store, tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     turns = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "A sum.\n\nSo 3."}]

@@ -70,16 +70,18 @@ def written(rows: list[dict[str, Any]], features: dict[str, Any] | None = None) 
     return [sink.getvalue()]
 
 
-def test_binary_columns_are_left_out() -> None:
+def test_binary_columns_are_left_out_and_named() -> None:
     row = {
         "q": b"What?",
         "picture": b"\xff\xfe",
         "image": {"bytes": b"\x89PNG", "path": "a.png"},
         "l": [b"a", b"\xff"],
     }
-    assert list(parquet_rows(written([row]), "t")) == [
+    binary: set[str] = set()
+    assert list(parquet_rows(written([row]), "t", None, binary)) == [
         ("t row 1", {"q": "What?", "image": {"path": "a.png"}, "l": ["a", None]})
     ]
+    assert binary == {"picture", "image.bytes", "l"}
 
 
 CLASSES = {"names": ["correct", "incorrect"], "_type": "ClassLabel"}

@@ -2,12 +2,15 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from stepsight.core.judgment import Mode
@@ -138,6 +141,17 @@ def test_a_table_comes_in_by_its_columns(store: Store) -> None:
     assert (none.good, none.bad, none.can_be_added) == (0, 1, False)
     assert add(store, upload, columns=ColumnMap("Ask", "Work")).summary == "t: 1 trace added; 1 in the dataset."
     assert find_dataset(store, "t").kind == "columns"
+
+
+def test_columns_that_are_left_out_are_named_before_and_afterwards(store: Store) -> None:
+    table, file = pyarrow.Table.from_pylist([{"q": "?", "steps": ["a"], "picture": b"\xff"}]), io.BytesIO()
+    pyarrow.parquet.write_table(table, file)
+    upload = send(store, local_user(store).id, file.getvalue(), "t.parquet")
+    columns = ColumnMap("q", "steps")
+    note = "Left out as binary data: the column picture."
+    assert preview(store, upload, columns=columns).notes == (note,)
+    summary = f"t: 1 trace added; 1 in the dataset. {note}"
+    assert add(store, upload, kind="columns", columns=columns).summary == summary
 
 
 def test_a_file_of_a_kind_can_be_read_as_a_table(store: Store) -> None:
