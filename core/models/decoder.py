@@ -38,28 +38,22 @@ class Decoder(nn.Module):
         is right-padded; `attention_mask` is 0 on padding."""
         rows, tokens = input_ids.shape
         network = DecoderNetwork.of(self, self.config)
-        mask, is_causal = self._mask(network, tokens, attention_mask)
+        # Padding follows the input, and a causal network never looks at it.
+        sees_padding = not self.config.is_causal and attention_mask is not None and not bool(attention_mask.all())
+        mask = attention_mask.bool()[:, None, None] if sees_padding and attention_mask is not None else None
 
         def attend(layer: int, query: Tensor, key: Tensor, value: Tensor, *_: Any) -> Tensor:
             query, key, value = (
                 part.view(rows, tokens, *part.shape[1:]).transpose(1, 2) for part in (query, key, value)
             )
-            return network.attention(query, key, value, mask, is_causal=is_causal).transpose(1, 2).flatten(0, 1)
+            if mask is None:
+                found = network.attention(layer, query, key, value)
+            else:
+                found = network.attention_within(query, key, value, lambda _: (slice(None), mask))
+            return found.transpose(1, 2).flatten(0, 1)
 
         positions = torch.arange(tokens).repeat(rows)
         return (network.states(input_ids.flatten(), positions, attend).view(rows, tokens, -1),)
-
-    def _mask(
-        self, network: DecoderNetwork, tokens: int, attention_mask: Tensor | None
-    ) -> tuple[Tensor | None, bool]:
-        """Return the attention mask for a batch and whether to use the plain causal mask instead. The mask is None
-        if that is enough or if nothing needs to be masked."""
-        if self.config.is_causal:
-            # Padding follows the input, and a causal mask never looks at it.
-            return (network.mask(torch.arange(tokens), tokens), False) if network.slides(tokens) else (None, True)
-        if attention_mask is None or bool(attention_mask.all()):
-            return None, False
-        return attention_mask.bool()[:, None, None], False
 
 
 class DecoderLayer(nn.Module):

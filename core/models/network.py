@@ -1,5 +1,5 @@
-"""The network of the Llama family (Llama, LLaDA, Mistral and Qwen2) on the CPU, with the same results as
-Transformers.
+"""The network of the Llama family (Llama, LLaDA, Mistral, Ministral and Qwen2) on the CPU, with the same results
+as Transformers.
 
 The layers of these models differ only in biases, sliding windows and the mask. The network computes with the
 weights of any module that uses Transformers' names, either directly or, for small models, with prepared copies of
@@ -31,19 +31,24 @@ Attend = Callable[[int, Tensor, Tensor, Tensor, int, Tensor | None], Tensor]
 (tokens, heads, width). The last arguments are the number of tokens, and the tokens whose result is wanted, None for
 all. The queries are those of the wanted tokens, but in the first layer those of all tokens."""
 
+View = Callable[[slice], tuple[slice, Tensor]]
+"""The keys to which some of the queries may attend, and the boolean mask of these queries and keys, shape (queries,
+keys)."""
+
 # The number of tokens computed at a time between two attentions if there are more than `_WHOLE`. Inputs of 2,000
 # tokens then take 120 MB, and 100 MB stay between two passes, instead of 300 and 200 MB, with the same bits.
+# Masks are made for as many queries at a time, so that they grow with the tokens and not with their square.
 _BLOCK, _WHOLE = 512, 1024
-_KINDS = ("llama", "mistral", "qwen2")
+KINDS = ("llama", "mistral", "ministral", "qwen2")
+"""The `model_type` of the networks that can be computed here."""
+_FULL, _SLIDING = "full_attention", "sliding_attention"
 # Keys that change nothing with these values; with others the network is left to Transformers.
 _PLAIN: dict[str, tuple[object, ...]] = {
     "hidden_act": ("silu",),
     "attention_bias": (False,),
     "mlp_bias": (False,),
-    "use_sliding_window": (False,),
     "partial_rotary_factor": (1.0, None),
     "quantization_config": (None,),
-    "layer_types": (None,),
     "tie_word_embeddings": (False, True),
 }
 
@@ -63,7 +68,7 @@ class DecoderConfig:
     max_position_embeddings: int
     rms_norm_eps: float
     rope_parameters: Mapping[str, Any]
-    sliding_window: int | None = None
+    windows: Sequence[int | None] = ()
     is_causal: bool = True
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -71,6 +76,11 @@ class DecoderConfig:
     def biased(self) -> bool:
         """True if queries, keys and values have biases."""
         return self.model_type == "qwen2"
+
+    def window(self, layer: int) -> int | None:
+        """Return how many tokens a token attends to in a layer, itself among them, or None if it attends to all
+        before it."""
+        return self.windows[layer] if self.windows else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole config.json as it was read, with `is_causal` added."""
@@ -89,7 +99,7 @@ def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> D
         except UserError:
             return None
     kind, is_causal = values.get("model_type"), values.get("is_causal", True)
-    if kind not in _KINDS or not isinstance(is_causal, bool):
+    if kind not in KINDS or not isinstance(is_causal, bool):
         return None
     if any(key in values and values[key] not in plain for key, plain in _PLAIN.items()):
         return None
@@ -110,21 +120,40 @@ def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> D
             )
         },
     }  # fmt: skip
-    window = values.get("sliding_window", 4096) if kind == "mistral" else None
     if rope is None or not all(type(number) is int and number > 0 for number in numbers.values()):
         return None
+    windows = layer_windows(values, kind, numbers["num_hidden_layers"])
     numbers["head_dim"] = values.get("head_dim") or numbers["hidden_size"] // heads
     eps = values.get("rms_norm_eps", 1e-6)
     divides = numbers["hidden_size"] % heads == 0 and heads % numbers["num_key_value_heads"] == 0
-    if not divides or type(numbers["head_dim"]) is not int or not isinstance(eps, float):
+    if windows is None or not divides or type(numbers["head_dim"]) is not int or not isinstance(eps, float):
         return None
     # Only Llama's own layers have been seen to look ahead as they should.
     if not is_causal and kind != "llama":
         return None
     return DecoderConfig(
-        model_type=kind, rms_norm_eps=eps, rope_parameters=rope, sliding_window=window, is_causal=is_causal,
+        model_type=kind, rms_norm_eps=eps, rope_parameters=rope, windows=windows, is_causal=is_causal,
         values=dict(values), **numbers,
     )  # fmt: skip
+
+
+def layer_windows(values: Mapping[str, Any], kind: str, layers: int) -> list[int | None] | None:
+    """Return the window of each layer by the rules of Transformers.
+
+    `layer_types` decides if it is given. Otherwise a Qwen2 has windows from the layer `max_window_layers` on, and
+    other kinds in every layer. Returns None if the keys contradict each other, or name another kind of layer.
+    """
+    slides = values.get("use_sliding_window", False) if kind == "qwen2" else kind != "llama"
+    window = values.get("sliding_window", 4096) if slides else None
+    begin, kinds = values.get("max_window_layers", 28) if kind == "qwen2" else 0, values.get("layer_types")
+    if window is not None and not (type(window) is int and window > 0 and isinstance(begin, int)):
+        return None
+    if kinds is None:
+        return [None if window is None or number < begin else window for number in range(layers)]
+    known = (_FULL,) if window is None else (_FULL, _SLIDING)
+    if not isinstance(kinds, list) or len(kinds) != layers or any(one not in known for one in kinds):
+        return None
+    return [window if one == _SLIDING else None for one in kinds]
 
 
 def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -334,32 +363,62 @@ class DecoderNetwork:
             projected = [*following.project(states[reads], rotation[reads], slice(1)), *projected]
         return states, projected
 
-    def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """Return a boolean mask of shape (queries, tokens) that is True where the query at a position in `queries`
-        can see one of the first `tokens` tokens."""
-        places = torch.arange(tokens)
-        if not self.config.is_causal:
-            return torch.ones(len(queries), tokens, dtype=torch.bool)
-        seen = places <= queries[:, None]
-        window = self.config.sliding_window
-        return seen if window is None else seen & (places > queries[:, None] - window)
-
-    def slides(self, tokens: int) -> bool:
-        """True if the network has a sliding window and `tokens` tokens exceed it."""
-        return self.config.sliding_window is not None and tokens > self.config.sliding_window
-
     def attention(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, queries: Tensor | None = None
     ) -> Tensor:
-        """Compute attention for tensors of shape (rows, heads, tokens, width)."""
-        return functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=is_causal, enable_gqa=query.shape[1] != key.shape[1]
-        )
+        """Compute the attention of a layer within one input, for tensors of shape (rows, heads, tokens, width).
+
+        `queries` gives the positions of the queries; None means that every token has one.
+        """
+        tokens, window = key.shape[2], self.config.window(layer)
+        slides = window is not None and tokens > window
+        if not self.config.is_causal or (queries is None and not slides):
+            return _attention(query, key, value, None, is_causal=self.config.is_causal)
+        positions = torch.arange(tokens) if queries is None else queries
+
+        def view(rows: slice) -> tuple[slice, Tensor]:
+            at = positions[rows, None]
+            first = 0 if window is None else whole_blocks(int(at.min()) - window + 1)
+            places = torch.arange(first, int(at.max()) + 1)
+            seen = places <= at
+            return slice(first, first + len(places)), seen if window is None else seen & (places > at - window)
+
+        return self.attention_within(query, key, value, view)
+
+    def attention_within(self, query: Tensor, key: Tensor, value: Tensor, view: View) -> Tensor:
+        """Compute attention with a mask, for tensors of shape (rows, heads, tokens, width).
+
+        The queries are taken in parts, and `view` is called for each part, so that no mask of all of them exists.
+        """
+        total = query.shape[2]
+        size = total if total <= _WHOLE else _BLOCK
+        parts = []
+        for start in range(0, total, size):
+            rows = slice(start, start + size)
+            keys, mask = view(rows)
+            parts.append(_attention(query[:, :, rows], key[:, :, keys], value[:, :, keys], mask))
+        return torch.cat(parts, 2)
 
     def _rotation(self, positions: Tensor) -> Tensor:
         """Return `exp(i · position · frequency)` as an array of shape (tokens, 1, width / 2)."""
         angles = positions[:, None].float() * self._frequencies
         return torch.polar(torch.ones_like(angles), angles)[:, None]
+
+
+def whole_blocks(tokens: int) -> int:
+    """Return `tokens` rounded down to a place at which PyTorch's kernel begins a block of keys.
+
+    If the keys before it are left out, the kernel adds in the same order as with all keys and a mask.
+    """
+    return max(0, tokens) // _BLOCK * _BLOCK
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool = False
+) -> Tensor:
+    return functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, is_causal=is_causal, enable_gqa=query.shape[1] != key.shape[1]
+    )
 
 
 def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:

@@ -22,6 +22,7 @@ from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.checkpoint import ATTENTIONS, count_numbers, tensor_files
 from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.network import KINDS, layer_windows
 from stepsight.core.models.placement import SPREADS, Placement
 
 # The most weights of a network that may be missing from its files, such as a new head's.
@@ -77,14 +78,33 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
                 "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
             )
         else:
+            known = {key: value for key, value in _with_kinds(values).items() if key != "auto_map"}
             with _quiet():
-                config = AutoConfig.for_model(**{key: value for key, value in values.items() if key != "auto_map"})
+                config = AutoConfig.for_model(**known)
     except UserError as error:
         raise error.at(str(folder)) from None
     except Exception as error:  # what values of others lead to there can be of any kind
         raise _refused(folder, error) from None
     _set_attention(config, attention, folder, values)
     return config
+
+
+def _with_kinds(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a config.json for a network of Transformers that follows its `layer_types`. Raises
+    `UserError` if they contradict other keys."""
+    kind, layers = values.get("model_type"), values.get("num_hidden_layers")
+    if kind not in KINDS or values.get("layer_types") is None:
+        return values
+    if type(layers) is not int or layer_windows(values, kind, layers) is None:
+        raise UserError(
+            f"config.json: layer_types does not fit a {kind} with these num_hidden_layers and sliding_window.",
+            "Copy it again.",
+        )
+    if kind != "mistral":
+        return values
+    # A Mistral of Transformers has layers of one kind, and a Ministral needs the width of its heads.
+    width = values.get("head_dim") or values["hidden_size"] // values["num_attention_heads"]
+    return {**values, "model_type": "ministral", "head_dim": width}
 
 
 def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:

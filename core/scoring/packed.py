@@ -132,7 +132,9 @@ def _config_of(model: StepModel) -> DecoderConfig | None:
     """Return the network's config if the network is a `Decoder` or a small Transformers network, or else None."""
     if isinstance(model.model, Decoder):
         return model.model.config
-    return decoder_config(model.config.to_dict()) if _is_small(model) else None
+    # A pair of networks has a type of its own, which `to_dict` does not know.
+    values = {**model.config.to_dict(), "model_type": model.config.model_type}
+    return decoder_config(values) if _is_small(model) else None
 
 
 def _is_small(model: StepModel) -> bool:
@@ -169,17 +171,9 @@ class _Spans:
                 own = query[into] if layer else query[torch.from_numpy(item.reads + source.start)]
             start = into.stop
             queries, keys, values = (part.transpose(0, 1)[None] for part in (own, key[source], value[source]))
-            found = self._attention(queries, keys, values, item, whole=reads is None)
-            attended[into] = found[0].transpose(0, 1)
+            at = None if reads is None else torch.from_numpy(item.reads)
+            attended[into] = self._network.attention(layer, queries, keys, values, at)[0].transpose(0, 1)
         return attended
-
-    def _attention(self, query: Tensor, key: Tensor, value: Tensor, item: Input, *, whole: bool) -> Tensor:
-        network = self._network
-        is_causal = network.config.is_causal
-        if not is_causal or (whole and not network.slides(item.length)):
-            return network.attention(query, key, value, None, is_causal=is_causal)
-        queries = torch.arange(item.length) if whole else torch.from_numpy(item.reads)
-        return network.attention(query, key, value, network.mask(queries, item.length), is_causal=False)
 
 
 def _start(workers: int, threads: int) -> ThreadPoolExecutor:

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.models.model import StepModel
-from stepsight.core.models.network import DecoderNetwork
+from stepsight.core.models.network import DecoderNetwork, View, whole_blocks
 from stepsight.core.scoring.forward import Input, chunks, padded_rows
 from stepsight.core.scoring.kv_cache import KEPT, shared
 from stepsight.core.scoring.packed import ROWS
 
-# New tokens of one pass: the mask has a row for each, and a column for each token before them.
+# New tokens of one pass, but for an input that is longer.
 _NEW = 512
 # The spare room of a new buffer, in tokens.
 _ROOM = 256
@@ -162,14 +162,8 @@ class _Attend:
     def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, sees: Ints) -> None:
         self._network, self._buffer, self._end = network, buffer, len(owners)
         self._before = len(buffer.ids)
-        of_keys = np.concatenate([np.full(self._before, _SHARED), owners])
-        at_keys = np.concatenate([np.arange(self._before), positions])
-        seen = ((of_keys == _SHARED) & (at_keys < sees[:, None])) | (of_keys == owners[:, None])
-        seen &= at_keys <= positions[:, None]
-        window = network.config.sliding_window
-        if window is not None:
-            seen &= at_keys > positions[:, None] - window
-        self._seen = torch.from_numpy(seen)
+        self._owners, self._positions, self._sees = owners, positions, sees
+        self._views: dict[int | None, tuple[slice, Tensor]] = {}
 
     def __call__(
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, _: int, reads: Tensor | None
@@ -180,14 +174,43 @@ class _Attend:
         for kept, found in zip(pair, (key, value), strict=True):
             kept[0, :, new] = found[: self._end].transpose(0, 1)
         keys, values = (kept[:, :, :total] for kept in pair)
+        window = self._network.config.window(layer)
         if reads is not None:
-            own = query if layer else query[reads]
-            return self._attended(own, keys, values, self._seen[reads])
+            own, at = query if layer else query[reads], reads.numpy()
+            return self._attended(own, keys, values, lambda rows: self._view(at[rows], window))
         # Padding is not attended from: its rows stay zero.
         attended = torch.zeros_like(query)
-        attended[: self._end] = self._attended(query[: self._end], keys, values, self._seen)
+        attended[: self._end] = self._attended(
+            query[: self._end], keys, values, lambda rows: self._view_of_all(rows, window)
+        )
         return attended
 
-    def _attended(self, query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
-        found = self._network.attention(query.transpose(0, 1)[None], keys, values, seen, is_causal=False)
-        return found[0].transpose(0, 1)
+    def _attended(self, query: Tensor, keys: Tensor, values: Tensor, view: View) -> Tensor:
+        return self._network.attention_within(query.transpose(0, 1)[None], keys, values, view)[0].transpose(0, 1)
+
+    def _view_of_all(self, rows: slice, window: int | None) -> tuple[slice, Tensor]:
+        """Like `_view`, for the new tokens in `rows`. The view is kept for the other layers if these are all new
+        tokens."""
+        if rows.start or rows.stop < self._end:
+            return self._view(np.arange(self._end)[rows], window)
+        if window not in self._views:
+            self._views[window] = self._view(np.arange(self._end), window)
+        return self._views[window]
+
+    def _view(self, queries: Ints, window: int | None) -> tuple[slice, Tensor]:
+        """Return the keys that at least one of the new tokens with these indices may see, from the first to the
+        last, and the mask of these tokens and keys."""
+        positions, owners, sees = (one[queries, None] for one in (self._positions, self._owners, self._sees))
+        # The keys of the prefix, then those of the inputs, each in the order of their tokens.
+        places = self._before + queries[:, None]
+        first, middle, last = 0, self._before + int((self._owners == _SHARED).sum()), int(places.max()) + 1
+        if window is not None:
+            # The window of a token begins in the prefix, or among the tokens of its own input.
+            begins = positions - window + 1
+            first = whole_blocks(int(np.where(begins < sees, begins, places - window + 1).min()))
+        middle = min(max(first, middle), last)
+        prefix, rest = np.arange(first, middle), np.arange(middle, last)
+        seen = [prefix < sees, (self._owners[rest - self._before] == owners) & (rest <= places)]
+        if window is not None:
+            seen = [seen[0] & (prefix > positions - window), seen[1] & (rest > places - window)]
+        return slice(first, last), torch.from_numpy(np.concatenate(seen, 1))

@@ -15,7 +15,7 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import fastest_forward
-from tests.checkpoints import GEMMA3, QWEN2, random_model, tiny_tokenizer, write_backbone, write_evaluator
+from tests.checkpoints import GEMMA3, random_model, tiny_tokenizer, write_backbone, write_evaluator
 from tests.core.formats.by_hand import check_modes, softmax
 from tests.messages import refused
 
@@ -98,9 +98,8 @@ def write(folder, config, *, mixed):
     return load_evaluator(folder)
 
 
-@pytest.mark.parametrize("config", [QWEN2 | {"num_hidden_layers": 3}, GEMMA3], ids=["qwen2", "gemma3"])
-def test_backbones_whose_layers_only_transformers_runs(tmp_path, config):
-    evaluator = write(tmp_path, config, mixed=True)
+def test_backbones_whose_layers_only_transformers_runs(tmp_path):
+    evaluator = write(tmp_path, GEMMA3, mixed=True)
     assert not isinstance(fastest_forward(evaluator), PackedForward)
     check_modes(evaluator, rows_of(tmp_path, evaluator, mixture_of(tmp_path)))
 

@@ -117,7 +117,7 @@ def test_the_rotation_and_the_window_are_those_of_the_config(tmp_path):
     assert load_evaluator(tmp_path / "tiny").model.config.rope_parameters["rope_theta"] == 1000000
     backbone, head = write_reasoneval(tmp_path / "narrow", sliding_window=6)
     evaluator = load_evaluator(tmp_path / "narrow")
-    assert evaluator.model.config.sliding_window == 6
+    assert evaluator.model.config.window(0) == 6
 
     def rows(trace, j):
         ids, marks = official(tmp_path / "narrow", trace, "7B")

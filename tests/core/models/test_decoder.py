@@ -20,6 +20,7 @@ from tests.cases import each
 from tests.checkpoints import DEEPSEEK, LLAMA3, MISTRAL, QWEN2, random_model, write_llada, write_token_classifier
 from tests.conftest import ROOT
 from tests.core.formats.by_hand import TRACES
+from tests.messages import refused
 
 LLAMA31 = {
     "rope_type": "llama3",
@@ -28,6 +29,8 @@ LLAMA31 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
+FULL, SLIDING = "full_attention", "sliding_attention"
+WINDOW = {"use_sliding_window": True, "sliding_window": 5}
 NETWORKS = {
     "llama": LLAMA3,
     "one head of keys for all": LLAMA3 | {"num_key_value_heads": 1},
@@ -38,7 +41,12 @@ NETWORKS = {
     "mistral": MISTRAL,
     "sliding": MISTRAL | {"sliding_window": 5},
     "without a window": MISTRAL | {"sliding_window": None},
+    "layers of two kinds": MISTRAL | {"sliding_window": 5, "layer_types": [FULL, SLIDING]},
+    "ministral": MISTRAL | {"model_type": "ministral", "head_dim": 6, "sliding_window": 5},
     "qwen2": QWEN2,
+    "qwen2, saved again": QWEN2 | {"sliding_window": None, "layer_types": [FULL, FULL]},
+    "qwen2, sliding": QWEN2 | WINDOW | {"max_window_layers": 1},
+    "qwen2, sliding by kind": QWEN2 | WINDOW | {"max_window_layers": 0, "layer_types": [SLIDING, FULL]},
 }
 
 
@@ -84,11 +92,28 @@ def test_the_states_that_are_read_are_the_same_whichever_else_are(pair, prepared
     def attend(layer, query, key, value, tokens, read):
         queries = positions if read is None else read
         parts = (part.transpose(0, 1)[None] for part in (query, key, value))
-        return network.attention(*parts, network.mask(queries, 30), is_causal=False)[0].transpose(0, 1)
+        return network.attention(layer, *parts, queries)[0].transpose(0, 1)
 
     whole = network.states(ids, positions, attend)
     torch.testing.assert_close(network.states(ids, positions, attend, reads), whole[reads], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(whole, decoder(ids[None])[0][0], atol=1e-5, rtol=1e-5)
+
+
+@each(
+    "change",
+    [
+        {"model_type": "llama", "layer_types": [FULL, SLIDING]},
+        {"model_type": "qwen2", "sliding_window": 5, "layer_types": [FULL, SLIDING]},
+        {"model_type": "mistral", "layer_types": [FULL, "chunked_attention"]},
+        {"model_type": "mistral", "layer_types": [FULL]},
+    ],
+)
+def test_kinds_of_layers_that_a_network_cannot_have_are_refused(tmp_path, change):
+    config = MISTRAL | {"vocab_size": 100} | change
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert decoder_config(config) is None
+    with refused():
+        load_backbone(tmp_path)
 
 
 def test_llada_is_a_decoder_that_looks_ahead(tmp_path):
@@ -108,12 +133,10 @@ def test_llada_is_a_decoder_that_looks_ahead(tmp_path):
         {"quantization_config": {"bits": 4}},
         {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
         {"rope_scaling": {"type": "linear", "factor": 2.0}},
-        {"layer_types": ["full_attention", "sliding_attention"]},
         {"num_hidden_layers": "2"},
         {"num_attention_heads": 5},
         {"max_position_embeddings": None},
         {"rms_norm_eps": None},
-        {"model_type": "qwen2", "use_sliding_window": True},
         {"model_type": "mistral", "is_causal": False},
     ],
 )

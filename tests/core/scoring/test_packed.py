@@ -9,10 +9,11 @@ import torch
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models import network
 from stepsight.core.models.network import Layer
+from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.checkpoints import write_evaluator
+from tests.checkpoints import write_evaluator, write_reasoneval
 
 
 def threads_of_a_new_thread():
@@ -46,6 +47,33 @@ def test_long_inputs_are_computed_in_blocks_of_rows(tmp_path, monkeypatch, layer
     # Of the last layer no more than what is read, which is padded.
     assert set(rows) == {64}
     assert (len(rows) > 4) == (layers > 1)
+
+
+@pytest.mark.parametrize("kind", [PackedForward, PaddedForward])
+def test_the_masks_of_a_window_are_as_wide_as_the_window(tmp_path, monkeypatch, kind):
+    write_reasoneval(tmp_path / "tiny", sliding_window=9)
+    evaluator = load_evaluator(tmp_path / "tiny")
+    scorer = Scorer(evaluator, kind(evaluator.model))
+    trace = Trace.of("What is 2 + 3? " * 3, ["2 + 3 = 5. " * 4, "So the answer is 5. " * 4, "Check: 5 - 3 = 2."])
+    whole, left_out = scorer.score_one(trace).offline.probs, scorer.leave_one_out(trace).rows()
+    masks, attention = [], network._attention
+
+    def measured(query, key, value, mask, **options):
+        masks.append((query.shape[2], key.shape[2], mask is not None))
+        return attention(query, key, value, mask, **options)
+
+    monkeypatch.setattr(network, "_BLOCK", 8)
+    monkeypatch.setattr(network, "_WHOLE", 8)
+    monkeypatch.setattr(network, "_attention", measured)
+    again = Scorer(evaluator, kind(evaluator.model))
+    np.testing.assert_allclose(again.score_one(trace).offline.probs, whole, atol=1e-6)
+    assert len(evaluator.encode(trace)) > 80
+    # Eight queries in a row see 9 + 7 keys, and those before them up to the beginning of a block.
+    assert max(keys for queries, keys, _ in masks if queries == 8) <= 9 + 7 + 7
+    for place, rows in again.leave_one_out(trace).rows().items():
+        np.testing.assert_allclose(rows, left_out[place], atol=1e-6)
+    assert max(queries for queries, _, _ in masks) == 8
+    assert all(is_masked for _, _, is_masked in masks)
 
 
 def test_small_models_in_float32_are_prepared_and_others_run_as_they_lie(tmp_path):
