@@ -11,7 +11,7 @@ from stepsight.core.files.json_values import DEEPEST, parse_json
 
 _OPEN = re.compile(r"\s*(?:(?:np\.|numpy\.)?(?:array|tensor)\(\s*)?[\[({]")
 # The start of a list of texts or objects, which no solution in running text has.
-_STEPS = re.compile(r"""\s*(?:(?:np\.|numpy\.)?array\(\s*)?\[\s*[\[({]?\s*["']""")
+_STEPS = re.compile(r"""\s*(?:(?:np\.|numpy\.)?array\(\s*)?\[\s*[\[({]?\s*(?:(?:np\.|numpy\.)str_\(\s*)?["']""")
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>[bBuU]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))

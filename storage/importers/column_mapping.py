@@ -23,13 +23,11 @@ from stepsight.storage.importers.fields import (
     describe,
     inner,
     is_missing,
-    label_key,
+    labelled_step,
     listed_value,
     located,
     meaning,
-    says_not_applicable,
-    step_of,
-    until_error,
+    until_first_error,
     whole_number,
 )
 from stepsight.storage.importers.kind import FileKind, OnBad, Row, RowReader, Rows
@@ -48,10 +46,7 @@ LABELS = {
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
 _MISSING = object()
-_EXPECTED = {
-    "ratings": "Expected -1, 0, 1 or neg, neu, pos.",
-    "validity": "Expected 0, 1, true, false, + or -.",
-}
+_CHOOSE = "Say what the labels are, or choose another column."
 _GUESSES = {
     "id": ("id", "uuid", "idx", "uid"),
     "problem": ("problem", "question", "prompt", "query", "instruction", "input"),
@@ -157,9 +152,8 @@ def _guess_labels(values: Sequence[object]) -> str:
     lists = [value for value in map(listed_value, values) if value is not None]
     if not lists:
         return "error-from-0" if any(whole_number(value) is not None for value in values) else "ratings"
-    every = [one for value in lists for one in value if not is_missing(one)]
-    words = {"true", "false", "+", "-", "correct", "incorrect", "right", "wrong", "good", "bad"}
-    return "validity" if {label_key(one) for one in every} <= {0, 1, *words} else "ratings"
+    every = (one for value in lists for one in value if not is_missing(one))
+    return "validity" if all(isinstance(meaning(one, VALIDITY), bool) for one in every) else "ratings"
 
 
 def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
@@ -317,43 +311,21 @@ def _with_plain_lines(text: str, separator: str) -> tuple[str, str]:
 
 
 def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:
-    of_error = columns.labels_as.startswith("error")
-    if of_error and says_not_applicable(value):
-        return until_error(steps, None)
+    what = f"the column {columns.labels!r:.60}"
+    if columns.labels and columns.labels_as.startswith("error"):
+        return until_first_error(steps, value, int(columns.labels_as[-1]), what, _CHOOSE)
     if not columns.labels or is_missing(value):
         return tuple(Step(texts) for texts in steps)
-    if of_error:
-        return until_error(steps, _first_error(value, len(steps), int(columns.labels_as[-1]), columns.labels))
     labels = listed_value(value)
     if labels is None:
         raise UserError(
-            f"the column {columns.labels!r:.60} is {describe(value)}, expected a list with a label per step.",
-            "Say what the labels are, or choose another column.",
+            f"{what} is {describe(value)}, expected a list with a label per step.",
+            _CHOOSE,
         )
     if len(labels) != len(steps):
         raise UserError(f"{len(labels)} labels for {len(steps)} steps.", "Give one label per step.")
+    numbers = RATINGS if columns.labels_as == "ratings" else VALIDITY
     pairs = zip(steps, labels, strict=True)
     return tuple(
-        _labelled_step(texts, label, number, columns.labels_as)
-        for number, (texts, label) in enumerate(pairs, start=1)
+        labelled_step(texts, label, number, numbers) for number, (texts, label) in enumerate(pairs, start=1)
     )
-
-
-def _first_error(value: object, steps: int, start: int, name: str) -> int | None:
-    number = whole_number(value)
-    if number is None or not start - 1 <= number < steps + start:
-        raise UserError(
-            f"the column {name!r:.60} is {describe(value)},"
-            f" expected a step from {start} to {steps + start - 1}, or {start - 1}.",
-            "Say what the labels are, or choose another column.",
-        )
-    return None if number == start - 1 else number - start
-
-
-def _labelled_step(texts: tuple[str, ...], label: object, number: int, labels_as: str) -> Step:
-    if is_missing(label):
-        return Step(texts)
-    says = meaning(label, RATINGS if labels_as == "ratings" else VALIDITY)
-    if says is None:
-        raise UserError(f"the label of step {number} is {describe(label)}.", _EXPECTED[labels_as])
-    return step_of(texts, says)

@@ -31,6 +31,7 @@ _WORDS: Mapping[str, Meaning] = (
     | dict.fromkeys(("+", "true", "t", "yes", "y", "correct", "good", "right", "valid", "ok"), True)
     | dict.fromkeys(("-", "false", "f", "no", "n", "incorrect", "bad", "wrong", "invalid"), False)
 )  # fmt: skip
+_NAMES = "neg, neu, pos, true, false, + or -"
 # As pandas reads them, and Python's and R's own.
 _MISSING = frozenset(
     ("", "n/a", "na", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "+nan", "none", "null", "nat", "undefined")
@@ -115,6 +116,28 @@ def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step
     return tuple(_until(tuple(substeps), i, error) for i, substeps in enumerate(steps))
 
 
+def until_first_error(
+    steps: Sequence[tuple[str, ...]], value: object, start: int, what: str, hint: str = ""
+) -> tuple[Step, ...]:
+    """Like `until_error`, for the first error as a file gives it.
+
+    `value` is a step, counted from `start`; the number before `start`, or N/A, says that there is none. If it is
+    missing, the steps are unlabelled. In messages, `what` names the value, and `hint` is how to go on.
+    """
+    if says_not_applicable(value):
+        return until_error(steps, None)
+    if is_missing(value):
+        return tuple(map(Step, steps))
+    number = whole_number(value)
+    if number is None or not start - 1 <= number < len(steps) + start:
+        raise UserError(
+            f"{what} is {describe(value)}, expected a step from {start} to {len(steps) + start - 1},"
+            f" or {start - 1}.",
+            hint,
+        )
+    return until_error(steps, None if number == start - 1 else number - start)
+
+
 def _until(substeps: tuple[str, ...], i: int, error: int | None) -> Step:
     if error is None or i < error:
         return Step(substeps, valid=True)
@@ -191,6 +214,21 @@ def meaning(label: object, numbers: Mapping[int, Meaning]) -> Meaning | None:
     number."""
     key = label_key(label)
     return numbers.get(key) if isinstance(key, int) else _WORDS.get(key) if key is not None else None
+
+
+def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: Mapping[int, Meaning]) -> Step:
+    """Build a step from its sub-step texts and its label. If the label is missing, the step is unlabelled.
+
+    `numbers` gives the meaning of each number. Raises `UserError`, with a message that names step `number`, if the
+    value is not a label.
+    """
+    if is_missing(label):
+        return Step(texts)
+    says = meaning(label, numbers)
+    if says is None:
+        known = ", ".join(map(str, numbers))
+        raise UserError(f"the label of step {number} is {describe(label)}.", f"Expected {known}, or {_NAMES}.")
+    return step_of(texts, says)
 
 
 def step_of(texts: tuple[str, ...], says: Meaning) -> Step:

@@ -1,29 +1,55 @@
 """StepSight's plain format, which is JSON Lines as described in `core.files.jsonl` (`stepsight import jsonl`).
 
-A step is a text, or a list of texts if it has sub-steps. `labels` and all other fields are optional:
+A step is a text, or a list of texts if it has sub-steps. `labels` and all other fields are optional. A
+label may be any word that other kinds of file have for it, such as `+`:
 
     {"id": "pencils-1", "problem": "Three pencils cost $1.24. …", "steps":
      ["Let p be …", ["Then …", "So p = 29."]], "labels": ["pos", null], "generator": "a model"}
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 
 from stepsight.core.files.jsonl import open_input, parse_trace
+from stepsight.core.label import Label
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.kind import FileKind, json_rows
+from stepsight.storage.importers.fields import VALIDITY, Meaning, is_missing, meaning
+from stepsight.storage.importers.kind import FileKind, Row, json_rows
 
 
 def read_plain(source: str | Iterable[bytes], name: str) -> Iterator[Trace]:
     """Yield the traces of a file, given by its path or its lines. Raises `UserError` at the first bad row."""
     with open_input(source) if isinstance(source, str) else nullcontext(source) as lines:
         for where, row in json_rows(lines, name):
-            yield parse_trace(row, where)
+            yield parse(row, where)
+
+
+def parse(row: Row, where: str) -> Trace:
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or if a label is a number."""
+    changed: Row = {}
+    if isinstance(row.get("valid"), list):
+        changed["valid"] = [_read(one, VALIDITY) for one in row["valid"]]
+    if isinstance(row.get("labels"), list):
+        labels = [_read(one, {}) for one in row["labels"]]
+        if "valid" not in changed and any(label is True for label in labels):
+            changed["valid"] = [label is True or None for label in labels]
+            labels = [None if label is True else label for label in labels]
+        changed["labels"] = ["neg" if label is False else label for label in labels]
+    return parse_trace(row | changed, where)
+
+
+def _read(label: object, numbers: Mapping[int, Meaning]) -> object:
+    """Return a label as `parse_trace` expects it: a name, a boolean, or None if it is missing. Anything else is
+    returned unchanged."""
+    if is_missing(label):
+        return None
+    says = meaning(label, numbers)
+    return says.text if isinstance(says, Label) else label if says is None else says
 
 
 KIND = FileKind(
     name="plain",
     title="JSON Lines with id, problem, steps and optional labels",
     fields=frozenset({"id", "problem", "steps"}),
-    parse=parse_trace,
+    parse=parse,
 )

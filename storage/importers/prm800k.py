@@ -24,23 +24,21 @@ other completions are left out. The file has no ids, so each trace gets a hash o
 when rows are added or moved, and records by different labelers get different ids. Identical rows become one trace.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.importers.fields import (
+    RATINGS,
     content_id,
     describe,
     field,
-    is_missing,
+    labelled_step,
     listed,
     located,
     rest,
     text,
     whole,
-    whole_number,
 )
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
@@ -49,7 +47,6 @@ PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
 
 _NOTHING: tuple[list[Any] | None, ...] = ([], None)
 _GIVEN_UP = tuple({"completions": none, "human_completion": None, "chosen_completion": None} for none in _NOTHING)
-_LABELS: Mapping[int | None, Label] = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -88,11 +85,7 @@ def _steps(items: list[Any]) -> tuple[Step, ...]:
 def _step(item: object, number: int) -> Step:
     what = f"step {number}"
     picked = _picked(_object(item, what), what)
-    rating = field(picked, "rating")
-    label = _LABELS.get(whole_number(rating))
-    if label is None and not is_missing(rating):
-        raise UserError(f"the rating of {what} is {describe(rating)}.", "Expected 1, 0, -1 or null.")
-    return Step((check_text(field(picked, "text"), what),), label)
+    return labelled_step((check_text(field(picked, "text"), what),), field(picked, "rating"), number, RATINGS)
 
 
 def _picked(step: Row, what: str) -> Row:

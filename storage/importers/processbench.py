@@ -9,17 +9,15 @@ The steps before the first error become valid without a label, and those after i
 null, all steps are unlabelled.
 """
 
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import (
     field,
     identifier,
-    is_missing,
     located,
     rest,
     text,
     texts,
-    until_error,
-    whole,
+    until_first_error,
 )
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
@@ -31,17 +29,9 @@ def parse(row: Row, where: str) -> Trace:
         return Trace(
             id=identifier(row, "id"),
             problem=text(row, "problem"),
-            steps=_labelled(steps, field(row, "label")),
+            steps=until_first_error(steps, field(row, "label"), 0, "the field 'label'"),
             meta=rest(row, "id", "problem", "steps", "label"),
         )
-
-
-def _labelled(steps: list[tuple[str]], label: object) -> tuple[Step, ...]:
-    if is_missing(label):
-        return tuple(map(Step, steps))
-    last = len(steps) - 1
-    error = whole(label, -1, last, "the field 'label'", f"-1 or a step from 0 to {last}")
-    return until_error(steps, None if error == -1 else error)
 
 
 _PUBLIC = "https://huggingface.co/datasets/Qwen/ProcessBench/resolve/main"

@@ -9,17 +9,14 @@ like true and false. The rows have no ids, so each trace gets a hash of its row 
 """
 
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import (
     VALIDITY,
     content_id,
-    describe,
-    is_missing,
+    labelled_step,
     listed,
     located,
-    meaning,
     rest,
-    step_of,
     text,
     texts,
 )
@@ -36,19 +33,11 @@ def parse(row: Row, where: str) -> Trace:
             id=content_id(row),
             problem=text(row, "prompt"),
             steps=tuple(
-                _step(step, label, i) for i, (step, label) in enumerate(zip(steps, labels, strict=True), 1)
+                labelled_step((step,), label, i, VALIDITY)
+                for i, (step, label) in enumerate(zip(steps, labels, strict=True), 1)
             ),
             meta=rest(row, "prompt", "completions", "labels"),
         )
-
-
-def _step(text: str, label: object, number: int) -> Step:
-    if is_missing(label):
-        return Step((text,))
-    says = meaning(label, VALIDITY)
-    if says is None:
-        raise UserError(f"the label of step {number} is {describe(label)}.", "Expected true, false or null.")
-    return step_of((text,), says)
 
 
 KIND = FileKind(

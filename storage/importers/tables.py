@@ -14,7 +14,7 @@ from stepsight.core.files.text_lines import utf8_lines
 from stepsight.storage.importers.kind import OnBad, Rows
 
 _LONGEST_CELL = 10_000_000
-_SEPARATORS = ",;\t"
+_TAB, _SEPARATORS = "\t", ",;"
 _QUOTED = re.compile(r'"[^"]*"?')
 _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*')
 _CLASSES = "ClassLabel"
@@ -23,10 +23,10 @@ _CLASSES = "ClassLabel"
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
-    The separator is a comma, a semicolon or a tab, whichever is most frequent in the header outside quotes, unless
-    a line such as `sep=;` before the header names it. Invalid UTF-8 and invalid CSV raise `UserError`, because
-    nothing after them can be read. A row with more or fewer cells than the header is passed to `on_bad`. Without
-    `on_bad`, it raises `UserError`.
+    The separator is a tab if the header has one outside quotes, and otherwise a comma or a semicolon, whichever is
+    more frequent there, unless a line such as `sep=;` before the header names it. Invalid UTF-8 and invalid CSV
+    raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the header is
+    passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
     texts = _decoded(utf8_lines(lines, name), name)
     header = next(texts, "")
@@ -34,7 +34,7 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     named = _SEPARATOR.fullmatch(header)
     if named:
         header = next(texts, "")
-    separator = named[1] if named else max(_SEPARATORS, key=_QUOTED.sub("", header).count)
+    separator = named[1] if named else _separator(_QUOTED.sub("", header))
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(_chained(header, texts), delimiter=separator, strict=True)
     number = 0
@@ -57,6 +57,11 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
             on_bad(where, error, separator.join(cells).encode())
     except csv.Error as error:
         raise UserError(f"{name} row {number + 1}: not CSV ({error}).", "Save the table as CSV again.") from None
+
+
+def _separator(header: str) -> str:
+    # Names of columns have commas, but no tabs.
+    return _TAB if _TAB in header else max(_SEPARATORS, key=header.count)
 
 
 def parquet_rows(

@@ -2,10 +2,14 @@
 
 import json
 import random
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
 
+from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
 from stepsight.storage.importers.kind import json_rows
 from tests.fuzz.attack import COUNT
@@ -29,6 +33,20 @@ FORMS = {
     True: (1, 1.0, "1", "1.0", True, "True", "+", "correct", "Yes"),
     False: (0, 0.0, "0", "0.", False, "-", "wrong"),
 }
+# By what they say of a step: words, and numbers in a column of ratings or of validity.
+WORDS: dict[str, tuple[Any, ...]] = {
+    "neg": ("neg", " Negative", "-", "−", "wrong", False, "FALSE"),
+    "neu": ("neu", "NEUTRAL "),
+    "pos": ("pos", "Positive\xa0"),
+    "valid": ("+", "correct", True, "True", "yes", "ok"),
+}
+NUMBERS: dict[str, tuple[Any, ...]] = {"neg": (0, 0.0, "0", "0."), "valid": (1, 1.0, "1", "1.0", "+1")}
+RATINGS: dict[str, tuple[Any, ...]] = {
+    "neg": (-1, -1.0, "-1", "−1.0"),
+    "neu": (0, 0.0, "0"),
+    "pos": (1, 1.0, " 1", "+1"),
+}
+Row = dict[str, Any]
 
 
 def test_lists_of_steps_and_labels() -> None:
@@ -49,10 +67,56 @@ def test_first_errors() -> None:
         rng = random.Random(f"errors:{number}")
         steps, start = ["a"] * rng.randint(1, 9), rng.randint(0, 1)
         error = rng.choice((None, *range(-1, len(steps))))
-        forms = (
-            GAPS[:3] if error is None else [form(error + start) for form in (int, float, str, lambda x: f" {x}.0")]
-        )
-        row = {"q": "?", "s": steps, "l": rng.choice(forms)}
-        trace = columns_kind(ColumnMap("q", "s", "l", f"error-from-{start}"), json_rows).parse(row, "f")
-        assert trace.has_gold == (error is not None), (number, row)
-        assert trace.first_error == (None if error in (None, -1) else error), (number, row)
+        forms = GAPS[:3] if error is None else [form(error + start) for form in (int, float, str, " {}.0".format)]
+        label = rng.choice((*forms, "N/A") if error == -1 else forms)
+        columns = columns_kind(ColumnMap("q", "s", "l", f"error-from-{start}"), json_rows)
+        traces = [columns.parse({"q": "?", "s": steps, "l": label}, "f")]
+        if start == 0:
+            row = {"id": 1, "problem": "?", "steps": steps, "final_answer_correct": True, "label": label}
+            traces.append(KINDS["processbench"].parse(row, "f"))
+        for trace in traces:
+            assert trace.has_gold == (error is not None), (number, label)
+            assert trace.first_error == (None if error in (None, -1) else error), (number, label)
+
+
+def joined(*forms: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    return {gold: sum((one.get(gold, ()) for one in forms), ()) for gold in dict.fromkeys(chain(*forms))}
+
+
+def rated(texts: list[str], values: list[Any]) -> Row:
+    pairs = zip(texts, values, strict=True)
+    steps = [{"completions": [{"text": text, "rating": value}], "chosen_completion": 0} for text, value in pairs]
+    return {"question": {"problem": "?"}, "label": {"steps": steps}}
+
+
+# The rows of kinds with a label for each step, and what the kind says of each label that it has a name for.
+KINDS_OF_LABELS: dict[str, tuple[Callable[[list[str], list[Any]], Row], dict[str, tuple[Any, ...]]]] = {
+    "plain": (lambda texts, values: {"id": 1, "problem": "?", "steps": texts, "labels": values}, WORDS),
+    "stepwise": (
+        lambda texts, values: {"prompt": "?", "completions": texts, "labels": values},
+        joined(WORDS, NUMBERS),
+    ),
+    "prm800k": (rated, joined(WORDS, RATINGS)),
+    "mr-math-redundant": (
+        lambda texts, values: {
+            "id": 1,
+            "question": "?",
+            "model_output_step_format": [[text] for text in texts],
+            "rating": values,
+        },
+        joined(WORDS, RATINGS),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_LABELS)
+def test_labels_of_kinds(kind: str) -> None:
+    row_of, forms = KINDS_OF_LABELS[kind]
+    for number in range(COUNT):
+        rng = random.Random(f"{kind}:{number}")
+        texts = [rng.choice(TEXTS) for _ in range(rng.randint(1, 6))]
+        golds = [rng.choice((None, *forms)) for _ in texts]
+        row = row_of(texts, [rng.choice(GAPS) if one is None else rng.choice(forms[one]) for one in golds])
+        trace = KINDS[kind].parse(json.loads(json.dumps(row)), "f")
+        assert [step.gold for step in trace.steps] == golds, (number, row)
+        assert [step.text for step in trace.steps] == texts

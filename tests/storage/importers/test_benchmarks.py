@@ -237,11 +237,14 @@ def test_prmbench_solutions_of_one_problem_have_ids_of_their_own() -> None:
     "kind, key, value, same",
     [
         ("processbench", "label", 1.0, 1),
+        ("processbench", "label", " 1.0", 1),
+        ("processbench", "label", "N/A", -1),
         ("mr-gsm8k", "model_output_solution_first_error_step", "2.0", 2),
         ("prmbench", "error_steps", [2.0], [2]),
         ("perturbation", "tags", 1.0, 1),
         ("stepwise", "labels", [1.0, "-", float("nan")], [True, False, None]),
         ("stepwise", "labels", ["yes", "0", "N/A"], [True, False, None]),
+        ("prm800k", "label", {"steps": [_labelled(("a", "\u22121.0"))]}, {"steps": [_labelled(("a", -1))]}),
     ],
 )
 def test_labels_are_read_whatever_program_wrote_them(kind: str, key: str, value: object, same: object) -> None:
@@ -259,7 +262,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mr-gsm8k", {"model_output_steps": "a"}),
     ("prm800k", {"question": 1}),
     ("prm800k", {"label": {"steps": [_labelled(("a", 2))]}}),
-    ("prm800k", {"label": {"steps": [_labelled(("a", True))]}}),
+    ("prm800k", {"label": {"steps": [_labelled(("a", [1]))]}}),
     ("prm800k", {"label": {"steps": [_labelled(("a", 1), chosen=1)]}}),
     ("prm800k", {"label": {"steps": [_labelled(("", 1))]}}),
     ("prm800k", {"label": {"steps": []}}),

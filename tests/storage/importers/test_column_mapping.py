@@ -58,6 +58,7 @@ def test_blank_lines_separate_steps_whatever_ends_a_line(text: str) -> None:
         ("['Let x = 1.', \"It's 2.\"]", ["Let x = 1.", "It's 2."]),
         ("['Let x = 1.' \"It's 2.\"\n 'So.']", ["Let x = 1.", "It's 2.", "So."]),
         ("array(['a', 'b'], dtype=object)", ["a", "b"]),
+        ("[np.str_('a'), np.str_(\"b\")]", ["a", "b"]),
         (
             r"""['He says "5".', 'It\'s 5.', 'a\\nb', '\\frac{1}{2}']""",
             ['He says "5".', "It's 5.", r"a\nb", r"\frac{1}{2}"],
@@ -195,7 +196,7 @@ def test_columns_are_guessed_by_their_names_and_values() -> None:
     numbers = [{"problem": "?", "response": "a", "label": -1}]
     assert guess_columns(column_names(numbers), numbers).labels_as == "error-from-0"
     assert guess_columns(["a", "b"], [{"a": 1, "b": 2}]) == ColumnMap("", "")
-    for labels in ([1.0, 0.0], ["correct", "incorrect"], ["1.0", "NaN"]):
+    for labels in ([1.0, 0.0], ["correct", "incorrect"], ["1.0", "NaN"], ["yes", "no"]):
         rows = [{"problem": "?", "solution_steps": ["a", "b"], "labels": labels}]
         assert guess_columns(column_names(rows), rows) == ColumnMap(
             "problem", "solution_steps", "labels", "validity"

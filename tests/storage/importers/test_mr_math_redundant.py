@@ -24,8 +24,6 @@ def test_ratings_become_labels() -> None:
     [
         {"rating": [1, 0]},
         {"rating": [1, 0, 2]},
-        {"rating": [1, None, 0]},
-        {"rating": [True, 0, 0]},
         {"rating": [1.5, 0, 0]},
         {"rating": [[1], 0, 0]},
         {"rating": 1},

@@ -1,6 +1,7 @@
 from stepsight.core.label import Label
 from stepsight.storage.importers import read_traces
-from stepsight.storage.importers.plain import KIND
+from stepsight.storage.importers.plain import KIND, parse
+from tests.messages import refused
 
 
 def test_a_row_of_the_plain_format() -> None:
@@ -10,3 +11,16 @@ def test_a_row_of_the_plain_format() -> None:
     assert (trace.id, trace.problem, trace.substeps) == ("3", "P", ("a", "b", "c"))
     assert trace.labels == (Label.POS, None)
     assert trace.meta == {"generator": "g"}
+
+
+def test_labels_in_any_words_and_gaps() -> None:
+    row = {"id": 3, "problem": "P", "steps": ["a", "b", "c", "d"], "labels": ["+", "Wrong", "N/A", " POS"]}
+    assert [step.gold for step in parse(row, "f").steps] == ["valid", "neg", None, "pos"]
+    more = row | {"labels": ["pos", None, float("nan"), ""], "valid": [None, 0, "true", float("nan")]}
+    assert [step.gold for step in parse(more, "f").steps] == ["pos", None, "valid", None]
+    assert parse(more, "f").steps[1].valid is False
+
+
+def test_a_number_is_no_label() -> None:
+    with refused():
+        parse({"id": 3, "problem": "P", "steps": ["a"], "labels": [1]}, "f")

@@ -30,6 +30,11 @@ def test_other_separators_are_seen_in_the_header(separator: str) -> None:
     assert row == {"a": "1,5", "b": "2"}
 
 
+def test_a_tab_in_the_header_separates_however_many_commas_there_are() -> None:
+    ((_, row),) = csv_rows(lines("a\tb, as, they, say\n1,5\t2\n"), "t")
+    assert row == {"a": "1,5", "b, as, they, say": "2"}
+
+
 @pytest.mark.parametrize("text", ["only\nx\n", "a,a\n1,2\n", "a,b\n1,2,3\n", 'a,b\n1,"2\n', ""])
 def test_a_file_that_is_not_a_table_is_refused(text: str) -> None:
     with refused():
