@@ -20,7 +20,7 @@ from stepsight.storage.importers.kind import Row, json_rows
 from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
 from stepsight.storage.labelling.files.import_events import EventImporter
 from stepsight.storage.labelling.files.import_prm800k import read_prm800k
-from stepsight.storage.labelling.files.import_tools import read_argilla, read_label_studio
+from stepsight.storage.labelling.files.import_tools import is_json_min, read_argilla, read_label_studio
 from stepsight.storage.labelling.files.rows import ImportedTrace
 from stepsight.storage.people.users import User
 
@@ -120,7 +120,7 @@ _Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, Impo
 def _reader(row: Row) -> _Reader | None:
     """Return the function that reads rows of this form from PRM800K or another tool, or None if the form is
     unknown."""
-    if {"data", "annotations"} <= row.keys():
+    if {"data", "annotations"} <= row.keys() or is_json_min(row):
         return read_label_studio
     if {"fields", "metadata", "responses"} <= row.keys():
         return read_argilla
@@ -152,8 +152,6 @@ def _add(importer: AnnotationImporter, traces: Iterator[tuple[str, ImportedTrace
 
 
 def _not_labels(row: Row, where: str) -> UserError:
-    if {"annotation_id", "annotator"} <= row.keys():
-        return UserError(f"{where}: a task in Label Studio's JSON-MIN.", "Export the project as JSON.")
     kind = guess_kind(row)
     if "annotators" in row or kind is None:
         return UserError(f"{where}: no labels by people.", "Expected what stepsight export labels wrote.")

@@ -6,7 +6,7 @@ in `annotators`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +24,10 @@ from stepsight.storage.labelling.files.trace_index import TraceIndex
 from stepsight.storage.traces.queries import StoredTrace
 
 _PLACE = re.compile(r"(\w+?)_(\d{1,6})")
+_NUMBER = re.compile(r"\d{1,6}")
+# The fields of an annotation in JSON-MIN, and their names in a task.
+_OF_ANNOTATION = {name: name for name in ("created_at", "updated_at", "lead_time")} | {"annotator": "completed_by"}
+_TEXTS = ("problem", "steps")
 # The types of results that can say what a step is; texts are notes.
 _ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise", "labels")
 # Argilla's files have no times.
@@ -38,11 +42,12 @@ def read_label_studio(
 ) -> Iterator[tuple[str, ImportedTrace]]:
     """Yield the annotations in each task, assigned to the trace in `dataset` with the same problem and steps.
 
-    Cancelled annotations are ignored. Raises `UserError` if a task matches no trace or several traces, or if a
-    choice is not a label, or if no choice names a step.
+    The rows are tasks, or those of JSON-MIN, in which the choices are columns beside the task's data. Cancelled
+    annotations are ignored. Raises `UserError` if a task matches no trace or several traces, or if a choice is not
+    a label, or if no choice names a step.
     """
     index = TraceIndex(session, dataset)
-    for where, row in rows:
+    for where, row in _tasks(rows):
         with located(where):
             data = _object(row, "data")
             texts = [_step_text(step, n) for n, step in enumerate(_list(data, "steps"), 1)]
@@ -61,6 +66,56 @@ def read_label_studio(
                 moment, seconds = one.get("created_at") or one.get("updated_at"), one.get("lead_time")
                 answers.append(_answer(who, labels, _moment(moment), seconds))
             yield where, _imported(dataset, trace, answers)
+
+
+def is_json_min(row: Row) -> bool:
+    """True if a row is an annotation as Label Studio exports it in JSON-MIN."""
+    return {"annotation_id", "annotator"} <= row.keys()
+
+
+def _tasks(rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+    """Yield rows of JSON-MIN as tasks, each with one annotation. Tasks are yielded unchanged.
+
+    In JSON-MIN, a text in a column such as `kind_0` may be a choice or a note. It counts as a choice if some row
+    has a label in a column of that name. Raises `UserError` if no column holds the label of a step, or if the
+    columns of the texts are missing.
+    """
+    first = next(rows)
+    if not is_json_min(first[1]):
+        yield first
+        yield from rows
+        return
+    every = [first, *rows]
+    matches = ((_PLACE.fullmatch(name), value) for _, row in every for name, value in row.items())
+    questions = {match[1] for match, value in matches if match and (match[1] == QUESTION or _has_label([value]))}
+    for where, row in every:
+        results = [one for name, value in row.items() for one in _results(name, value, questions)]
+        missing = next((key for key in _TEXTS if key not in row), "" if questions or results else f"{QUESTION}_0")
+        if missing:
+            raise UserError(
+                f"{where}: the column {missing!r} is missing in a row of Label Studio's JSON-MIN (found:"
+                f" {', '.join(map(repr, row)):.200}).",
+                "Name the texts problem and steps, and the choice of each step as label_0, label_1 and so on.",
+            )
+        about = {name: row.get(theirs) for theirs, name in _OF_ANNOTATION.items()}
+        # The id is Label Studio's own number of the task.
+        data = {name: value for name, value in row.items() if name != "id"}
+        yield where, {"data": data, "annotations": [about | {"result": results}]}
+
+
+def _results(name: str, value: object, questions: Collection[str]) -> Iterator[Row]:
+    """Yield a column of JSON-MIN as results of an annotation. A text is a choice if it answers one of `questions`,
+    or if it is a label in a column whose name does not end with a step."""
+    match, number = _PLACE.fullmatch(name), _NUMBER.search(name)
+    about = {"from_name": name} | ({"to_name": f"step_{number[0]}"} if number else {})
+    if isinstance(value, str):
+        if match[1] in questions if match else _has_label([value]):
+            yield about | {"type": "choices", "value": {"choices": [value]}}
+        return
+    for one in value if isinstance(value, list) else [value]:
+        type = next((key for key in _ANSWERS if isinstance(one, dict) and key in one), None)
+        if type is not None:
+            yield about | {"type": type, "value": one}
 
 
 def read_argilla(

@@ -152,6 +152,37 @@ def test_a_second_question_of_a_step_is_no_label(other: Store, tmp_path: Path, g
     assert read(other, path) == {"label-studio-7": ["pos", "neg"]}
 
 
+def minimal(*columns: dict[str, Any]) -> Rows:
+    """Rows as Label Studio exports them in JSON-MIN, one for each annotation: choices beside the task's data."""
+    data = {"problem": "What is 1 + 1?", "steps": [{"text": "It is a sum."}, {"text": "So 3.\nDone."}]}
+    about = {"created_at": "2021-03-09T22:16:08.728353Z", "updated_at": "2021-03-10T00:00:00Z", "lead_time": 4.288}
+    return [
+        data | one | about | {"id": 1, "annotator": 7 + number, "annotation_id": number}
+        for number, one in enumerate(columns)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels"),
+    [
+        ([{"label_0": "pos", "label_1": "neg"}], [["pos", "neg"]]),
+        ([{"label_1": " NEG", "verdict": "neg"}, {}], [[None, "neg"], [None, None]]),
+        ([{"label_0": "pos", "why_0": "neg, I think", "error_0": {"choices": ["a", "b"]}}], [["pos", None]]),
+        ([{"mark_0": "pos", "why_0": "a slip"}, {"why_1": "odd", "mark_1": "neu"}], [["pos", None], [None, "neu"]]),
+    ],
+)
+def test_rows_of_json_min_are_read_like_tasks(
+    other: Store, tmp_path: Path, columns: Rows, labels: list[list[str | None]]
+) -> None:
+    path = save(tmp_path / "tasks.json", minimal(*columns))
+    assert read(other, path) == {f"label-studio-{7 + number}": one for number, one in enumerate(labels)}
+
+
+def test_json_and_json_min_of_one_annotation_are_the_same(other: Store, tmp_path: Path) -> None:
+    for name, rows in (("json", studio()), ("min", minimal({"label_1": "neg", "note": "odd"}))):
+        assert read(other, save(tmp_path / name, rows)) == {"label-studio-7": [None, "neg"]}
+
+
 @pytest.mark.parametrize(
     ("stored", "shown"),
     [
@@ -208,7 +239,13 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
         studio(**answers(("kind_0", ["slip"]), ("reason_0", ["why"]))),
         studio(**answers(("later_0", ["pos"]), ("label.0", ["neg"]))),
         studio(**answers(("label_0", ["pos"]), ("label_0", ["neg"]))),
-        [{"id": 1, "problem": "?", "steps": [], "label_0": "pos", "annotator": 1, "annotation_id": 3}],
+        minimal({"label_0": "pos", "label_1": "fine"}),
+        minimal({"label-0": "pos", "label-1": "neg"}),
+        minimal({"label_0": "pos", "label-1": "neg"}),
+        minimal({"label_0": [{"rating": 5}], "label_1": [{"rating": 1}]}),
+        minimal({"kind_0": "slip"}),
+        minimal({"label_0": "pos", "steps": [{"text": "Another."}]}),
+        [{"question": "?", "label_0": "pos", "annotator": 1, "annotation_id": 3}],
         studio({"steps": [{"text": "It is a sum."}, {"text": "So 4."}]}),
         studio({"steps": [{"text": text} for text in ("It is a sum.", "So 3.\nDone.", "More.")]}),
         studio({"steps": [{"text": "Another."}]}),
