@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from stepsight.core.text.signs import INVISIBLE, SPACES
 
-STEP_TOKEN = re.compile(r"<extra_0>|(?<!\w)ки(?!\w)")
-"""The step tokens of Qwen2.5-Math-PRM and of Math-Shepherd."""
+STEP_TOKEN = re.compile(r"<extra_0>|(?<![^\W\d])ки(?![^\W\d])")
+"""The step tokens of Qwen2.5-Math-PRM and of Math-Shepherd. The latter also ends many Russian words."""
 
 # Tags around steps or between them, such as `<step>`, `</step_2>`, `<|end_of_step|>`, `[STEP]` and `[SEP]`.
 _STEP_TAG = re.compile(

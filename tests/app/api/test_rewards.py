@@ -113,6 +113,8 @@ def test_pooling_gives_a_row_of_two_for_each_step(client, evaluators, mode):
         ("A<extra_0>\n\u200b<extra_0>B<extra_0>", ["A", "B"], [0, 0, 1]),
         ("A<extra_0>B", ["A", "B"], [0]),
         ("A ки\nB ки\n ки", ["A", "B"], [0, 1, 1]),
+        ("A = 5.ки5 + 4ки", ["A = 5.", "5 + 4"], [0, 1]),
+        ("Три точки ки\nB ки", ["Три точки", "B"], [0, 1]),
     ],
     ids=repr,
 )
