@@ -410,7 +410,8 @@ def write_token_classifier(
     tokenizer: Tokenizer | None = None,
     **changes: Any,
 ) -> PreTrainedModel:
-    """A token classifier of that `model_type` in Transformers' own layout, which it returns."""
+    """A token classifier of that `model_type` in Transformers' own layout, which it returns. Unless `card` says
+    has a template, its stepsight.json names a line break as the separator."""
     special = {
         "bert": {},
         "modernbert": {},
@@ -432,6 +433,7 @@ def write_token_classifier(
     if kind == "gemma2":
         # Other attention leaves out the cap on its logits.
         model.set_attn_implementation("eager")
+    card = {"template": {"separator": "\n"}} | (card or {})
     write_checkpoint(folder, config, model.state_dict(), tokenizer, special.get(kind), card)
     return model
 

@@ -5,8 +5,10 @@ Its config.json is the same as any Mistral's (abbreviated):
     {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_size": 4096, "vocab_size": 32000,
      "sliding_window": 4096, "tie_word_embeddings": false, …}
 
-The folder or hub repository is therefore recognised by its name, or by `{"format": "math-shepherd"}` in
-stepsight.json. Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
+The hub repository, or a folder with exactly its name, is therefore known by that name, and any other folder by
+`{"format": "math-shepherd"}` in stepsight.json. OpenRLHF's models on the same data have the same prompt without a
+begin-of-sequence token, `{"template": {"bos": null}}`, because its trainer adds none. Tensors:
+`model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
 
 The input is "PROBLEM Step 1: … ки\nStep 2: … ки". At each tag (the token ▁ки, 12902) the softmax over the logits of
 ▁+ (648) and ▁- (387) gives the probability that the step is valid. Only these two rows of the language-modelling
@@ -14,12 +16,11 @@ head are loaded. Tags are inserted as token ids at known positions, so letters i
 mistaken for one.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.answers import answer_head, check_language_head, has_language_head
+from stepsight.core.formats.answers import answer_head, check_language_head
 from stepsight.core.formats.format import Loaded
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.placement import Placement
@@ -27,11 +28,6 @@ from stepsight.core.models.placement import Placement
 NAME = "math-shepherd"
 
 _TAG, _WRONG, _RIGHT = "▁ки", "▁-", "▁+"
-
-
-def recognises(checkpoint: Checkpoint) -> bool:
-    named = re.search(r"math[-_.]?shepherd", checkpoint.name, re.IGNORECASE)
-    return named is not None and has_language_head(checkpoint)
 
 
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:

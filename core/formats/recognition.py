@@ -21,20 +21,21 @@ from stepsight.core.formats import (
     value_head,
 )
 from stepsight.core.formats.format import CheckpointFormat, RecognisableFormat
+from stepsight.core.hubs.known_cards import check_separator, namesake
 from stepsight.core.hubs.layout import CARD
 from stepsight.core.models import llada
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer, repository
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
 
 _BY_CONFIG = cast(
     tuple[RecognisableFormat, ...],
-    (reasoneval, math_shepherd, qwen_prm, value_head, ensemble_prm, token_classification, stepsight),
+    (reasoneval, qwen_prm, value_head, ensemble_prm, token_classification, stepsight),
 )
 _BY_NAME = cast(
     tuple[CheckpointFormat, ...],
-    (two_token, chat_two_token, llemma_prm, log_ratio, masked_tokens, prefix_value),
+    (math_shepherd, two_token, chat_two_token, llemma_prm, log_ratio, masked_tokens, prefix_value),
 )
 FORMATS = _BY_CONFIG + _BY_NAME
 
@@ -57,12 +58,20 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
         return names[stepsight.NAME]
     model = checkpoint.config.get("model_type")
     architecture = ", ".join(checkpoint.architectures) or "no architecture"
+    if "ForSequenceClassification" in architecture:
+        architecture += ", which has one score for a whole text"
     raise UserError(
         f"{checkpoint.folder}: neither {CARD} nor a format that StepSight knows (model_type {model!r}, "
         f"{architecture}).",
-        f'If it is an evaluator, name its format in {CARD}, such as {{"format": "{math_shepherd.NAME}"}}; the '
-        f"formats are: {', '.join(names)}.",
+        f"{_copied(checkpoint)}If it is an evaluator, name its format in {CARD}, such as "
+        f'{{"format": "{math_shepherd.NAME}"}}; the formats are: {", ".join(names)}.',
     )
+
+
+def _copied(checkpoint: Checkpoint) -> str:
+    """Return the hint for a repository that may be a copy of a listed one, or ""."""
+    other = namesake(repository(checkpoint.source or checkpoint.folder))
+    return f"It is not {other}; if it is a copy of it, load it from a folder of that name. " if other else ""
 
 
 def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
@@ -84,6 +93,8 @@ class Card:
 def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
     """Read a checkpoint's stepsight.json, with defaults from the format `kind`. Raises `UserError`, with a message
     that names the folder, if a value is invalid or the tokenizer is missing."""
+    if kind.NAME == token_classification.NAME:
+        check_separator(str(checkpoint.source or checkpoint.folder), checkpoint.card)
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})

@@ -15,8 +15,11 @@ Tensors: the backbone's under `model.` or `bert.`, then `score.weight` and `scor
 A single class, as in MATH-Minos, is a logit whose sigmoid is the probability that the step is valid.
 
 The input is the same as in TRL: the begin-of-sequence token, if the tokenizer has one, then the problem, and then
-each step followed by a line break. All of these are tokenized separately. A step is read at the last token of its
-line break. Whether a backbone sees later tokens is tested, not taken from its config.
+each step followed by the separator. All of these are tokenized separately. A step is read at the last token of its
+separator. TRL's default is a line break, but no file says which separator a model was trained with, so
+stepsight.json or `core.hubs.known_cards` has to name it (`recognition.read_card_of` asks for it). Classes that are
+only numbered, such as LABEL_0 and LABEL_1, are those of TRL, in which 1 is right. Whether a backbone sees later
+tokens is tested, not taken from its config.
 """
 
 from collections.abc import Mapping, Sequence

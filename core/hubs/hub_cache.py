@@ -20,7 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.json_values import read_json, write_json
-from stepsight.core.hubs.layout import is_hub_id
+from stepsight.core.hubs.layout import CARD, is_hub_id
 from stepsight.core.paths import format_bytes
 from stepsight.core.scores import Outputs
 from stepsight.core.validation import Model, choice, invalid, validate
@@ -139,6 +139,29 @@ def save_fetched(fetched: Fetched) -> None:
     """Record that an evaluator has been downloaded. Raises `UserError` if the record cannot be written."""
     descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
     write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions})
+
+
+def read_card_file(path: Path) -> dict[str, Any]:
+    """Read a stepsight.json that is meant for a model of a hub. Raises `UserError` if it is not a JSON object or
+    has no keys."""
+    card = read_json(path)
+    if not card:
+        raise UserError(f"{path}: it states nothing.", 'Such as {"template": {"separator": "\\n"}}.')
+    return card
+
+
+def keep_card(fetched: Fetched, card: Mapping[str, Any]) -> Fetched:
+    """Write `card` as the stepsight.json that an evaluator's repository lacks, beside its files, and forget what
+    the evaluator was without it. Raises `UserError` if it cannot be written."""
+    write_json(fetched.folder / CARD, dict(card))
+    fetched = replace(fetched, descriptions={})
+    save_fetched(fetched)
+    return fetched
+
+
+def kept_card(repo: str, revision: str) -> dict[str, Any]:
+    """Return what `keep_card` wrote for a repository at a commit, or an empty dict."""
+    return _read_object(storage_folder(repo) / "snapshots" / revision / CARD)
 
 
 def save_part(asked: str, fetched: Fetched) -> None:

@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.client import RemoteFile, check_access, explained, list_files, read_small
-from stepsight.core.hubs.hub_cache import NEWEST, part_key
-from stepsight.core.hubs.known_cards import with_known
+from stepsight.core.hubs.hub_cache import NEWEST, kept_card, part_key
+from stepsight.core.hubs.known_cards import check_separator, with_known
 from stepsight.core.hubs.layout import (
     ADAPTER,
     ADAPTER_PICKLE,
@@ -37,6 +38,8 @@ _OTHERS = re.compile(
 _FOLDER = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
 # The largest card or adapter's config in bytes, and the most repositories besides an evaluator's own.
 _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
+# The format of token classifiers in `core.formats`, which needs PyTorch.
+_TOKENS = "token-classification"
 
 
 @dataclass(frozen=True)
@@ -97,14 +100,18 @@ class _Need:
     weights: bool
 
 
-def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None) -> Remote:
+def look_up(
+    repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None, card: Mapping[str, Any] | None = None
+) -> Remote:
     """Look up an evaluator on the hub, together with every other model it needs.
 
-    `pins` gives the commits of these models, by `part_key`, if they were looked up before. Raises `UserError` if
-    the hub has no such model or revision, refuses access, or cannot be reached, or if the model has no weights in a
-    supported format.
+    `pins` gives the commits of these models, by `part_key`, if they were looked up before. `card` stands for the
+    stepsight.json that the repository lacks; it defaults to the one kept by `hub_cache.keep_card`. Raises
+    `UserError` if the hub has no such model or revision, refuses access, or cannot be reached, if the model has no
+    weights in a supported format, if nothing says how its steps are read, or if `card` is given and the repository
+    has one.
     """
-    remote, needs = _look_up(repo, revision, weights=True)
+    remote, needs = _look_up(repo, revision, weights=True, own=card or {}, evaluator=True)
     parts: dict[str, Remote] = {}
     while needs:
         need = needs.pop()
@@ -131,7 +138,14 @@ def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
     return _look_up(repo, revision, weights=weights)[0]
 
 
-def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_Need]]:
+def _look_up(
+    repo: str,
+    revision: str,
+    *,
+    weights: bool,
+    own: Mapping[str, Any] = MappingProxyType({}),
+    evaluator: bool = False,
+) -> tuple[Remote, list[_Need]]:
     """Look up a model, and return it with a list of the other models that it needs. These are not looked up yet."""
     with explained(repo, revision):
         commit, listed = list_files(repo, revision)
@@ -139,17 +153,33 @@ def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_
         def read(name: str) -> dict[str, Any]:
             return _read(listed[name]) if name in listed else {}
 
-        card = with_known(repo, read(CARD))
+        if own and CARD in listed:
+            raise UserError(f"{repo} has a {CARD} of its own.", "Copy the model into a folder and change it there.")
+        card = with_known(repo, own or (read(CARD) if CARD in listed else kept_card(repo, commit)))
         below = _subfolder(repo, card, listed)
         files = tuple(listed[name] for name in _wanted(repo, listed, below, weights=weights))
         if files:
             check_access(files[0])
         is_adapter = f"{below}{ADAPTER}" in listed and not {f"{below}{WEIGHTS}", f"{below}{INDEX}"} & set(listed)
         adapter = read(f"{below}{ADAPTER}") if is_adapter and weights else {}
+        if evaluator and _classifies_tokens(card, adapter if is_adapter else read(f"{below}config.json")):
+            check_separator(repo, card)
         has_tokenizer = any(f"{place}{name}" in listed for place in {below, ""}
                             for name in (TOKENIZER, *SLOW_TOKENIZERS))  # fmt: skip
     needs = list(_needs(repo, card, adapter, has_tokenizer=has_tokenizer)) if weights else []
     return Remote(repo, commit, files), needs
+
+
+def _classifies_tokens(card: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    """True if a card, or the config of a model or an adapter, is that of a token classifier whose values StepSight
+    did not write."""
+    names = config.get("architectures")
+    classifier = any(
+        str(name).endswith("ForTokenClassification") for name in (names if isinstance(names, list) else [])
+    )
+    return card.get("format", _TOKENS) == _TOKENS and (
+        "format" in card or classifier or config.get("task_type") == "TOKEN_CLS"
+    )
 
 
 def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) -> str:

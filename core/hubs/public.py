@@ -82,7 +82,8 @@ class PublicEvaluator(Record):
     `threshold` the threshold that its authors chose. `brings` names the models that are downloaded with it. Some
     evaluators need a second model for comparison, and `beside` is its parameter count. `calls` is the number of
     separate requests per step, or 0 if one pass judges all steps. `note` is a remark for readers of the evaluator's
-    results.
+    results. `missing` is a sentence on what no source states, without which the evaluator cannot be read, and
+    `asks` the keys of stepsight.json that can state it. If it has none, its `format` is "".
     """
 
     id: str
@@ -101,6 +102,8 @@ class PublicEvaluator(Record):
     beside: Annotated[int, Field(ge=0)] = 0
     calls: Annotated[int, Field(ge=0)] = 0
     note: str = ""
+    missing: str = ""
+    asks: ListOf[str] = ()
 
     @property
     def name(self) -> str:
@@ -153,7 +156,15 @@ def find_public(repo: str) -> PublicEvaluator | None:
     return next((one for one in public_evaluators() if one.id == repo), None)
 
 
+def find_unstated(name: str) -> PublicEvaluator | None:
+    """Return the public evaluator called `name`, its hub id or its name alone, if no source states how it is read,
+    or None."""
+    return next((one for one in public_evaluators() if one.missing and name in (one.id, one.name)), None)
+
+
 def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
     """Return the reason why an evaluator cannot be loaded, or "" if it can. `formats` holds the checkpoint formats
     that this version supports."""
+    if one.missing:
+        return one.missing
     return "" if one.format in formats else f"Its format, {one.format}, cannot be read by this version."

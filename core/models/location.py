@@ -44,10 +44,11 @@ def can_load(spec: str | Path) -> bool:
     spec = bare_spec(spec)
     if spec == EQUATIONS or is_address(spec):
         return True
-    folder = local_folder(spec) or (cached(spec) if is_hub_id(spec) else None)
+    local = local_folder(spec)
+    folder = local or (cached(spec) if is_hub_id(spec) else None)
     if folder is None:
         return False
-    known = known_card(spec).get("subfolder") is not None
+    known = known_card(local.name if local else spec).get("subfolder") is not None
     return known or any((folder / name).is_file() for name in ("config.json", ADAPTER))
 
 

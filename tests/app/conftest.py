@@ -56,7 +56,7 @@ def evaluators(tiny: Path, tiny_causal: Path) -> Evaluators:
 def mixed(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluators:
     """`tiny` gives neg, neu and pos, `math-shepherd` and the bidirectional `two` give validity only."""
     folder = tmp_path_factory.mktemp("evaluators")
-    write_math_shepherd(folder / "math-shepherd", max_position_embeddings=1024)
+    write_math_shepherd(folder / "math-shepherd", card={"format": "math-shepherd"}, max_position_embeddings=1024)
     write_token_classifier(folder / "two", "modernbert", max_position_embeddings=1024)
     return Evaluators([tiny, folder / "math-shepherd", folder / "two"], shipped=False)
 

@@ -8,14 +8,14 @@ stepsight evaluators merge runs/qwen-7b-lora --output runs/qwen-7b --dtype bfloa
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stepsight.app.commands.options import add_db
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.hub_cache import NEWEST, list_fetched
+from stepsight.core.hubs.hub_cache import NEWEST, keep_card, list_fetched, read_card_file
 from stepsight.core.hubs.hub_download import fetch, terminal_bar
 from stepsight.core.hubs.hub_lookup import Remote, look_up
 from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one = actions.add_parser("fetch", help="fetch one from the model hub, or resume fetching it")
     one.add_argument("repo", metavar="OWNER/NAME")
     one.add_argument("--revision", default=NEWEST, help="a commit, a branch or a tag (default: %(default)s)")
+    one.add_argument(
+        "--card", metavar="FILE", help="a stepsight.json for a model that has none, which says how it is read"
+    )
     add_placement(one)
     one = actions.add_parser("verify", help="measure a published figure of a fetched one again")
     one.add_argument("repo", metavar="OWNER/NAME")
@@ -58,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """List, fetch, verify or merge evaluators."""
     if args.action == "fetch":
-        _fetch(args.repo, args.revision, read_placement(args) if is_placed(args) else Placement())
+        card = read_card_file(Path(args.card)) if args.card else {}
+        _fetch(args.repo, args.revision, read_placement(args) if is_placed(args) else Placement(), card)
         return
     if args.action == "merge":
         from stepsight.core.evaluators.merging import write_merged
@@ -75,15 +79,17 @@ def run(args: argparse.Namespace) -> None:
             _list(store)
 
 
-def _fetch(repo: str, revision: str, place: Placement) -> None:
+def _fetch(repo: str, revision: str, place: Placement, card: Mapping[str, Any]) -> None:
     """Fetch a model and everything it needs, with a progress bar, then load it as a check. If this machine has too
-    little memory for the model, it is fetched but not loaded."""
-    remote = look_up(repo, revision)
+    little memory for the model, it is fetched but not loaded. A `card` is kept with it as its stepsight.json."""
+    remote = look_up(repo, revision, card=card)
     lacking = _lacking(remote, find_public(repo), place)
     if lacking is not None:
         print(f"{lacking.message} It is fetched for another machine, and not loaded here.", file=sys.stderr)
     with terminal_bar(remote) as show:
         fetched = fetch(remote, show)
+    if card:
+        fetched = keep_card(fetched, card)
     if lacking is None:
         # Only loading needs PyTorch.
         from stepsight.core.evaluators.loading import describe_fetched

@@ -59,6 +59,14 @@ def test_math_shepherd_reads_each_step_at_the_tag(tmp_path, model):
     assert load_tokenizer(folder).encode("+ -", add_special_tokens=False).ids == [648, 387]
 
 
+def test_openrlhf_reads_math_shepherds_input_without_its_first_token(tmp_path, model):
+    for name in ("math-shepherd-mistral-7b-prm", "Mistral-7b-PRM-Math-Shepherd"):
+        write_math_shepherd(tmp_path / name, vocab_size=32000)
+    theirs, ours = (load(folder, model).encode(TRACE) for folder in sorted(tmp_path.iterdir(), reverse=True))
+    assert ours.ids.tolist() == theirs.ids.tolist()[1:] == [*PROBLEM, *ours.ids.tolist()[len(PROBLEM) :]]
+    assert ours.reads.tolist() == [place - 1 for place in theirs.reads.tolist()]
+
+
 def test_reasoneval_reads_each_step_at_the_token_before_its_last(tmp_path, model):
     write_reasoneval(tmp_path, tokenizer=sentencepiece(places={"▁ки": 31999}))
     found = load(tmp_path, model).encode(TRACE)
@@ -70,10 +78,11 @@ def test_reasoneval_reads_each_step_at_the_token_before_its_last(tmp_path, model
 
 
 def test_a_token_classifier_of_trl_reads_each_step_at_its_line_break(tmp_path, model):
+    folder = tmp_path / "Mistral-7B-v0.1-Math-Shepherd-PRM-0.1"
     config = MISTRAL | {"architectures": ["MistralForTokenClassification"], "vocab_size": 32000}
     network = random_model(config | {"num_labels": 2}, AutoModelForTokenClassification)
-    write_checkpoint(tmp_path, config, network.state_dict(), sentencepiece(), {"bos_token": "<s>"})
-    found = load(tmp_path, model).encode(TRACE)
+    write_checkpoint(folder, config, network.state_dict(), sentencepiece(), {"bos_token": "<s>"})
+    found = load(folder, model).encode(TRACE)
     expected, reads = [1, *PROBLEM], []
     for step in STEPS:
         # TRL turns the separator into tokens alone, with the space that begins a text.

@@ -101,7 +101,7 @@ def test_only_two_rows_of_the_head_are_kept(checkpoint):
 
 
 def test_tied_embeddings_are_the_head(tmp_path):
-    folder = tmp_path / "math_shepherd"
+    folder = tmp_path / "math-shepherd-mistral-7b-prm"
     backbone, _ = write_math_shepherd(folder, tie_word_embeddings=True)
     tensors = load_file(folder / "model.safetensors")
     del tensors["lm_head.weight"]
@@ -120,6 +120,22 @@ def test_it_is_known_by_its_name_or_by_stepsight_json(tmp_path):
     write_math_shepherd(cache)
     evaluator = load_evaluator(cache)
     assert (evaluator.name, evaluator.format) == ("math-shepherd-mistral-7b-prm", "math-shepherd")
+
+
+def test_openrlhf_s_model_on_the_same_data_has_no_first_token(tmp_path):
+    """Its trainer turns the text of Math-Shepherd's data into tokens without special ones, and reads at the tag."""
+    folder = tmp_path / "Mistral-7b-PRM-Math-Shepherd"
+    backbone, head = write_math_shepherd(folder)
+    evaluator = load_evaluator(folder)
+    assert evaluator.format == "math-shepherd"
+
+    def rows(trace, j):
+        ids, tags = published(folder, trace)
+        assert ids[0] == evaluator.encoder.tokenizer.token_to_id("<s>")
+        logits = (hidden_states(backbone, ids[1:]) @ head.T)[:, [PLUS, MINUS]].numpy()
+        return of_two(softmax(logits)[[tag - 1 for tag in tags[: j + 1]], 0])
+
+    check_modes(evaluator, rows)
 
 
 def test_a_part_that_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
@@ -141,7 +157,7 @@ def test_a_part_that_is_missing_misshapen_or_of_another_format_is_named(tmp_path
 
 @pytest.mark.parametrize("token", ["▁ки", "▁+"])
 def test_a_tokenizer_without_tag_or_sign_is_refused(tmp_path, token):
-    folder = tmp_path / "math-shepherd"
+    folder = tmp_path / "math-shepherd-mistral-7b-prm"
     write_math_shepherd(folder)
     parts = json.loads((folder / "tokenizer.json").read_text())
     parts["model"]["vocab"]["<gone>"] = parts["model"]["vocab"].pop(token)

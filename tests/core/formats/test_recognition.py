@@ -41,10 +41,15 @@ def test_each_layout_is_known_by_its_config_or_its_card(tmp_path, config, card, 
     assert found(tmp_path, config, card) == expected
 
 
-def test_the_folder_s_name_tells_math_shepherd_from_any_mistral(tmp_path):
-    assert found(tmp_path / "Math_Shepherd-7B", MATH_SHEPHERD) == "math-shepherd"
+@pytest.mark.parametrize("name", ["mistral", "math-shepherd", "models--nobody--VersaPRM/snapshots/0a1b"])
+def test_a_name_that_only_resembles_a_listed_one_is_not_taken_for_it(tmp_path, name):
     with refused():
-        found(tmp_path / "mistral", MATH_SHEPHERD)
+        found(tmp_path / name, MATH_SHEPHERD)
+
+
+def test_a_classifier_of_whole_texts_is_refused_as_such(tmp_path):
+    with refused():
+        found(tmp_path, {"model_type": "qwen3", "architectures": ["Qwen3ForSequenceClassification"]})
 
 
 def test_a_format_of_no_name_is_refused(tmp_path):

@@ -116,19 +116,20 @@ def test_math_minos_reads_its_tag_in_the_prompt_that_its_card_names(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "card", "separator"),
+    ("name", "template", "separator"),
     [
-        ("Qwen2.5-0.5B-Math-Shepherd-PRM-0.2", None, "\n"),
-        ("Qwen2.5-Math-7B-Instruct-PRM-0.1", None, "\n\n"),
-        ("models--plaguss--Qwen2.5-Math-1.5B-Instruct-PRM-0.2/snapshots/0a1b", None, "\n\n"),
-        ("models--HuggingFaceH4--Qwen2.5-Math-1.5B-Instruct-PRM-0.2/snapshots/0a1b", None, "\\n\\n"),
-        ("Qwen2.5-Math-7B-Instruct-PRM-0.2", None, "\\n\\n"),
-        ("Qwen2.5-Math-7B-Instruct-PRM-0.2", {"template": {"separator": "\n\n"}}, "\n\n"),
+        ("Qwen2.5-0.5B-Math-Shepherd-PRM-0.2", {}, "\n"),
+        ("Mistral-7B-v0.1-Math-Shepherd-PRM-0.1", {}, "\n"),
+        ("Qwen2.5-Math-7B-Instruct-PRM-0.1", {}, "\n\n"),
+        ("models--plaguss--Qwen2.5-Math-1.5B-Instruct-PRM-0.2/snapshots/0a1b", {}, "\n\n"),
+        ("models--HuggingFaceH4--Qwen2.5-Math-1.5B-Instruct-PRM-0.2/snapshots/0a1b", {}, "\\n\\n"),
+        # Two owners have a model of that name, with another separator each.
+        ("Qwen2.5-Math-7B-Instruct-PRM-0.2", {"separator": "\n\n"}, "\n\n"),
     ],
 )
-def test_the_separator_follows_the_repository_and_can_be_the_other_reading(tmp_path, name, card, separator):
+def test_the_separator_follows_the_repository_and_can_be_the_other_reading(tmp_path, name, template, separator):
     tokenizer = byte_level(learnt=("\n\n",))
-    model = write_token_classifier(tmp_path / name, "qwen2", card=card, tokenizer=tokenizer)
+    model = write_token_classifier(tmp_path / name, "qwen2", card={"template": template}, tokenizer=tokenizer)
     evaluator = load_evaluator(tmp_path / name)
     assert evaluator.encoder.template.separator == separator
 
@@ -136,6 +137,25 @@ def test_the_separator_follows_the_repository_and_can_be_the_other_reading(tmp_p
         return of_two(softmax(logits_of(model, *trl(tmp_path / name, trace, j, separator)))[:, 1])
 
     check_modes(evaluator, rows, TRACES[:2])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "prm",
+        "Qwen2.5-Math-7B-Instruct-PRM-0.2",
+        "models--nobody--Qwen2.5-0.5B-Math-Shepherd-PRM-0.2/snapshots/0a1b",
+        "models--wls04--math_bi7b/snapshots/0a1b",
+        "models--ZaandaTeika--Qwen2.5-Math-1.5B-Instruct-SHARP-Math-PRM/snapshots/0a1b",
+    ],
+)
+def test_a_separator_that_nothing_states_is_asked_for(tmp_path, name):
+    write_token_classifier(tmp_path / name, "qwen2", card={"template": {}})
+    with refused():
+        load_evaluator(tmp_path / name)
+    card = {"attention": "causal", "template": {"separator": "<step>", "separator_is": "text"}}
+    (tmp_path / name / "stepsight.json").write_text(json.dumps(card))
+    assert load_evaluator(tmp_path / name).encoder.template.separator == "<step>"
 
 
 def test_bert_reads_steps_at_a_token_that_stepsight_json_names(tmp_path):
@@ -196,7 +216,7 @@ def test_labels_of_stepsight_json_come_first_and_change_the_fingerprint(tmp_path
     first, second = (Scorer(one).score_one(TRACES[0], "offline").offline for one in (straight, turned))
     np.testing.assert_allclose(first.validity, 1 - second.validity, atol=EXACT)
     assert straight.fingerprint != turned.fingerprint
-    (folders[2] / "stepsight.json").write_text('{"labels": ["pos"]}')
+    (folders[2] / "stepsight.json").write_text('{"labels": ["pos"], "template": {"separator": "\\n"}}')
     with refused():
         load_evaluator(folders[2])
 
@@ -228,7 +248,8 @@ def test_missing_and_misshapen_tensors_are_named(tmp_path, kind):
 
 def test_another_format_is_refused(tmp_path):
     write_evaluator(tmp_path / "tiny")
-    (tmp_path / "tiny" / "stepsight.json").write_text('{"format": "token-classification"}')
+    card = {"format": "token-classification", "template": {"separator": "\n"}}
+    (tmp_path / "tiny" / "stepsight.json").write_text(json.dumps(card))
     config = json.loads((tmp_path / "tiny" / "config.json").read_text())
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(config | {"architectures": ["LlamaForCausalLM"]}))
     with refused():

@@ -41,6 +41,8 @@ FAMILIES = {
     "Math-psa": (QWEN2, math_psa, " \n\n\n\n\n", " +", " -"),
     "VersaPRM": (LLAMA3, versa_prm, " \n\n\n\n", "+", "-"),
     "Qwen-PRM800K": (QWEN2, versa_prm, " \n\n\n\n", "+", "-"),
+    "dPRM-8B": (LLAMA3, versa_prm, " \n\n\n\n", "+", "-"),
+    "dPRM-14B": (QWEN2, versa_prm, " \n\n\n\n", "+", "-"),
     "Llama3.1-Math-PRM": (LLAMA3, er_prm, " ки", " +", " -"),
 }
 

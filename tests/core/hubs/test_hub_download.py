@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import hub_cache
-from stepsight.core.hubs.hub_cache import find_fetched, list_fetched, save_fetched, storage_folder
+from stepsight.core.hubs.hub_cache import find_fetched, keep_card, list_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.hub_download import check_disk, fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
@@ -55,7 +55,7 @@ def test_a_model_is_fetched_at_one_commit_and_then_needs_no_hub(hub, tmp_path):
     assert remote.revision == COMMIT
     fetched = fetch(remote, lambda there, size: shown.append((there, size)))
     assert sorted(path.name for path in fetched.folder.iterdir()) == [
-        "README.md", "config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json"
+        "README.md", "config.json", WEIGHTS, "stepsight.json", "tokenizer.json", "tokenizer_config.json"
     ]  # fmt: skip
     assert shown == sorted(shown)
     assert shown[-1] == (remote.size, remote.size) == (sum(fetched.files.values()),) * 2
@@ -184,7 +184,7 @@ def test_pickled_weights_are_fetched_if_there_are_no_others_and_read_as_tensors(
     (folder / WEIGHTS).unlink()
     fetched = fetch(look_up(MODEL))
     assert sorted(path.name for path in fetched.folder.iterdir()) == [
-        "README.md", "config.json", "pytorch_model.bin", "tokenizer.json", "tokenizer_config.json"
+        "README.md", "config.json", "pytorch_model.bin", "stepsight.json", "tokenizer.json", "tokenizer_config.json"
     ]  # fmt: skip
     assert load_evaluator(MODEL).fingerprint == as_published
     (folder / "pytorch_model.bin").unlink()
@@ -255,3 +255,28 @@ def test_a_name_from_the_hub_is_no_path(hub):
     hub.commit = "../../outside"
     with refused():
         look_up(MODEL)
+
+
+def test_a_separator_that_nothing_states_is_asked_for_before_any_weights_arrive(hub):
+    (hub.folders[MODEL] / "stepsight.json").unlink()
+    with refused():
+        look_up(MODEL)
+    assert hub.sent(WEIGHTS) == []
+    card = {"template": {"separator": "\n\n"}}
+    fetched = keep_card(fetch(look_up(MODEL, card=card)), card)
+    assert load_evaluator(MODEL).encoder.template.separator == "\n\n"
+    # It stays, and is not a file that the hub has to have.
+    assert look_up(MODEL).revision == fetched.revision
+    assert fetched.is_whole
+
+
+def test_a_card_is_refused_where_the_model_has_one(hub):
+    with refused():
+        look_up(MODEL, card={"template": {"separator": "\n\n"}})
+
+
+def test_a_listed_model_that_no_source_describes_is_refused_by_its_reason(hub):
+    hub.folders["Babelscape/Llama-3.1-8B-PRM800k-r"] = hub.folders[MODEL]
+    (hub.folders[MODEL] / "stepsight.json").unlink()
+    with refused():
+        look_up("Babelscape/Llama-3.1-8B-PRM800k-r")

@@ -68,6 +68,7 @@ def test_a_second_model_counts_and_each_call_reads_the_trace_so_far():
         ("Qwen/Qwen2.5-Math-PRM-7B", ["reasoneval"], "Its format, qwen-prm, cannot be read by this version."),
         ("peiyi9979/math-shepherd-mistral-7b-prm", ["math-shepherd"], ""),
         ("PRIME-RL/EurusPRM-Stage1", ["log-ratio"], ""),
+        ("wls04/math_bi7b", ["token-classification"], "It was trained with BidirectionalPRM"),
     ],
 )
 def test_an_unreadable_evaluator_gives_the_reason(repo, formats, why):

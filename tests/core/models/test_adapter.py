@@ -138,6 +138,7 @@ def test_a_score_head_that_was_trained_whole(tmp_path):
     model.load_state_dict({**model.state_dict(), **{k: t for k, t in language.items() if k != "lm_head.weight"}})
     head = {"score.weight": model.score.weight.data.clone(), "score.bias": model.score.bias.data.clone()}
     adapter = write_adapter(tmp_path / "prm", str(base), language, whole=head, task_type="TOKEN_CLS")
+    (tmp_path / "prm" / "stepsight.json").write_text('{"template": {"separator": "\\n"}}')
     unmerged(model, adapter, lambda name: 32 / 4)
     evaluator = load_evaluator(tmp_path / "prm")
     assert (evaluator.format, evaluator.outputs) == ("token-classification", Outputs.VALIDITY)

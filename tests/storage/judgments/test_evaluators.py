@@ -29,7 +29,7 @@ def test_evaluators_are_listed_by_name(store: Store) -> None:
 
 
 def test_one_that_says_how_valid_a_step_is_is_kept_as_such(sqlite_store: Store, tmp_path: Path) -> None:
-    write_math_shepherd(tmp_path / "math-shepherd")
+    write_math_shepherd(tmp_path / "math-shepherd", card={"format": "math-shepherd"})
     row = register_loaded(sqlite_store, load_evaluator(tmp_path / "math-shepherd"))
     assert (row.format, row.attention, row.outputs) == ("math-shepherd", "causal", Outputs.VALIDITY)
     assert register_loaded(sqlite_store, load_evaluator("mini-causal")).outputs == Outputs.THREE_WAY

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +80,17 @@ def test_fetch_goes_on_after_a_break_and_names_the_folder(command, hub):
     hub.asked.clear()
     assert command("evaluators", "fetch", REPO)[0] == 0
     assert hub.sent(weights.name) == []
+
+
+def test_a_card_states_what_a_model_of_the_hub_does_not(command, hub, tmp_path):
+    (hub.folders[REPO] / "stepsight.json").unlink()
+    code, _, told = command("evaluators", "fetch", REPO)
+    assert (code, "its separator is not stated" in told, find_fetched(REPO)) == (2, True, None)
+    for separator in ("\n", "\n\n"):
+        (tmp_path / "card.json").write_text(json.dumps({"template": {"separator": separator}}))
+        code, out, told = command("evaluators", "fetch", REPO, "--card", str(tmp_path / "card.json"))
+        assert (code, "tiny-prm: token-classification format" in told) == (0, True)
+        assert json.loads(Path(out.strip(), "stepsight.json").read_text())["template"]["separator"] == separator
 
 
 def test_a_model_too_large_for_this_machine_is_fetched_with_a_warning(command, hub, monkeypatch):

@@ -66,7 +66,7 @@ def test_standard_output_holds_choices_alone(given, tmp_path, capsys):
 
 def test_a_format_of_others_is_told_and_says_nothing_of_redundancy(tmp_path, capsys):
     write_rows(tmp_path / "c.jsonl", ROWS)
-    write_math_shepherd(tmp_path / "math-shepherd")
+    write_math_shepherd(tmp_path / "math-shepherd", card={"format": "math-shepherd"})
     arguments = ["--evaluator", str(tmp_path / "math-shepherd"), "--output", str(tmp_path / "out.jsonl")]
     assert main(["rerank", str(tmp_path / "c.jsonl"), *arguments]) == 0
     assert "math-shepherd format" in capsys.readouterr().err
