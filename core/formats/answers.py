@@ -9,7 +9,6 @@ from torch.nn import functional
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
-from stepsight.core.hubs.layout import CARD
 from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import VALIDITY, linear_head
@@ -36,7 +35,7 @@ def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
         raise UserError(
             f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
             f"expected a language model's for {kind}.",
-            f"Name another format in {CARD}.",
+            "Name another format in stepsight.json.",
         )
 
 
@@ -61,7 +60,7 @@ def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = Non
     if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:
         raise UserError(
             f"{checkpoint.folder}: the tokens for right and wrong are not known.",
-            f'Name them in {CARD}, such as {{"tokens": {{"right": " +", "wrong": " -"}}}}.',
+            'Name them in stepsight.json, such as {"tokens": {"right": " +", "wrong": " -"}}.',
         )
     ids = [_token_id(checkpoint, tokens[answer]) for answer in ("wrong", "right")]
     if ids[0] == ids[1]:
@@ -88,7 +87,7 @@ def softmax_of(checkpoint: Checkpoint) -> Softmax:
     value = checkpoint.card.get("softmax", Softmax.ANSWERS)
     if value not in list(Softmax):
         raise UserError(
-            f"{checkpoint.folder}/{CARD}: softmax is {value!r:.40}.", f"Give one of: {', '.join(Softmax)}."
+            f"{checkpoint.folder}/stepsight.json: softmax is {value!r:.40}.", f"Give one of: {', '.join(Softmax)}."
         )
     return Softmax(value)
 

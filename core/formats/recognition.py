@@ -22,7 +22,6 @@ from stepsight.core.formats import (
 )
 from stepsight.core.formats.format import CheckpointFormat, RecognisableFormat
 from stepsight.core.hubs.known_cards import check_separator, namesake
-from stepsight.core.hubs.layout import CARD
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer, repository
 from stepsight.core.prompts.encoding import Encoder
@@ -48,7 +47,8 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     if named is not None:
         if not isinstance(named, str) or named not in names:
             raise UserError(
-                f"{checkpoint.folder}/{CARD}: format {named!r:.40} found.", f"Expected one of: {', '.join(names)}."
+                f"{checkpoint.folder}/stepsight.json: format {named!r:.40} found.",
+                f"Expected one of: {', '.join(names)}.",
             )
         return names[named]
     for kind in _BY_CONFIG:
@@ -61,9 +61,9 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     if "ForSequenceClassification" in architecture:
         architecture += ", which has one score for a whole text"
     raise UserError(
-        f"{checkpoint.folder}: neither {CARD} nor a format that StepSight knows (model_type {model!r}, "
+        f"{checkpoint.folder}: neither stepsight.json nor a format that StepSight knows (model_type {model!r}, "
         f"{architecture}).",
-        f"{_copied(checkpoint)}If it is an evaluator, name its format in {CARD}, such as "
+        f"{_copied(checkpoint)}If it is an evaluator, name its format in stepsight.json, such as "
         f'{{"format": "{math_shepherd.NAME}"}}; the formats are: {", ".join(names)}.',
     )
 
@@ -111,5 +111,5 @@ def _object(card: Mapping[str, Any], key: str) -> dict[str, Any]:
     the value is not an object."""
     value = card.get(key, {})
     if not isinstance(value, dict):
-        raise UserError(f"{CARD}: {key} is {type(value).__name__}, expected an object.")
+        raise UserError(f"stepsight.json: {key} is {type(value).__name__}, expected an object.")
     return value

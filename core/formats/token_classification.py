@@ -30,7 +30,6 @@ from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
-from stepsight.core.hubs.layout import CARD
 from stepsight.core.label import Label
 from stepsight.core.models.backbone import beside, decoder_of, looks_ahead, main_device
 from stepsight.core.models.checkpoint import Checkpoint
@@ -81,7 +80,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
         raise UserError(
             f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
             "expected one for token classification.",
-            f"Name another format in {CARD}.",
+            "Name another format in stepsight.json.",
         )
     count, rows = classes(checkpoint)
     head = _plain_head(checkpoint, rows, count)
@@ -120,7 +119,9 @@ def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
     stepsight.json names more or fewer classes than the config."""
     labels = card.get("labels", words)
     if not isinstance(labels, list) or len(labels) != len(words):
-        raise UserError(f"{CARD}: labels is {labels!r:.60}, expected a list of one word for each of {words}.")
+        raise UserError(
+            f"stepsight.json: labels is {labels!r:.60}, expected a list of one word for each of {words}."
+        )
     return labels
 
 
@@ -167,7 +168,9 @@ def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> Non
         raise error.at(str(checkpoint.folder)) from None
     if attention is not None and (attention == "causal") != causal:
         kind = backbone.config.model_type
-        raise UserError(f"{checkpoint.folder}: a backbone of type {kind!r} cannot be {attention}, as {CARD} says.")
+        raise UserError(
+            f"{checkpoint.folder}: a backbone of type {kind!r} cannot be {attention}, as stepsight.json says."
+        )
     backbone.config.is_causal = causal
 
 

@@ -26,7 +26,6 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, softmax_of
 from stepsight.core.formats.format import Loaded
-from stepsight.core.hubs.layout import CARD
 from stepsight.core.models.checkpoint import Checkpoint, first_token
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
@@ -39,7 +38,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     missing = [key for key in ("prompt", "separator") if not isinstance(own, dict) or key not in own]
     if missing:
         raise UserError(
-            f"{checkpoint.folder}/{CARD}: the template names no {' and no '.join(missing)}.",
+            f"{checkpoint.folder}/stepsight.json: the template names no {' and no '.join(missing)}.",
             'Name the text before the steps and the tag, such as {"template": {"prompt": "{problem} ", '
             '"separator": " ки"}}.',
         )
