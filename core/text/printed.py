@@ -9,27 +9,41 @@ from typing import Any
 
 from stepsight.core.files.json_values import DEEPEST, parse_json
 
-_OPEN = re.compile(r"\s*(?:(?:np\.|numpy\.)?(?:array|tensor)\(\s*)?[\[({]")
-# The start of a list of texts or objects, which no solution in running text has.
-_STEPS = re.compile(r"""\s*(?:(?:np\.|numpy\.)?array\(\s*)?\[\s*[\[({]?\s*(?:(?:np\.|numpy\.)str_\(\s*)?["']""")
+MISSING = frozenset(
+    ("", "n/a", "na", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "+nan", "none", "null", "nat", "undefined")
+)
+"""The words, in lower case, that stand for a missing value: those that pandas reads, and Python's and R's own."""
+
+_OPEN = re.compile(r"""\s*["']?\s*(?:(?:np\.|numpy\.)?(?:array|tensor)\(\s*|c(?=\())?[\[({]""")
+# The start of a list of texts or objects, which no solution in running text has. The list may be quoted as a whole,
+# and may be an array of PostgreSQL or a set, which are reported rather than read.
+_STEPS = re.compile(
+    r"""\s*["']?\s*(?:
+        (?:(?:np\.|numpy\.)?array\(\s*)?\[\s*[\[({]?\s*(?:(?:np\.|numpy\.)str_\(\s*)?[bBuU]?\\?["'“‘]
+      | c\(\s*["']
+      | \{\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*,
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>[bBuU]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))
       | (?P<number>[-+\u2212]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
       | (?P<wrapper>(?:np\.|numpy\.)?(?:array|tensor|u?int\d+|float\d+|str_|bool_?)\()
       | (?P<more>\.\.\.|…)
-      | (?P<word>[^\s\[\](){},:'"]+)
-      | (?P<sign>[\[\](){},:])
+      | (?P<sign>c\(|[\[\](){},:])
+      | (?P<word>[-+\u2212\w.<#/][^\s\[\](){},:;|'"“”‘’，；]*)
     )""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(\n|.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
-_VALUES = {
-    "true": True, "false": False, "np.true_": True, "np.false_": False,
-    "none": None, "null": None, "nan": None, "np.nan": None, "na": None, "<na>": None, "nat": None,
-}  # fmt: skip
-_ENDS = {"[": "]", "(": ")", "{": "}"}
+_VALUES = {"true": True, "false": False, "np.true_": True, "np.false_": False, "np.nan": None}
+_VALUES |= dict.fromkeys(MISSING)
+# R's lists begin with c.
+_ENDS = {"[": "]", "(": ")", "c(": ")"}
+# Where a value may follow another without a comma, as NumPy prints texts and rows.
+_BETWEEN = " \n\t\r["
 
 
 def is_printed(text: str) -> bool:
@@ -46,13 +60,17 @@ def parse_printed(text: str) -> Any:
     """Parse the list or object in a text into JSON values. A bare word, such as `pos` in `[pos, neg]`, becomes a
     string.
 
-    NaN becomes None. Raises `ValueError`, with a reason, if the text is not a list or object, or if its middle was
-    left out, as NumPy does in long arrays.
+    A list that is quoted as a whole, as by a program that writes JSON twice, is read as well. Unless the text is
+    JSON, NaN becomes None.
+
+    Raises `ValueError`, with a reason, if the text is not a list or object, or if its middle was left out, as NumPy
+    does in long arrays.
     """
     try:
-        return parse_json(text)
+        value = parse_json(text)
     except ValueError:
-        return _Parser(text).parse()
+        value = _Parser(text).parse()
+    return parse_printed(value) if isinstance(value, str) and holds_steps(value) else value
 
 
 class _Parser:
@@ -70,7 +88,8 @@ class _Parser:
     def _next(self) -> tuple[str, str]:
         match = _TOKEN.match(self._text, self._at)
         if match is None or match.lastgroup is None:
-            raise ValueError("it has no end")
+            rest = self._text[self._at :].lstrip()
+            raise ValueError("it has no end" if rest[:1] in ("", "'", '"') else f"{rest[0]!r} is out of place")
         self._at = match.end()
         if match.lastgroup == "more":
             raise ValueError("a part of it was left out when it was printed, as '...'")
@@ -101,11 +120,20 @@ class _Parser:
         raise ValueError(f"{token!r} is out of place")
 
     def _list(self, end: str, depth: int) -> list[Any]:
+        """Parse the rest of a list, which has a comma between any two values, or white space between all."""
         values: list[Any] = []
+        commas = 0
         while self._peek() != end:
-            values.append(self._value(depth + 1))
-            if self._peek() == ",":
+            if self._peek() == "," and values:
                 self._next()
+                commas += 1
+                if self._peek() == end:
+                    break
+            elif values and self._at < len(self._text) and self._text[self._at] not in _BETWEEN:
+                raise ValueError(f"a comma is missing before {self._text[self._at : self._at + 20]!r}")
+            values.append(self._value(depth + 1))
+        if 0 < commas < len(values) - 1:
+            raise ValueError("it has a comma between some of its values only")
         self._next()
         return values
 
@@ -113,9 +141,9 @@ class _Parser:
         values: dict[str, Any] = {}
         while self._peek() != "}":
             key = self._value(depth + 1)
-            if not isinstance(key, str) or self._next()[1] != ":":
+            if isinstance(key, bool) or not isinstance(key, str | int) or self._next()[1] != ":":
                 raise ValueError("an object has a key without a value")
-            values[key] = self._value(depth + 1)
+            values[str(key)] = self._value(depth + 1)
             if self._peek() == ",":
                 self._next()
         self._next()

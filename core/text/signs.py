@@ -6,6 +6,7 @@ character, and `comparable` is for searching and comparing.
 """
 
 import re
+import string
 import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
@@ -65,6 +66,7 @@ PLAIN: Mapping[int, str] = {ord(sign): plain for sign, plain in _plain_signs().i
 _SAME: defaultdict[str, list[str]] = defaultdict(list)
 for _sign, _plain in PLAIN.items():
     _SAME[_plain].append(chr(_sign))
+_NOTHING = f"{string.whitespace}\x1c\x1d\x1e\x1f\x85\u2028\u2029{SPACES}{INVISIBLE}"
 _COMPARABLE: Mapping[int, str | None] = {**PLAIN, **dict.fromkeys(map(ord, INVISIBLE))}
 
 
@@ -85,7 +87,7 @@ def comparable(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """True if a text contains no visible character."""
-    return not comparable(text).strip()
+    return not text.strip(_NOTHING)
 
 
 def pattern(wanted: str) -> re.Pattern[str]:

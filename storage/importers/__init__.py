@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from stepsight.core.errors import UserError
+from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Trace
 from stepsight.storage.importers import (
     math_shepherd,
@@ -21,7 +22,7 @@ from stepsight.storage.importers import (
     stepwise,
     strict_prmbench,
 )
-from stepsight.storage.importers.fields import canonical
+from stepsight.storage.importers.fields import canonical, is_missing
 from stepsight.storage.importers.kind import FileKind, OnBad, Row
 
 _MODULES = (
@@ -110,15 +111,30 @@ def _likely(kind: FileKind, row: Row, where: str) -> str | None:
 
 
 def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `OtherKindError` if the row looks like a different kind, and `UserError` for
-    other faults."""
+    """Parse a row into a trace. Raises `OtherKindError` if the row is not of this kind but of another one, and
+    `UserError` for other faults, such as a missing problem or a step in which nothing is visible."""
     try:
-        return kind.parse(row, where)
+        trace = kind.parse(row, where)
     except UserError as error:
         likely = guess_kind(row)
-        if likely in (None, kind.name):
+        if likely is None or likely == kind.name or not _is_of(KINDS[likely], row):
             raise
         raise OtherKindError(error, kind, likely) from None
+    if is_missing(trace.problem):
+        raise UserError(f"{where}: the problem is {trace.problem!r:.20}, a missing value.", "Give it a text.")
+    for number, step in enumerate(trace.steps, start=1):
+        if any(map(is_blank, step.substeps)):
+            raise UserError(f"{where}: step {number} shows nothing.", "Remove it or give it a text.")
+    return trace
+
+
+def _is_of(kind: FileKind, row: Row) -> bool:
+    """True if a row can be read as this kind."""
+    try:
+        kind.parse(row, "")
+    except UserError:
+        return False
+    return True
 
 
 def guess_kind(row: Row) -> str | None:

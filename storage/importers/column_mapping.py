@@ -19,6 +19,7 @@ from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.fields import (
     RATINGS,
     VALIDITY,
+    check_identifier,
     content_id,
     describe,
     inner,
@@ -254,9 +255,7 @@ def _id(row: Row, name: str) -> str:
     value = _find(row, name)
     if value is _MISSING:
         raise _missing(row, name)
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise UserError(f"the column {name!r:.60} is {describe(value)}, expected text or a whole number.")
-    return str(value)
+    return check_identifier(value, f"the column {name!r:.60}")
 
 
 def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
@@ -264,7 +263,7 @@ def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
     if value is _MISSING:
         raise _missing(row, name)
     steps = _steps_of_text(value, columns) if isinstance(value, str) else value
-    if not isinstance(steps, list):
+    if is_missing(value) or not isinstance(steps, list):
         raise UserError(
             f"the column {name!r:.60} is {describe(value)}, expected a list of steps, or a solution as one text.",
             "Choose another column.",
@@ -273,11 +272,8 @@ def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
     for number, step in enumerate(steps, start=1):
         texts = tuple(step) if isinstance(step, list) else (step,)
         if not all(isinstance(text, str) for text in texts):
-            hint = (
-                f"Name what is within, such as {name}.{next(iter(step))}."
-                if isinstance(step, dict) and step
-                else ""
-            )
+            within = [key for key, one in step.items() if isinstance(one, str)] if isinstance(step, dict) else []
+            hint = f"Name what is within, such as {name}.{within[0]}." if within else ""
             raise UserError(f"step {number} is {describe(step)}, expected a text or a list of texts.", hint)
         found.append(texts)
     return found
@@ -318,10 +314,7 @@ def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -
         return tuple(Step(texts) for texts in steps)
     labels = listed_value(value)
     if labels is None:
-        raise UserError(
-            f"{what} is {describe(value)}, expected a list with a label per step.",
-            _CHOOSE,
-        )
+        raise UserError(f"{what} is {describe(value)}, expected a list with a label per step.", _CHOOSE)
     if len(labels) != len(steps):
         raise UserError(f"{len(labels)} labels for {len(steps)} steps.", "Give one label per step.")
     numbers = RATINGS if columns.labels_as == "ratings" else VALIDITY

@@ -15,7 +15,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
-from stepsight.core.text.printed import is_printed, parse_printed
+from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Step, check_text
 from stepsight.storage.importers.kind import Row
@@ -32,10 +32,8 @@ _WORDS: Mapping[str, Meaning] = (
     | dict.fromkeys(("-", "false", "f", "no", "n", "incorrect", "bad", "wrong", "invalid"), False)
 )  # fmt: skip
 _NAMES = "neg, neu, pos, true, false, + or -"
-# As pandas reads them, and Python's and R's own.
-_MISSING = frozenset(
-    ("", "n/a", "na", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "+nan", "none", "null", "nat", "undefined")
-)
+# With characters that are not visible.
+_LONGEST_WORD = 40
 _WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*)?")
 
 
@@ -63,10 +61,14 @@ def text(row: Row, key: str) -> str:
 
 def identifier(row: Row, key: str) -> str:
     """Return the value of a field that must be text or a whole number, converted to text."""
-    value = field(row, key)
+    return check_identifier(field(row, key), f"the field {key!r}")
+
+
+def check_identifier(value: object, what: str) -> str:
+    """Return a value, called `what` in messages, that must be text or a whole number, converted to text."""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise UserError(f"the field {key!r} is {describe(value)}, expected text or a whole number.")
-    return check_text(str(value), f"the field {key!r}")
+        raise UserError(f"{what} is {describe(value)}, expected text or a whole number.")
+    return check_text(str(value), what)
 
 
 def content_id(row: Row) -> str:
@@ -84,22 +86,23 @@ def canonical(row: Row) -> bytes:
 
 
 def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:
-    """Return `value`, which must be a whole number from `low` to `high`, such as 2 or 2.0, and not True or "2".
+    """Return `value`, which must be a whole number from `low` to `high`, such as 2, 2.0 or "2", and not True.
 
     In messages, `what` names the value and `expected` describes the range.
     """
-    number = None if isinstance(value, str) else whole_number(value)
+    number = whole_number(value)
     if number is None or not low <= number <= high:
         raise UserError(f"{what} is {describe(value)}, expected {expected or f'a step from {low} to {high}'}.")
     return number
 
 
 def listed(row: Row, key: str) -> list[Any]:
-    """Return the value of a field that must be a list."""
+    """Return the value of a field that must be a list, or the text of a printed list."""
     value = field(row, key)
-    if not isinstance(value, list):
+    found = listed_value(value)
+    if found is None:
         raise UserError(f"the field {key!r} is {describe(value)}, expected a list.")
-    return value
+    return found
 
 
 def texts(row: Row, key: str) -> list[str]:
@@ -146,9 +149,7 @@ def _until(substeps: tuple[str, ...], i: int, error: int | None) -> Step:
 
 def steps(row: Row, key: str) -> list[tuple[str, ...]]:
     """Return the value of a field that must be a list of steps, each a list of sub-step texts."""
-    value = field(row, key)
-    if not isinstance(value, list):
-        raise UserError(f"the field {key!r} is {describe(value)}, expected a list of steps.")
+    value = listed(row, key)
     for number, step in enumerate(value, start=1):
         if not isinstance(step, list):
             raise UserError(f"step {number} is {describe(step)}, expected a list of texts.")
@@ -177,7 +178,8 @@ def describe(value: object) -> str:
 def is_missing(value: object) -> bool:
     """True if a value stands for a missing value: null, NaN, a blank cell, or a word such as N/A."""
     if isinstance(value, str):
-        return comparable(value).strip().lower() in _MISSING
+        word = value.strip()
+        return len(word) <= _LONGEST_WORD and comparable(word).strip().lower() in MISSING
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -196,28 +198,20 @@ def whole_number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def label_key(label: object) -> str | int | None:
-    """Return a label in a normalised form for comparing labels, or None if the value cannot be a label.
-
-    `Pos ` becomes "pos", true becomes "true", and 1.0 and "+1" become 1.
-    """
+def meaning(label: object, numbers: Mapping[int, Meaning]) -> Meaning | None:
+    """Return the meaning of a label, such as "Pos ", True, 1.0 or "+1", or None if the value is not a label.
+    `numbers` gives the meaning of each number."""
+    if isinstance(label, bool):
+        return label
     number = whole_number(label)
     if number is not None:
-        return number
-    if isinstance(label, bool):
-        return str(label).lower()
-    return comparable(label).strip().lower() if isinstance(label, str) else None
-
-
-def meaning(label: object, numbers: Mapping[int, Meaning]) -> Meaning | None:
-    """Return the meaning of a label, or None if the value is not a label. `numbers` gives the meaning of each
-    number."""
-    key = label_key(label)
-    return numbers.get(key) if isinstance(key, int) else _WORDS.get(key) if key is not None else None
+        return numbers.get(number)
+    return _WORDS.get(comparable(label).strip().lower()) if isinstance(label, str) else None
 
 
 def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: Mapping[int, Meaning]) -> Step:
-    """Build a step from its sub-step texts and its label. If the label is missing, the step is unlabelled.
+    """Build a step from its sub-step texts and its label. If the label is missing, the step is unlabelled; if the
+    step is only known to be wrong, it becomes neg.
 
     `numbers` gives the meaning of each number. Raises `UserError`, with a message that names step `number`, if the
     value is not a label.
@@ -228,12 +222,6 @@ def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: M
     if says is None:
         known = ", ".join(map(str, numbers))
         raise UserError(f"the label of step {number} is {describe(label)}.", f"Expected {known}, or {_NAMES}.")
-    return step_of(texts, says)
-
-
-def step_of(texts: tuple[str, ...], says: Meaning) -> Step:
-    """Build a step from its sub-step texts and the meaning of its label. A step that is only known to be wrong
-    becomes neg."""
     if isinstance(says, Label):
         return Step(texts, says)
     return Step(texts, valid=True) if says else Step(texts, Label.NEG)

@@ -10,6 +10,7 @@ label may be any word that other kinds of file have for it, such as `+`:
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 
+from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input, parse_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
@@ -26,6 +27,15 @@ def read_plain(source: str | Iterable[bytes], name: str) -> Iterator[Trace]:
 
 def parse(row: Row, where: str) -> Trace:
     """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or if a label is a number."""
+    try:
+        return parse_trace(row, where)
+    except UserError:
+        # Most files have the names alone.
+        return parse_trace(_with_names(row), where)
+
+
+def _with_names(row: Row) -> Row:
+    """Return a row with the labels and validities that `parse_trace` expects."""
     changed: Row = {}
     if isinstance(row.get("valid"), list):
         changed["valid"] = [_read(one, VALIDITY) for one in row["valid"]]
@@ -35,7 +45,7 @@ def parse(row: Row, where: str) -> Trace:
             changed["valid"] = [label is True or None for label in labels]
             labels = [None if label is True else label for label in labels]
         changed["labels"] = ["neg" if label is False else label for label in labels]
-    return parse_trace(row | changed, where)
+    return row | changed
 
 
 def _read(label: object, numbers: Mapping[int, Meaning]) -> object:

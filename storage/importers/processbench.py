@@ -6,7 +6,7 @@ The file is a JSON array or JSON Lines. `label` is the 0-based first error, or -
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": false, "label": 1}
 
 The steps before the first error become valid without a label, and those after it are unlabelled. If `label` is
-null, all steps are unlabelled.
+null, all steps are unlabelled; if it is the word N/A, there is no error.
 """
 
 from stepsight.core.trace import Trace

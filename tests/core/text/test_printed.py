@@ -25,6 +25,10 @@ from tests.cases import each
         ("{'a': [1], \"b\": {'c': None}}", {"a": [1], "b": {"c": None}}),
         (r"['\u00e9', '\ud83d\ude00', '\x41', '\frac', '\d']", ["é", "😀", "A", "\frac", r"\d"]),
         ("['1 ... 2', '…']", ["1 ... 2", "…"]),
+        ("{0: 'a', 1: 'b'}", {"0": "a", "1": "b"}),
+        ("[b'a', u'b',]", ["a", "b"]),
+        ('c("a", NA)', ["a", None]),
+        (r'"[\"a\", \"b\"]"', ["a", "b"]),
         ("[]", []),
         ("{}", {}),
     ],
@@ -35,7 +39,19 @@ def test_a_printed_value_is_read(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["['a'", "[1 2 ... 9]", "['a'] b", "{'a'}", "[" * 200 + "]" * 200, "[)", "{1: 2}", ""]
+    "text",
+    [
+        *("['a'", "[1 2 ... 9]", "['a'] b", "{'a'}", "[" * 200 + "]" * 200, "[)", ""),
+        # Separators of other programs, and quotes within texts that are not escaped.
+        *(
+            "['a'; 'b']",
+            "['a'，'b']",
+            "[“a”, “b”]",
+            '["a", "He said "no"."]',
+            '["a", "b " or " c"]',
+            "['She's 3.', 'So 3.']",
+        ),
+    ],
 )
 def test_another_text_has_a_reason(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
@@ -43,5 +59,16 @@ def test_another_text_has_a_reason(text: str) -> None:
 
 
 def test_a_list_of_steps_is_told_from_an_answer_by_its_quotes() -> None:
-    assert all(map(holds_steps, ["['a']", '[["a"]]', "array(['a'])", "[{'text': 1}]"]))
-    assert not any(map(holds_steps, ["[-2, 2]", "[x]", "{'a': 1}", "So ['a']", "[1, 'a']"]))
+    lists = [
+        "['a']",
+        '[["a"]]',
+        "array(['a'])",
+        "[{'text': 1}]",
+        "[u'a']",
+        'c("a")',
+        '{"a","b"}',
+        "[“a”]",
+        r'"[\"a\"]"',
+    ]
+    assert all(map(holds_steps, lists))
+    assert not any(map(holds_steps, ["[-2, 2]", "[x]", "{'a': 1}", "So ['a']", "[1, 'a']", '"a" is [1]']))

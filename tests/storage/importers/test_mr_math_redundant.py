@@ -19,6 +19,12 @@ def test_ratings_become_labels() -> None:
     assert trace.meta == {"ground_truth_answer": "2", "generator": "GPT-4 (PRM800K)"}
 
 
+def test_ratings_may_be_words_texts_or_missing() -> None:
+    for ratings in ([1, "0", " Neg"], "[1.0, 0.0, -1.0]", ["pos", "neu", "wrong"]):
+        assert parse(redundant_row(rating=ratings), "").labels == (Label.POS, Label.NEU, Label.NEG)
+    assert parse(redundant_row(rating=[None, "", float("nan")]), "").labels == (None, None, None)
+
+
 @each(
     "change",
     [

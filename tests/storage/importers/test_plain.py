@@ -1,5 +1,7 @@
+import pytest
+
 from stepsight.core.label import Label
-from stepsight.storage.importers import read_traces
+from stepsight.storage.importers import parse_row, read_traces
 from stepsight.storage.importers.plain import KIND, parse
 from tests.messages import refused
 
@@ -24,3 +26,9 @@ def test_labels_in_any_words_and_gaps() -> None:
 def test_a_number_is_no_label() -> None:
     with refused():
         parse({"id": 3, "problem": "P", "steps": ["a"], "labels": [1]}, "f")
+
+
+@pytest.mark.parametrize("fields", [{"problem": "nan"}, {"steps": ["a", "\u200b\ufeff"]}])
+def test_a_missing_problem_and_a_step_that_shows_nothing_are_refused(fields: dict[str, object]) -> None:
+    with refused():
+        parse_row(KIND, {"id": 3, "problem": "P", "steps": ["a"]} | fields, "f")
