@@ -123,7 +123,7 @@ def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
     if is_missing(trace.problem):
         raise UserError(f"{where}: the problem is {trace.problem!r:.20}, a missing value.", "Give it a text.")
     for number, step in enumerate(trace.steps, start=1):
-        if any(map(is_blank, step.substeps)):
+        if any(not text.isascii() and is_blank(text) for text in step.substeps):
             raise UserError(f"{where}: step {number} shows nothing.", "Remove it or give it a text.")
     return trace
 

@@ -148,7 +148,7 @@ def test_an_evaluator_that_looked_causal_is_so_no_longer_once_an_earlier_score_c
         [OURS[0], {"id": "p/1", "scores": [0.9, 0.8]}],
         [{key: value for key, value in OURS[0].items() if key != "whole"}],
         [THEIRS | {"deleted_step_index_0based": 2}],
-        [THEIRS | {"candidate_index": "1"}],
+        [THEIRS | {"candidate_index": "first"}],
         [THEIRS | {"clean_step_scores": [0.9, 0.8, 0.7], "modified_step_scores": [0.9, 0.8]}],
     ],
     ids=[
