@@ -93,7 +93,7 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
         "hidden_size": config["d_model"],
         "num_hidden_layers": config["n_layers"],
         "num_attention_heads": config["n_heads"],
-        "num_key_value_heads": config.get("n_kv_heads") or config["n_heads"],
+        "num_key_value_heads": _kv_heads(config),
         "intermediate_size": config["mlp_hidden_size"],
         "max_position_embeddings": config["max_sequence_length"],
         "rms_norm_eps": config.get("rms_norm_eps", 1e-5),
@@ -103,3 +103,18 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
         "eos_token_id": None,
         "is_causal": False,
     }
+
+
+def _kv_heads(config: Mapping[str, Any]) -> int:
+    """Return the number of heads of keys and values, by the rule of LLaDA's own code. Raises `UserError` if the two
+    keys that give it contradict each other."""
+    heads, own, single = config["n_heads"], config.get("n_kv_heads"), config.get("multi_query_attention")
+    if single is None:
+        return int(own or heads)
+    expected = 1 if single else int(heads)
+    if own not in (None, expected):
+        raise UserError(
+            f"config.json: n_kv_heads is {own}, multi_query_attention is {single!r:.60}, which means {expected}.",
+            "Copy it again.",
+        )
+    return expected

@@ -37,6 +37,8 @@ UNKNOWN = "unknown"
 # Scores that differ by less count as the same: in half precision they depend a little on the rest of a batch.
 _STILL = 0.01
 _NAMED = 5
+# Stands among what is known of an evaluator once leaving out a step has changed the score of an earlier one.
+_CHANGES = "changes_earlier"
 
 Located = tuple[str, PublishedScores]
 
@@ -254,8 +256,11 @@ def _judgments(
 def _save_left_out(
     session: Session, evaluator: StoredEvaluator, store: Store, dataset_id: int, matches: Mapping[str, Located]
 ) -> None:
-    """Store scores with steps left out, keeping the existing scores. If leaving out a step never changes the scores
-    of earlier steps, the evaluator is recorded as causal, until it does."""
+    """Store scores with steps left out, keeping the existing scores.
+
+    The evaluator is recorded as causal if leaving out a step changes no score of an earlier step, in this file and
+    in all files before it. One change is remembered, so that the order of the files makes no difference.
+    """
     named = {id for id, (_, row) in matches.items() if row.left_out}
     causal, earlier = True, False
     for trace in iterate_named(store, dataset_id, named) if named else ():
@@ -267,7 +272,9 @@ def _save_left_out(
                 earlier = earlier or any(scores.known)
         except UserError as error:
             raise error.at(where) from None
-    if evaluator.attention == UNKNOWN and causal and earlier:
+    if not causal:
+        amend_evaluator(session, evaluator.id, {_CHANGES: True})
+    if evaluator.attention == UNKNOWN and causal and earlier and not evaluator.info.get(_CHANGES):
         session.get_one(EvaluatorRow, evaluator.id).attention = CAUSAL
     elif evaluator.attention == CAUSAL and not causal:
         session.get_one(EvaluatorRow, evaluator.id).attention = UNKNOWN

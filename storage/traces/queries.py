@@ -92,7 +92,8 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class ProblemHashes:
-    """The database ids of a dataset's traces in file order, and hashes of their problems, in arrays of shape (n,).
+    """The database ids of a dataset's traces in file order, and hashes of their problems with the ids that their
+    meta gives to these, in arrays of shape (n,).
 
     The database has no index on problems, so they are read once per dataset and their hashes are cached until the
     dataset changes.
@@ -202,12 +203,13 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
 
 
 def count_siblings(store: Store, trace: StoredTrace) -> int:
-    """Count the dataset's traces that solve the same problem, including `trace`."""
+    """Count the dataset's traces that solve the same problem, including `trace`: those with the same text and, if
+    they name it, the same `problem_id`."""
     return len(_sibling_ids(store, trace))
 
 
 def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
-    """Return the traces in the same dataset that solve the same problem, including `trace`, in file order.
+    """Return the traces that `count_siblings` counts, in file order.
 
     If there are more than `MOST_SIBLINGS`, only the first ones are returned, but always including `trace`.
     """
@@ -282,25 +284,26 @@ def _sibling_ids(store: Store, trace: StoredTrace) -> list[int]:
         revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == trace.dataset_id))
         key = ("problems", trace.dataset_id)
         problems = store.cache.get(key, revision, lambda: _read_hashes(session, trace.dataset_id))
-    found = problems.trace_ids[problems.hashes == np.frombuffer(_digest(trace.problem), np.uint64)]
-    ids: list[int] = found.tolist()
+    own = problems.hashes[problems.trace_ids == trace.trace_id]
+    ids: list[int] = problems.trace_ids[np.isin(problems.hashes, own)].tolist()
     return ids
 
 
 def _read_hashes(session: Session, dataset_id: int) -> ProblemHashes:
-    statement = select(TraceRow.id, TraceRow.problem).where(TraceRow.dataset_id == dataset_id)
+    columns = TraceRow.id, TraceRow.problem, TraceRow.meta["problem_id"].as_string()
+    statement = select(*columns).where(TraceRow.dataset_id == dataset_id)
     ids: list[int] = []
     digests: list[bytes] = []
     rows = session.connection().execute(statement.order_by(TraceRow.position), execution_options=IN_PARTS)
     for part in rows.partitions():
-        for trace_id, problem in part:
+        for trace_id, problem, problem_id in part:
             ids.append(trace_id)
-            digests.append(_digest(problem))
+            digests.append(_digest(f"{problem_id or ''}\0{problem}"))
     return ProblemHashes(np.array(ids, np.int64), np.frombuffer(b"".join(digests), np.uint64))
 
 
-def _digest(problem: str) -> bytes:
-    return blake2b(problem.encode(), digest_size=_BYTES).digest()
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=_BYTES).digest()
 
 
 def _datasets() -> Select[Any]:

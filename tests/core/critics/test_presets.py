@@ -57,7 +57,7 @@ def test_thinkprm_counts_the_steps_and_stops_behind_the_last() -> None:
     text = question("thinkprm", STEPS)
     assert "[Math Problem]\n\nWhat is {steps} + 1?\n\n[Solution]" in text
     assert "\n\nStep 1: First {problem}.\nStep 2: then 3.\n\nReview and critique" in text
-    assert read_preset("thinkprm").stops(2) == ["Step 3:", "Is the solution correct?"]
+    assert read_preset("thinkprm").stops(2) == ["Step 3:", "Is the solution correct?", "</think>"]
 
 
 def test_r_prm_is_asked_about_the_last_step_alone() -> None:

@@ -337,15 +337,14 @@ def test_an_answer_in_parts_of_content_is_read() -> None:
 
 def test_thinkprm_over_the_wire() -> None:
     def answer(body: Body) -> object:
-        return completion(
-            "So.", reasoning_content=r"Step 1: \boxed{correct} Step 2: \boxed{correct} \boxed{incorrect}"
-        )
+        # The server leaves out the stop "</think>".
+        return completion(r"<think>Step 1: \boxed{correct} Step 2: \boxed{correct} \boxed{incorrect}")
 
     judgment, chat = judge(answer, Mode.OFFLINE, model="launch/ThinkPRM-1.5B")
     assert judgment.offline is not None
     assert judgment.offline.validity.tolist() == [1, 1, 0, 0]
     (body,) = chat.asked
-    assert body["stop"] == ["Step 5:", "Is the solution correct?"]
+    assert body["stop"] == ["Step 5:", "Is the solution correct?", "</think>"]
     assert "response_format" not in body
     assert body["temperature"] == 0.4
 

@@ -11,6 +11,7 @@ from stepsight.core.models.llada import backbone_values
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from tests.cases import each
 from tests.checkpoints import LLADA_CONFIG, write_llada
 from tests.messages import refused
 
@@ -102,6 +103,8 @@ def test_a_base_model_has_no_score_head(tmp_path):
         {"clip_qkv": 8.0},
         {"layer_norm_type": "x" * 1000},
         {"rope_theta": None},
+        {"n_kv_heads": 3, "multi_query_attention": True},
+        {"n_kv_heads": 1, "multi_query_attention": False},
     ],
 )
 def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change):
@@ -117,6 +120,22 @@ def test_values_that_a_config_omits_are_llamas(tmp_path):
     config = json.loads((tmp_path / "config.json").read_text())
     for key in ("bias_for_layer_norm", "clip_qkv", "block_type", "alibi"):
         assert backbone_values(config | {key: None})["hidden_size"] == config["d_model"]
+
+
+@each(
+    "keys, heads",
+    [
+        ({}, 3),
+        ({"multi_query_attention": True}, 1),
+        ({"multi_query_attention": False}, 3),
+        ({"n_kv_heads": 1}, 1),
+        ({"n_kv_heads": 1, "multi_query_attention": True}, 1),
+        ({"n_kv_heads": 3, "multi_query_attention": None}, 3),
+    ],
+)
+def test_either_key_gives_the_heads_of_keys_and_values(keys, heads):
+    config = {key: value for key, value in LLADA_CONFIG.items() if key != "n_kv_heads"} | {"vocab_size": 300}
+    assert backbone_values(config | keys)["num_key_value_heads"] == heads
 
 
 def test_the_vocabulary_may_stand_under_either_key(tmp_path):

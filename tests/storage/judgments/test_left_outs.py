@@ -129,6 +129,10 @@ def test_an_evaluator_that_looked_causal_is_so_no_longer_once_an_earlier_score_c
     for row, attention in ((OURS[1], "causal"), (OURS[0] | {"left_out": 3, "scores": [0.5, 0.8]}, "unknown")):
         imported(store, traces, tmp_path, [row])
         assert list_evaluators(store)[0].attention == attention
+    # Nor does a later file without such a change make it so again.
+    imported(store, traces, tmp_path, [OURS[0]])
+    imported(store, traces, tmp_path, [OURS[1]])
+    assert list_evaluators(store)[0].attention == "unknown"
 
 
 @pytest.mark.parametrize(

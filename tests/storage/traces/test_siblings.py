@@ -20,6 +20,21 @@ def test_siblings_have_the_same_problem_in_the_same_dataset(store):
     assert [count_siblings(store, one) for one in stored] == [2, 1, 2, 1]
 
 
+def test_traces_with_one_text_and_other_ids_of_the_problem_are_no_siblings(store):
+    named = (
+        {"problem_id": "p"},
+        {"problem_id": "q"},
+        {},
+        {"problem_id": "p"},
+        {"problem_id": 7},
+        {"problem_id": "7"},
+    )
+    traces = [Trace.of("same", ["x"], id=f"{i}", meta=meta) for i, meta in enumerate(named)]
+    stored = add(store, traces, "here")
+    assert [count_siblings(store, one) for one in stored] == [2, 1, 1, 2, 2, 2]
+    assert [one.id for one in read_siblings(store, stored[0])] == ["0", "3"]
+
+
 def test_a_trace_that_is_added_is_a_sibling_too(store, tmp_path):
     rows = [{"id": f"{i}", "problem": "same", "steps": ["x"], "labels": [None]} for i in range(3)]
     for count in (1, 3):

@@ -11,8 +11,6 @@ from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateScores, candidates_of
 from stepsight.training.experiments.reranking.choices import RuleChoice, choices_of, rank
 
-_ID = "problem_id"
-
 
 @dataclass(frozen=True, eq=False)
 class ShownCandidate:
@@ -54,8 +52,7 @@ def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | Non
     or, if there are none, online. Answers are compared as texts and numbers. Raises `UserError` if two candidates
     contradict each other in their meta.
     """
-    siblings = read_siblings(store, trace)
-    traces = [one for one in siblings if one.meta.get(_ID) == trace.meta.get(_ID)]
+    traces = read_siblings(store, trace)
     pool = candidates_of(traces)
     mode, judgments = _judgments(store, traces, evaluator_id)
     scored = [_step_scores(one, mode) for one in judgments]
@@ -75,7 +72,7 @@ def problem_candidates(store: Store, trace: StoredTrace, evaluator_id: int | Non
         )
         for place, one in enumerate(traces)
     )
-    more = count_siblings(store, trace) - len(siblings)
+    more = count_siblings(store, trace) - len(traces)
     return ProblemCandidates(shown, pool.problems[0].gold, choices, mode, unscored, more)
 
 
