@@ -33,7 +33,8 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
     """Return the JSON object in a line, or None if the line is blank. Raises the same errors as `read_rows`."""
     where = f"{name} line {number}"
     try:
-        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        # Files put together from several have a mark of byte order in their middle too.
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
     if not text.strip():

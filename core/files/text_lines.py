@@ -14,6 +14,7 @@ from stepsight.core.files.json_values import LARGEST
 PARQUET = b"PAR1"
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
+_PAGES = (b"<!DOCTYPE", b"<!doctype", b"<html")
 # The place of the word ustar in a tar archive.
 _TAR = 257
 # The first bytes of files that people mistake for data.
@@ -29,6 +30,8 @@ _OTHER_FILES = (
     (b"\x89PNG", "a picture", _IMPORTS),
     (b"\xff\xd8\xff", "a picture", _IMPORTS),
     (b"ARROW1", "an Arrow file", "Save it as Parquet."),
+    (b"version https://git-lfs", "a Git LFS pointer in place of the file", "Fetch the file itself: git lfs pull"),
+    *((start, "a web page", "Fetch the file itself; its site may ask for a login.") for start in _PAGES),
 )
 
 
@@ -55,8 +58,9 @@ def first_sign(content: bytes) -> str:
 def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a text file as UTF-8.
 
-    Raises `UserError` if the file is Parquet or otherwise not text, if it only begins as UTF-16, or if it is
-    compressed and cannot be unpacked.
+    Lines end with line feeds, or with carriage returns if the file has no line feeds. Raises `UserError` if the
+    file is Parquet or otherwise not text, if it only begins as UTF-16, or if it is compressed and cannot be
+    unpacked.
     """
     source = unpacked(lines, name)
     first = next(source, b"")
@@ -65,7 +69,14 @@ def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
         hint = "Import it as a table: stepsight import any FILE --fields problem=NAME,steps=NAME"
         raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", hint)
     everything = chain([first] if first else [], source)
-    yield from _from_utf16(everything, name) if first.startswith(_UTF16) else everything
+    yield from _at_returns(_from_utf16(everything, name) if first.startswith(_UTF16) else everything)
+
+
+def _at_returns(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Split a file at its carriage returns if it has no line feeds, as older programs write it."""
+    first = next(lines, b"")
+    yield from first.splitlines(keepends=True) if b"\r" in first and not first.endswith(b"\n") else [first]
+    yield from lines
 
 
 def _check_magic(content: bytes, name: str) -> None:

@@ -65,14 +65,15 @@ class ColumnMap(Record):
 
     In a column name, `a.b` stands for the key `b` of the object in column `a`, or of every object if column `a`
     holds a list, and `a.0` for the first element of a list. `steps` holds a list, or a text to be split at each
-    `split` or, if `split` is empty, by `core.text.split`. `labels_as` is one of `LABELS`. If `id` is empty, traces
-    are identified by a hash of their row.
+    `split` or, if `split` is empty, by `core.text.split`. `labels_as` is one of `LABELS`, or empty, which means
+    ratings; reading then raises `UserError` at the end of the file if the labels are 0 and 1 alone. If `id` is
+    empty, traces are identified by a hash of their row.
     """
 
     problem: str
     steps: str
     labels: str = ""
-    labels_as: Annotated[str, choice(tuple(LABELS))] = "ratings"
+    labels_as: Annotated[str, choice((*LABELS, ""))] = "ratings"
     id: str = ""
     split: str = ""
 
@@ -83,44 +84,82 @@ def columns_kind(columns: ColumnMap, rows: RowReader, binary: Collection[str] = 
     `rows` adds the names of binary columns that it leaves out to `binary`. Reading raises `UserError` at the end of
     the file if `columns.split` occurs in none of the solutions.
     """
+    seen = _RowsSeen(columns, binary)
     return FileKind(
         name=NAME,
         title="a table under its own column names",
         fields=frozenset(),
         parse=partial(_parse, columns),
-        rows=partial(_rows_with_split, columns, rows) if columns.split else rows,
-        notes=lambda: _notes(binary),
+        rows=partial(_checked_rows, seen, rows),
+        notes=seen.notes,
     )
 
 
-def _notes(binary: Collection[str]) -> tuple[str, ...]:
-    if not binary:
-        return ()
-    names = ", ".join(sorted(binary)[:_MOST])
-    column = "column" if len(binary) == 1 else "columns"
-    return (f"Left out as binary data: the {column} {names}.",)
+class _RowsSeen:
+    """What the rows of a table have in common, and what this says of the way in which they are read."""
+
+    def __init__(self, columns: ColumnMap, binary: Collection[str]) -> None:
+        self._columns, self._binary = columns, binary
+        self._solutions = 0
+        self._have_steps = False
+        self._labels: set[object] = set()
+
+    def add(self, row: Row) -> None:
+        """Add a row to what was seen."""
+        text = _find(row, self._columns.steps)
+        if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
+            self._solutions += 1
+            self._have_steps = _has_steps(text, self._columns.split)
+        if self._columns.labels and not self._columns.labels_as:
+            labels = listed_value(_find(row, self._columns.labels)) or ()
+            self._labels.update(whole_number(one) for one in labels if not is_missing(one))
+
+    def check(self, name: str) -> None:
+        """Raise `UserError` if the text between steps occurs in no solution, or if the labels are 0 and 1 alone and
+        may be ratings or not."""
+        if self._columns.split and self._solutions and not self._have_steps:
+            where, what = "not in the solution", "it"
+            if self._solutions > 1:
+                where, what = f"in none of the {self._solutions:,} solutions", "each"
+            raise UserError(
+                f"{name}: {self._columns.split!r} is {where}: {what} would be one step.",
+                "Give the text that stands between the steps, or none: solutions are then split by their form.",
+            )
+        if self._labels == {0, 1} or self._labels == {0}:
+            raise UserError(
+                f"{name}: the labels are 0 and 1 alone, and 0 may be wrong, or valid but redundant.",
+                "Say which: labels_as=validity, or labels_as=ratings.",
+            )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences about what was left out, and about solutions in which no steps were found."""
+        notes = []
+        if self._binary:
+            names, s = ", ".join(sorted(self._binary)[:_MOST]), "s" if len(self._binary) > 1 else ""
+            notes.append(f"Left out as binary data: the column{s} {names}.")
+        if self._solutions and not self._have_steps:
+            notes.append(
+                "Every solution became one step. If a text stands between the steps, name it:"
+                " stepsight import any FILE --split TEXT"
+            )
+        return tuple(notes)
 
 
-def _rows_with_split(
-    columns: ColumnMap, reader: RowReader, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
+def _checked_rows(
+    seen: _RowsSeen, reader: RowReader, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
 ) -> Rows:
-    """Yield the rows of `reader`. Raises `UserError` at the end if the text between steps occurs in no solution."""
-    solutions, occurs = 0, False
     for where, row in reader(lines, name, on_bad):
-        text = _find(row, columns.steps)
-        if not occurs and isinstance(text, str) and not holds_steps(text):
-            solutions += 1
-            plain, separator = _with_plain_lines(text, columns.split)
-            occurs = separator in plain
+        seen.add(row)
         yield where, row
-    if solutions and not occurs:
-        where, what = "not in the solution", "it"
-        if solutions > 1:
-            where, what = f"in none of the {solutions:,} solutions", "each"
-        raise UserError(
-            f"{name}: {columns.split!r} is {where}: {what} would be one step.",
-            "Give the text that stands between the steps, or none: solutions are then split by their form.",
-        )
+    seen.check(name)
+
+
+def _has_steps(solution: str, separator: str) -> bool:
+    """True if a solution holds the text between steps or, without such a text, is split into several steps."""
+    if separator:
+        solution, separator = _with_plain_lines(solution, separator)
+        return separator in solution
+    return len(split_steps(solution)) > 1
 
 
 def column_names(rows: Iterable[Row]) -> list[str]:
@@ -317,7 +356,7 @@ def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -
         raise UserError(f"{what} is {describe(value)}, expected a list with a label per step.", _CHOOSE)
     if len(labels) != len(steps):
         raise UserError(f"{len(labels)} labels for {len(steps)} steps.", "Give one label per step.")
-    numbers = RATINGS if columns.labels_as == "ratings" else VALIDITY
+    numbers = VALIDITY if columns.labels_as == "validity" else RATINGS
     pairs = zip(steps, labels, strict=True)
     return tuple(
         labelled_step(texts, label, number, numbers) for number, (texts, label) in enumerate(pairs, start=1)

@@ -34,7 +34,8 @@ _WORDS: Mapping[str, Meaning] = (
 _NAMES = "neg, neu, pos, true, false, + or -"
 # With characters that are not visible.
 _LONGEST_WORD = 40
-_WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*)?")
+# With a decimal comma too; three digits behind a comma may be thousands.
+_WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*|,0{1,2})?")
 
 
 @contextmanager

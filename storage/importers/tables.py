@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, dropwhile
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -23,31 +24,35 @@ _CLASSES = "ClassLabel"
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
+    Blank rows and repetitions of the header, as in files put together from several, are skipped. A column without a
+    name, such as the numbers of rows that pandas writes, is called `column 1` by its place.
     The separator is a tab if the header has one outside quotes, and otherwise a comma or a semicolon, whichever is
     more frequent there, unless a line such as `sep=;` before the header names it. Invalid UTF-8 and invalid CSV
     raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the header is
     passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
-    texts = _decoded(utf8_lines(lines, name), name)
-    header = next(texts, "")
+    texts = dropwhile(lambda text: not text.strip(), _decoded(utf8_lines(lines, name), name))
+    head = next(texts, "")
     # Excel writes its separator into a line before the header.
-    named = _SEPARATOR.fullmatch(header)
+    named = _SEPARATOR.fullmatch(head)
     if named:
-        header = next(texts, "")
-    separator = named[1] if named else _separator(_QUOTED.sub("", header))
+        head = next(texts, "")
+    separator = named[1] if named else _separator(_QUOTED.sub("", head))
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(_chained(header, texts), delimiter=separator, strict=True)
+    reader = csv.reader(chain([head], texts), delimiter=separator, strict=True)
     number = 0
     try:
-        names = next(reader, [])
-        _check_header(names, name)
+        header = next(reader, [])
+        names = _names(header, name)
+        nameless = [names[place] for place, cell in enumerate(header) if not cell.strip()]
         for cells in reader:
-            if not cells:
+            if not any(map(str.strip, cells)) or cells == header:
                 continue
             number += 1
             where = f"{name} row {number}"
             if len(cells) == len(names):
-                yield where, dict(zip(names, cells, strict=True))
+                row = zip(names, cells, strict=True)
+                yield where, {key: cell for key, cell in row if cell or key not in nameless}
                 continue
             error = UserError(
                 f"{where}: {len(cells)} cells, the header has {len(names)}.", "Put texts with separators in quotes."
@@ -185,16 +190,14 @@ def _decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
             ) from None
 
 
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
-
-
-def _check_header(names: list[str], name: str) -> None:
-    if len(names) < 2:
+def _names(header: list[str], name: str) -> list[str]:
+    """Return the names of the columns. Raises `UserError` if there are no two of them, or if two are the same."""
+    if len(header) < 2:
         raise UserError(
             f"{name}: the first line is not the header of a table.", "Expected the names of the columns."
         )
+    names = [cell.strip() or f"column {place}" for place, cell in enumerate(header, start=1)]
     twice = sorted({one for one in names if names.count(one) > 1})
     if twice:
         raise UserError(f"{name}: the column {twice[0]!r:.60} is there twice.", "Give each a name of its own.")
+    return names

@@ -205,7 +205,8 @@ def _fetch_benchmark(args: argparse.Namespace) -> None:
 
 def _columns(args: argparse.Namespace) -> ColumnMap:
     pairs = [part.partition("=") for part in args.fields.split(",")]
-    named = {name.strip(): column.strip() for name, _, column in pairs}
+    # A meaning of labels that was not named is not guessed.
+    named = {"labels_as": ""} | {name.strip(): column.strip() for name, _, column in pairs}
     if args.split is not None:
         # A shell passes these pairs of characters as typed.
         named["split"] = args.split.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r")

@@ -26,6 +26,8 @@ def test_lines_are_utf8_whatever_the_file_is(encoding: str, end: str) -> None:
     "content",
     [
         b"BZh9",
+        b"version https://git-lfs.github.com/spec/v1\n",
+        b"<!DOCTYPE html>\n",
         b"PK\x03\x04",
         b"PAR1",
         b"\xff\xfea",
@@ -35,6 +37,16 @@ def test_lines_are_utf8_whatever_the_file_is(encoding: str, end: str) -> None:
 def test_another_file_is_refused_by_name(content: bytes) -> None:
     with refused():
         list(read_rows([content], "f"))
+
+
+def test_carriage_returns_end_lines_where_there_are_no_line_feeds() -> None:
+    assert list(utf8_lines([b'{"a": 1}\r\r{"a": 2}'], "f")) == [b'{"a": 1}\r', b"\r", b'{"a": 2}']
+    assert list(utf8_lines([b"a\rb\n", b"c\rd"], "f")) == [b"a\rb\n", b"c\rd"]
+    assert list(utf8_lines(["a\rb".encode("utf-16")], "f")) == [b"a\r", b"b"]
+
+
+def test_marks_of_byte_order_within_a_file_are_passed_over() -> None:
+    assert [row for _, row in read_rows(['{"a": 1}\n'.encode("utf-8-sig")] * 2, "f")] == [{"a": 1}] * 2
 
 
 def test_the_beginning_of_a_file_that_is_no_text() -> None:

@@ -31,6 +31,36 @@ def test_a_row_becomes_a_trace_by_the_columns_that_are_named() -> None:
     assert unnamed.id == parse(dict(reversed(ROW.items())), problem="question", steps="meta.process").id
 
 
+def read(rows: list[dict[str, Any]], **columns: str) -> tuple[str, ...]:
+    """The notes on a file of some rows."""
+    kind = columns_kind(ColumnMap(**columns), json_rows)
+    list(kind.rows([f"{json.dumps(row)}\n".encode() for row in rows], "f"))
+    return kind.notes()
+
+
+@each("labels", [[[1, 0]], [[0]], [[1.0], ["0", None]]])
+def test_labels_of_0_and_1_alone_are_not_guessed_at(labels: list[Any]) -> None:
+    rows = [{"q": "?", "s": ["a", "b"], "l": one} for one in labels]
+    with refused():
+        read(rows, **LABELLED, labels_as="")
+    assert read(rows, **LABELLED, labels_as="ratings") == read(rows, **LABELLED, labels_as="validity") == ()
+    for other in (-1, "neu", True):
+        assert read([*rows, {"q": "?", "s": ["a"], "l": [other]}], **LABELLED, labels_as="") == ()
+    assert parse({"q": "?", "s": ["a", "b"], "l": [0, -1]}, **LABELLED, labels_as="").labels == (
+        Label.NEU,
+        Label.NEG,
+    )
+
+
+def test_solutions_that_all_became_one_step_are_noted() -> None:
+    one = {"q": "?", "s": "2 + 3 = 5 ||| 5 + 4 = 9"}
+    (note,) = read([one, one | {"s": " "}], **NAMES)
+    assert note.startswith("Every solution became one step.")
+    for rows in ([one, one | {"s": "Add.\n\nSo 5."}], [{"q": "?", "s": ["a"]}], [{"q": "?", "s": "['a']"}]):
+        assert read(rows, **NAMES) == ()
+    assert read([one], **NAMES, split="|||") == ()
+
+
 def test_a_solution_that_is_one_text_is_split() -> None:
     assert [
         step.text for step in parse({"q": "?", "a": "Step 1: Add.\nStep 2: So 4."}, problem="q", steps="a").steps
@@ -149,6 +179,7 @@ UNKNOWN = [Step((text,)) for text in "abc"]
         # A column with gaps becomes one of floats.
         ("error-from-0", 1.0, VALID),
         ("error-from-0", "1.0", VALID),
+        ("error-from-0", "1,0", VALID),
         ("error-from-1", " 2. ", VALID),
         ("error-from-0", -1.0, SOUND),
         ("error-from-0", "\u22121", SOUND),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stepsight.storage.importers.tables import csv_rows, parquet_rows
+from tests.cases import each
 from tests.messages import refused
 
 TABLE = '\ufeffquestion,steps\r\n"What, is ""it""?","Step 1: a\nStep 2: b"\r\n=1+1,@x\r\n'
@@ -39,6 +40,25 @@ def test_a_tab_in_the_header_separates_however_many_commas_there_are() -> None:
 def test_a_file_that_is_not_a_table_is_refused(text: str) -> None:
     with refused():
         list(csv_rows(lines(text), "t"))
+
+
+@each(
+    "text, rows",
+    [
+        # Blank rows, as spreadsheets leave them, and a header again, as two files in one have it.
+        ("\n \na,b\n1,2\n,\n\n  ,\na,b\n3,4\n\n", [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]),
+        # The numbers of rows, and a column in which there is nothing.
+        (" a ,, b\n1,,2\n3,x,4\n", [{"a": "1", "b": "2"}, {"a": "3", "column 2": "x", "b": "4"}]),
+        (",a,\n0,1,\n", [{"column 1": "0", "a": "1"}]),
+        ("a,b\r1,2\r3,4\r", [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]),
+        # A blank line within a cell is its own.
+        ('a,b\n"1\n\n,\n2",3\n', [{"a": "1\n\n,\n2", "b": "3"}]),
+    ],
+)
+def test_what_programs_leave_in_a_table_is_no_row(text: str, rows: list[dict[str, str]]) -> None:
+    # Split as files are.
+    content = [line + b"\n" for line in text.encode().split(b"\n")]
+    assert [row for _, row in csv_rows([*content[:-1], content[-1][:-1]], "t")] == rows
 
 
 def test_a_row_of_another_length_can_be_left_out() -> None:
