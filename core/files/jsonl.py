@@ -13,7 +13,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import LARGEST, parse_json
-from stepsight.core.files.text_lines import utf8_lines
+from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
@@ -31,12 +31,7 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
 
 def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
     """Return the JSON object in a line, or None if the line is blank. Raises the same errors as `read_rows`."""
-    where = f"{name} line {number}"
-    try:
-        # Files put together from several have a mark of byte order in their middle too.
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
+    where, text = f"{name} line {number}", decode_line(raw, number, name)
     if not text.strip():
         return None
     try:

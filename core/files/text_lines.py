@@ -55,6 +55,21 @@ def first_sign(content: bytes) -> str:
     return content.removeprefix(_UTF8).lstrip()[:1].decode("utf-8", "replace")
 
 
+def decode_line(raw: bytes, number: int, name: str) -> str:
+    """Return a line of a UTF-8 file as text, without the mark of byte order with which a file may begin.
+
+    Files put together from several have that mark in their middle too. Raises `UserError` if the line is not UTF-8.
+    The message gives `name` and the line number, or the compression if the file is compressed.
+    """
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if compression := compression_of(raw):
+            raise UserError(f"{name}: compressed by {compression}.", "Unpack it first.") from None
+        where = f"{name} line {number}"
+        raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
+
+
 def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a text file as UTF-8.
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import check_depth
 from stepsight.core.files.jsonl import read_row
-from stepsight.core.files.text_lines import utf8_lines
+from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.trace import Trace
 
 Row = dict[str, Any]
@@ -91,7 +91,7 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
     held = 0
     decoder = json.JSONDecoder()
     for at, raw, is_last in _with_last(lines):
-        waiting.append(_decode(raw, at, name))
+        waiting.append(decode_line(raw, at, name))
         held += len(waiting[-1])
         # A value that spans lines is parsed from its start again, but only when its text has doubled, not at each
         # line.
@@ -127,14 +127,6 @@ def _with_last(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, bool]]:
     for at, line in enumerate(lines, start=1):
         yield at, line, False
     yield at + 1, b"", True
-
-
-def _decode(raw: bytes, line: int, name: str) -> str:
-    try:
-        return raw.decode("utf-8-sig" if line == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        where = f"{name} line {line}"
-        raise UserError(f"{where}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8.") from None
 
 
 def _punctuation(sign: str, wanted: str, where: str) -> str:

@@ -4,14 +4,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, dropwhile
 from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.arrow import load_pyarrow, parquet_batches
 from stepsight.core.files.json_values import parse_json
-from stepsight.core.files.text_lines import utf8_lines
+from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.storage.importers.kind import OnBad, Rows
 
 _LONGEST_CELL = 10_000_000
@@ -31,7 +31,9 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the header is
     passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
-    texts = dropwhile(lambda text: not text.strip(), _decoded(utf8_lines(lines, name), name))
+    numbered = enumerate(utf8_lines(lines, name), start=1)
+    every = (decode_line(line, number, name) for number, line in numbered)
+    texts = dropwhile(lambda text: not text.strip(), every)
     head = next(texts, "")
     # Excel writes its separator into a line before the header.
     named = _SEPARATOR.fullmatch(head)
@@ -178,16 +180,6 @@ def _constant(name: str) -> float | None:
 def _text(value: object) -> str:
     # Many programs write texts as binary.
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
-
-
-def _decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{name} line {number}: byte {error.start + 1} is not UTF-8.", "Save the file as UTF-8."
-            ) from None
 
 
 def _names(header: list[str], name: str) -> list[str]:

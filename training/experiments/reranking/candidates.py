@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import compression_of
 from stepsight.core.files.jsonl import open_input, read_row
 from stepsight.core.scores import StepScores
 from stepsight.core.text.split import split_steps
@@ -118,9 +117,6 @@ def read_candidates(path: Path) -> CandidateSet:
     with open_input(path) as file:
         for line, raw in enumerate(file, start=1):
             digest.update(raw)
-            if line == 1 and (compression := compression_of(raw)):
-                # Rows are read again from where they stand.
-                raise UserError(f"{path}: compressed by {compression}.", "Unpack it first.")
             row = read_row(raw, line, str(path))
             if row is not None:
                 pool.add(_translated(row, f"{path} line {line}"), line, f"{path} line {line}")

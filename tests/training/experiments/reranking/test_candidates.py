@@ -1,5 +1,6 @@
 """Reading candidates: problems, answers, and what is refused."""
 
+import gzip
 import json
 
 from stepsight.training.experiments.reranking.candidates import read_candidates
@@ -90,6 +91,10 @@ def test_a_file_without_candidates_or_without_json_is_refused(tmp_path):
     with refused():
         read_candidates(path)
     path.write_bytes(json.dumps(GOOD).encode() + b"\n\xff\n")
+    with refused():
+        read_candidates(path)
+    # Rows are read again from where they stand in the file, which a compressed one does not allow.
+    path.write_bytes(gzip.compress(json.dumps(GOOD).encode()))
     with refused():
         read_candidates(path)
     with refused():
