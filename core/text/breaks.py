@@ -21,7 +21,7 @@ _STEP_TAG = re.compile(
 _LINE_ENDS = re.compile("\r\n?|[\x85\u2028\x0b]")
 _PARAGRAPH_ENDS = re.compile("[\u2029\x0c]")
 # Lines of white space alone are blank as they are; these also hold something that nobody sees.
-_INVISIBLE_LINE = re.compile(rf"^[ \t{SPACES}{INVISIBLE}]*[{INVISIBLE}][ \t{SPACES}{INVISIBLE}]*$", re.MULTILINE)
+_INVISIBLE_LINE = re.compile(rf"^[ \t{SPACES}]*+[{INVISIBLE}][ \t{SPACES}{INVISIBLE}]*+$", re.MULTILINE)
 _FENCED = re.compile(r"(```.*?```|~~~.*?~~~)", re.DOTALL)
 _WRAPPED = re.compile(
     r"(```|~~~)[ \t]*(?:markdown|md|text|txt|plaintext|latex|tex|json)[ \t]*\n(.*)\n\1", re.DOTALL
@@ -32,21 +32,27 @@ _ESCAPED_BLANK = re.compile(r"\\n(?:\\r)?\\n(?![a-z])")
 _TAGS = re.compile(
     r"<(?:br|li|p|b|strong|h[1-6]|answer)\b|</(?:p|div|solution|reasoning|response)>|\\item\b", re.IGNORECASE
 )
-# Each notation and what it means in plain text, in the order in which they are replaced.
+_BLANKS = r"(?<![ \t])[ \t]*"
+_LINE_START = r"(?:\n|(?<![ \t]))[ \t]*"
+# Each notation and what it means in plain text, in the order in which they are replaced. White space before a sign
+# is matched from its beginning alone, or a long run of it would take quadratic time.
 _NOTATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), plain)
     for pattern, plain in (
-        (r"[ \t]*<br[ \t]*/?>[ \t]*\n?", "\n"),
-        (r"\s*<li(?: [^<>]{0,200})?>\s*", "\n- "),
-        (r"\s*</li>|\n?[ \t]*<[ou]l(?: [^<>]{0,200})?>", ""),
-        (r"\n?[ \t]*\\begin\{(?:enumerate|itemize)\}(?:\[[^\]\n]{0,80}\])?", ""),
-        (r"\s*\\item\b(?:\[[^\]\n]{0,20}\])?\s*", "\n- "),
-        (r"\n?[ \t]*(?:</[ou]l>|\\end\{(?:enumerate|itemize)\}|</?(?:p|div|section)(?: [^<>]{0,200})?>)", "\n\n"),
+        (rf"{_BLANKS}<br[ \t]*/?>[ \t]*\n?", "\n"),
+        (r"(?<!\s)\s*<li(?: [^<>]{0,200})?>\s*", "\n- "),
+        (rf"(?<!\s)\s*</li>|{_LINE_START}<[ou]l(?: [^<>]{{0,200}})?>", ""),
+        (rf"{_LINE_START}\\begin\{{(?:enumerate|itemize)\}}(?:\[[^\]\n]{{0,80}}\])?", ""),
+        (r"(?<!\s)\s*\\item\b(?:\[[^\]\n]{0,20}\])?\s*", "\n- "),
+        (
+            rf"{_LINE_START}(?:</[ou]l>|\\end\{{(?:enumerate|itemize)\}}|</?(?:p|div|section)(?: [^<>]{{0,200}})?>)",
+            "\n\n",
+        ),
         (r"</?(?:b|strong)>", "**"),
-        (r"\n?[ \t]*<h[1-6](?: [^<>]{0,200})?>[ \t]*", "\n\n### "),
-        (r"[ \t]*</h[1-6]>", "\n\n"),
-        (r"\n?[ \t]*</?(?:solution|reasoning|response)>[ \t]*\n?", "\n"),
-        (r"<answer>\s*([^\n<]{1,200}?)\s*</answer>", r"<answer>\1</answer>"),
+        (rf"{_LINE_START}<h[1-6](?: [^<>]{{0,200}})?>[ \t]*", "\n\n### "),
+        (rf"{_BLANKS}</h[1-6]>", "\n\n"),
+        (rf"{_LINE_START}</?(?:solution|reasoning|response)>[ \t]*\n?", "\n"),
+        (r"<answer>\s*+([^\s<][^\n<]{0,199}?)\s*</answer>", r"<answer>\1</answer>"),
         (r"(?<=\S)[ \t]*(?=<answer>)", "\n"),
     )
 )

@@ -48,13 +48,10 @@ _TOKEN = re.compile(
     rf"{_TURN.pattern}|{_TURN_END.pattern}|<s>|<bos>|<\|im_start\|>|<\|start_header_id\|>|<\|end_header_id\|>|<start_of_turn>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>"
 )
 _DIALOGUE = re.compile(
-    r"\s*(?:(?:Human|User):\s.*?\n\s*)?(?:Assistant|AI|Model):\s+|\s*assistant\n+(?=\S)", re.DOTALL
+    r"\s*(?:(?:Human|User):\s.*?\n[ \t]*+)?(?:Assistant|AI|Model):\s+|\s*assistant\n+(?=\S)", re.DOTALL
 )
-# A pair of tags, or one of boxes, around the whole solution.
-_WHOLE = re.compile(
-    r"\s*<(\|begin_of_)?(answer|solution|response|output|final)(?(1)\|)>\s*(.*?)\s*(?:</\2>|<\|end_of_\2\|>)?\s*",
-    re.DOTALL | re.IGNORECASE,
-)
+# The first of two tags around the whole solution.
+_WHOLE = re.compile(r"\s*<(\|begin_of_)?(answer|solution|response|output|final)(?(1)\|)>", re.IGNORECASE)
 # Every word of an opening is one of these, and at least one is in `_OPENERS`: it says nothing about the problem.
 _OPENERS = frozenset(
     re.split(
@@ -108,8 +105,15 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
 
 def _inner(text: str) -> str:
     """Return a solution without tags that enclose all of it. A solution without such tags is returned unchanged."""
-    whole = _WHOLE.fullmatch(text)
-    return whole[3] if whole and not _ANSWER_TAG.search(whole[3]) else text
+    whole = _WHOLE.match(text)
+    if whole is None:
+        return text
+    name, inner = whole[2].lower(), text[whole.end() :].strip()
+    for closer in (f"</{name}>", f"<|end_of_{name}|>"):
+        if inner[-len(closer) :].lower() == closer:
+            inner = inner[: -len(closer)].rstrip()
+            break
+    return text if _ANSWER_TAG.search(inner) else inner
 
 
 def _set_turns_aside(text: str) -> tuple[str, list[str], list[str]]:

@@ -46,6 +46,7 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of a text in order. Everything from `Final Answer` on is one sentence."""
     spans = formulas(text)
     parts, start, index = [], 0, 0
+    is_final = _FINAL.match(text) is not None
     places = sorted(
         [match for sign in (_END, _FORMULA_END, _STOP) for match in sign.finditer(text)],
         key=lambda match: match.start(),
@@ -54,11 +55,12 @@ def sentences(text: str) -> list[str]:
         while index < len(spans) and spans[index][1] < match.end():
             index += 1
         is_inside = index < len(spans) and spans[index][0] < match.end() <= spans[index][1]
-        if match.end() <= start or is_inside or _FINAL.match(text, start):
+        if is_final or match.end() <= start or is_inside:
             continue
         if match.re is _STOP or _is_end(text, start, match):
             parts.append(text[start : match.end()].strip())
             start = match.end()
+            is_final = _FINAL.match(text, start) is not None
     return [part for part in (*parts, text[start:].strip()) if part]
 
 

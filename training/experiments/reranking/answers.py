@@ -46,10 +46,10 @@ _SEQUENCE = re.compile(r"(\\\{|[(\[])(.*)(\\\}|[)\]])")
 _WRAPPED = (
     re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm|mbox)\{([^{}]*)\}"),
     re.compile(r"\$\$?(.*?)\$?\$"),
-    re.compile(r"\\[(\[](.*)\\[)\]]"),
+    re.compile(r"\\[(\[](.{0,500})\\[)\]]"),
 )
 _BOX = re.compile(r"\\boxed\s*\{")
-_HASHES = re.compile(r"^####[ \t]*(\S.*?)\s*$", re.MULTILINE)
+_HASHES = re.compile(r"^####[ \t]*(\S.*)$", re.MULTILINE)
 _FRACTION = re.compile(r"(-?)\\frac\{?(\d{1,40})\}?\{?(\d{1,40})\}?")
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{0,60})(?:\.\d{0,60})?")
 _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
@@ -182,7 +182,7 @@ def answer_of(solution: str) -> str | None:
     if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:
         return inside.strip() or None
     marked = _HASHES.findall(solution)
-    return str(marked[-1]) if marked else None
+    return str(marked[-1]).rstrip() if marked else None
 
 
 def _braced(text: str, start: int) -> str | None:
