@@ -45,7 +45,8 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"{_LINE_START}\\begin\{{(?:enumerate|itemize)\}}(?:\[[^\]\n]{{0,80}}\])?", ""),
         (r"(?<!\s)\s*\\item\b(?:\[[^\]\n]{0,20}\])?\s*", "\n- "),
         (
-            rf"{_LINE_START}(?:</[ou]l>|\\end\{{(?:enumerate|itemize)\}}|</?(?:p|div|section)(?: [^<>]{{0,200}})?>)",
+            rf"{_LINE_START}(?:</[ou]l>|\\end\{{(?:enumerate|itemize)\}}"
+            r"|</?(?:p|div|section)(?: [^<>]{0,200})?>)",
             "\n\n",
         ),
         (r"</?(?:b|strong)>", "**"),

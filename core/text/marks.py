@@ -67,13 +67,17 @@ _NAMED = (
     rf"|(?:步骤|步驟|ステップ|手順)[ \t]*(?P<cjk_after>{_CJK_NUMBER})"
     rf"|(?P<ordinal>{_NUMERAL})(?:\.|(?:st|nd|rd|th|i?ère|ere|e|ème)\b|ª|º|°|-й\b)?[ \t]*(?:{_NAME}){_OF_ALL})"
 )
+# Pictures that some programs put before a heading, and the LaTeX commands of headings.
+_PICTURES = "\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff"
+_COMMAND = r"\$?\\(?:text(?:bf|it)|(?:sub){0,2}section\*?|paragraph\*?)\{"
 _STEP = re.compile(
-    rf"(?P<lead>[#>\s]*(?:[-*+•][ \t]+)?)(?P<bold>\\text(?:bf|it)\{{|[*_]{{0,3}})[\[(（]?{_NAMED}[\])）]?"
-    r"(?:[ \t]*(?:\.-|[:.)．]|[-–—](?=\s|$))|(?<=[步骤驟プ])[ \t]*[,，、]|(?<=[步骤驟])[ \t]+(?=\S)"
+    rf"(?P<lead>[#>\s]*(?:[-*+•][ \t]+|[{_PICTURES}][ \t]*)?)"
+    rf"(?P<bold>{_COMMAND}|[*_]{{0,3}})[\[(（]?{_NAMED}[\])）]?"
+    r"(?:[ \t]*(?:\.-|[:.)．]|[-=]>|[→⇒]|[-–—](?=\s|$))|(?<=[步骤驟プ])[ \t]*[,，、]|(?<=[步骤驟])[ \t]+(?=\S)"
     # `Step 1 (Adding): …`
     r"|(?=[ \t]*\([^()\n]{1,80}\)[ \t]*[:.–—-])"
     r"|(?P<bare>(?=[ \t]*(?:[*_}]|$))|(?<=\])))"
-    r"(?P<close>\}|[*_]{0,3})(?:(?<=[*_}])[ \t]*(?:[:–—]|-(?=\s)))?\s*",
+    r"(?P<close>\}\$?|[*_]{0,3})(?:(?<=[*_}])[ \t]*(?:[:–—]|-(?=\s)))?\s*",
     re.IGNORECASE,
 )
 # A heading needs no sign after its number: `### Step 1 Read the problem`.
@@ -116,8 +120,8 @@ STYLES: tuple[Marks, ...] = (
 
 # A quick test of all styles together.
 _PERHAPS = re.compile(
-    rf"[\W_]*(?:text(?:bf|it)\{{[\W_]*)?(?:\d|[{_CIRCLED}第]|{_CJK_NUMBER}|🔟|{_NAME}|{_any_of(_VALUES)}"
-    r"|[ivx]{1,5}[.):]|[a-z]\))",
+    rf"[\W_]*(?:(?:text|(?:sub){{0,2}}section|paragraph)[\W_a-z]{{0,9}})?"
+    rf"(?:\d|[{_CIRCLED}第]|{_CJK_NUMBER}|🔟|{_NAME}|{_any_of(_VALUES)}|[ivx]{{1,5}}[.):]|[a-z]\))",
     re.IGNORECASE,
 )
 
@@ -214,7 +218,7 @@ def unmarked(line: str, marks: Marks) -> str:
     rest = line[match.end() :].lstrip(INVISIBLE)
     groups = match.groupdict()
     bold = groups.get("bold") or ""
-    closer = "}" if bold.startswith("\\") else bold
+    closer = "}" if "\\" in bold else bold
     return f"{bold}{rest}" if bold and not groups.get("close") and closer in rest else rest
 
 

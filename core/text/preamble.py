@@ -45,7 +45,8 @@ _TURN_END = re.compile(
 )
 _SIGN = re.compile(r"<[|｜stbe/]|###|\[[/E]")
 _TOKEN = re.compile(
-    rf"{_TURN.pattern}|{_TURN_END.pattern}|<s>|<bos>|<\|im_start\|>|<\|start_header_id\|>|<\|end_header_id\|>|<start_of_turn>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>"
+    rf"{_TURN.pattern}|{_TURN_END.pattern}|<s>|<bos>|<\|im_start\|>|<\|start_header_id\|>|<\|end_header_id\|>"
+    r"|<start_of_turn>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>"
 )
 _DIALOGUE = re.compile(
     r"\s*(?:(?:Human|User):\s.*?\n[ \t]*+)?(?:Assistant|AI|Model):\s+|\s*assistant\n+(?=\S)", re.DOTALL

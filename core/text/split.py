@@ -24,7 +24,9 @@ from stepsight.core.text.signs import is_blank
 from stepsight.core.text.step_lists import read_step_list
 
 _RULE = re.compile(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,})\s*")
-_HEADING = re.compile(r"\s*(?:#{1,6}[ \t]+(?![-$\d])\S.*|(?:\*\*|__)[^*_=$\\]{1,100}(?:\*\*|__):?)\s*")
+_HEADING = re.compile(
+    r"\s*(?:#{1,6}[ \t]+(?![-$\d])\S.*|(?:\*\*|__)[^*_=$\\]{1,100}(?:\*\*|__):?|【[^】\n]{1,40}】)\s*"
+)
 
 # "Answer" and "therefore" in other languages.
 _ANSWER_WORDS = (

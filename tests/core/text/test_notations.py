@@ -50,6 +50,19 @@ NOTATIONS = [
     "«Step I: »Take 7.\nDouble it.\n¦«Step II: »It is 14.",
     "«Step 1 »(Taking): Take 7.\nDouble it.\n¦«Step 2 »(Doubling): It is 14.",
     "«\\textbf{Step 1:} »Take 7.\nDouble it.\n¦«\\textbf{Step 2:} »It is 14.",
+    *(
+        f"«{mark.format(1)} »Take 7.\nDouble it.\n¦«{mark.format(2)} »It is 14."
+        for mark in (
+            "🔹 Step {}:",
+            "\u2705\ufe0f **Step {}:**",
+            "Step {} →",
+            "Step {} =>",
+            r"\paragraph{{Step {}.}}",
+            r"\section*{{Step {}}}",
+            r"$\textbf{{Step {}:}}$",
+        )
+    ),
+    "【解答】\n取7。\n¦得14。",
     "«**Step 1:** »Take 7.<br>Double it.¦«**Step 2:** »It is 14.".replace("<br>", "\n"),
     # Numbers
     *(
