@@ -157,8 +157,11 @@ def layer_windows(values: Mapping[str, Any], kind: str, layers: int) -> list[int
 
 
 def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the rotary embedding of a new-style or old-style config, or None if its kind is not supported."""
-    rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
+    """Return the rotary embedding of a new-style or old-style config, or None if its kind is not supported.
+
+    If there are both, the old-style `rope_scaling` counts, as for Transformers.
+    """
+    rope = values.get("rope_scaling") or values.get("rope_parameters") or {}
     if not isinstance(rope, Mapping):
         return None
     rope = {"rope_theta": values.get("rope_theta", 10_000.0), **rope}

@@ -78,7 +78,7 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
                 "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
             )
         else:
-            known = {key: value for key, value in _with_kinds(values).items() if key != "auto_map"}
+            known = {key: value for key, value in _understood(values).items() if key != "auto_map"}
             with _quiet():
                 config = AutoConfig.for_model(**known)
     except UserError as error:
@@ -89,22 +89,30 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
     return config
 
 
-def _with_kinds(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a config.json for a network of Transformers that follows its `layer_types`. Raises
-    `UserError` if they contradict other keys."""
+def _understood(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a config.json for a network of Transformers that follows its `layer_types`, and that
+    finds the width of its heads where the file leaves it open.
+
+    Raises `UserError` if the layer types contradict other keys.
+    """
     kind, layers = values.get("model_type"), values.get("num_hidden_layers")
-    if kind not in KINDS or values.get("layer_types") is None:
+    if kind not in KINDS:
         return values
-    if type(layers) is not int or layer_windows(values, kind, layers) is None:
+    windows = layer_windows(values, kind, layers) if type(layers) is int else None
+    if windows is None and values.get("layer_types") is not None:
         raise UserError(
             f"config.json: layer_types does not fit a {kind} with these num_hidden_layers and sliding_window.",
             "Copy it again.",
         )
-    if kind != "mistral":
-        return values
-    # A Mistral of Transformers has layers of one kind, and a Ministral needs the width of its heads.
-    width = values.get("head_dim") or values["hidden_size"] // values["num_attention_heads"]
-    return {**values, "model_type": "ministral", "head_dim": width}
+    if windows and kind in ("mistral", "ministral"):
+        # A Mistral of Transformers has layers of one kind, and a Ministral at least one with a window.
+        if not any(windows):
+            values = {**values, "model_type": "mistral", "sliding_window": None}
+        elif values.get("layer_types") is not None:
+            values = {**values, "model_type": "ministral"}
+    if values.get("head_dim") is None and ("head_dim" in values or values["model_type"] == "ministral"):
+        values = {**values, "head_dim": values["hidden_size"] // values["num_attention_heads"]}
+    return values
 
 
 def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:

@@ -38,6 +38,7 @@ NETWORKS = {
     "looks ahead": LLAMA3 | {"is_causal": False},
     "llama 3.1": LLAMA3 | {"rope_scaling": LLAMA31},
     "new rope": DEEPSEEK | {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}},
+    "old rope beside new": LLAMA3 | {"rope_parameters": {"rope_theta": 777.0}, "rope_scaling": {"type": "default"}},
     "mistral": MISTRAL,
     "sliding": MISTRAL | {"sliding_window": 5},
     "without a window": MISTRAL | {"sliding_window": None},
@@ -79,6 +80,23 @@ def test_hidden_states_are_those_of_transformers(pair):
     ours, expected = (network(input_ids=ids, attention_mask=mask)[0] for network in (decoder, theirs))
     for row, length in enumerate((50, 7, 70)):
         torch.testing.assert_close(ours[row, :length], expected[row, :length], atol=2e-5, rtol=2e-5)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("base", "change"),
+    [
+        (QWEN2, {"head_dim": None}),
+        (MISTRAL | {"sliding_window": 5}, {"model_type": "ministral"}),
+        (MISTRAL | {"sliding_window": None}, {"model_type": "ministral", "layer_types": [FULL, FULL]}),
+    ],
+)
+def test_what_a_config_leaves_open_is_the_same_for_transformers(tmp_path, base, change):
+    config = written(tmp_path / "net", base) | change
+    (tmp_path / "net" / "config.json").write_text(json.dumps(config))
+    ids = torch.randint(0, 100, (1, 20), generator=torch.manual_seed(0))
+    decoder = read_decoder(tmp_path / "net", config, torch.float32, None)
+    torch.testing.assert_close(decoder(ids)[0], load_backbone(tmp_path / "net")(ids)[0], atol=2e-5, rtol=2e-5)
 
 
 @torch.inference_mode()
