@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from types import TracebackType
 
 from stepsight.core.metrics.best_of_n import NO_ANSWER
-from stepsight.core.text.signs import comparable
+from stepsight.core.text.signs import CURRENCY, comparable
 from stepsight.training.evaluate.grading import Grader
 
 _SPACING = re.compile(r"(?:\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\\quad\b|\\qquad\b|~|\s)+")
@@ -38,11 +38,14 @@ _UNITS = {
         "km": "kilometer kilometre",
         "in": "inch inche", "ft": "foot feet", "yd": "yard", "mi": "mile", "g": "gram", "kg": "kilogram",
         "lb": "pound", "oz": "ounce", "l": "liter litre", "ml": "milliliter millilitre", "s": "sec second",
-        "min": "minute", "h": "hr hour", "$": "dollar usd", "degree": "deg",
+        "min": "minute", "h": "hr hour", "$": "dollar usd", "€": "euro eur", "degree": "deg",
     }.items()
     for name in names.split()
 }  # fmt: skip
-_SEQUENCE = re.compile(r"(\\\{|[(\[])(.*)(\\\}|[)\]])")
+_CURRENCY = CURRENCY.replace("$", "")
+_MONEY = re.compile(rf"([{_CURRENCY}]) ?(.{{1,120}})|(.{{0,119}}[\d}}]) ?([{_CURRENCY}])")
+_DEGREES = re.compile(r"(.{0,119}[\d}]) ?(?:\^ ?(?:\\circ|\{ ?\\circ ?\})|\\degree|°)")
+_SEQUENCE = re.compile(r"(\\?\{|[(\[])(.*?)(\\?\}|[)\]])")
 _WRAPPED = (
     re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm|mbox)\{([^{}]*)\}"),
     re.compile(r"\$\$?(.*?)\$?\$"),
@@ -124,6 +127,8 @@ def normalised(answer: str) -> str:
     text = text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
     if (measured := _UNIT.fullmatch(_unspaced(text).removesuffix("."))) and (unit := _unit(measured)):
         return f"{normalised(measured[1])} {unit}"
+    if with_sign := _with_sign(_unspaced(text)):
+        return with_sign
     for pattern in _WRAPPED:
         while (inner := pattern.sub(r"\1", text)) != text:
             text = inner
@@ -135,9 +140,20 @@ def normalised(answer: str) -> str:
     if sequence is None or any(sign in sequence[2] for sign in "()[]") or "\\{" in sequence[2]:
         return text
     elements = [_number(element) or element for element in sequence[2].split(",")]
-    if sequence[1] == "\\{":
-        elements = sorted(set(elements))
+    if sequence[1].endswith("{"):
+        return f"\\{{{','.join(sorted(set(elements)))}\\}}" if len(elements) > 1 else text
     return f"{sequence[1]}{','.join(elements)}{sequence[3]}"
+
+
+def _with_sign(text: str) -> str:
+    """Return a number with a currency or degree sign as a number with a unit, or "" if the text is none."""
+    if money := _MONEY.fullmatch(text.strip("$ ").removesuffix(".")):
+        number, unit = normalised(money[2] or money[3]), money[1] or money[4]
+    elif degrees := _DEGREES.fullmatch(text.strip("$ ").removesuffix(".")):
+        number, unit = normalised(degrees[1]), "degree"
+    else:
+        return ""
+    return f"{number} {unit}" if _is_number(number) else ""
 
 
 def _with_plain_signs(text: str) -> str:
