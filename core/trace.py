@@ -121,6 +121,11 @@ class Trace:
         sizes = enumerate((len(step.substeps) for step in self.steps), start=1)
         return tuple((step, part) for step, size in sizes for part in range(1, size + 1))
 
+    def step_name(self, i: int) -> str:
+        """Return the name of sub-step `i`: `3`, or `3.2` if its step has several sub-steps."""
+        step, part = self.places[i]
+        return f"{step}" if len(self.steps[step - 1].substeps) == 1 else f"{step}.{part}"
+
     @cached_property
     def owners(self) -> Ints:
         """The 0-based index of the step that each sub-step belongs to, with shape (number of sub-steps,)."""

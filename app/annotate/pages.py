@@ -284,8 +284,8 @@ def _failing(assignment: Assignment, seen: int) -> list[list[str]]:
     if not assignment.campaign.shows_equations:
         return []
     failing: list[list[str]] = [[] for _ in trace.steps]
-    for owner, text, checks in zip(trace.owners.tolist(), trace.substeps, checks_of(trace), strict=True):
-        failing[owner] += [finding(text, check) for check in faults(checks)]
+    for i, (owner, checks) in enumerate(zip(trace.owners.tolist(), checks_of(trace), strict=True)):
+        failing[owner] += [finding(trace, i, check) for check in faults(checks)]
     return failing[:seen]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.web.html import macro
-from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments, solution_html
+from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments, only_miscopies, solution_html
 from stepsight.core.arrays import Bools
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
@@ -90,6 +90,8 @@ def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
     wrong = first_wrong(answer, mode, trace)
     if wrong is not None:
         verdict = Markup('an equation in step {} <strong class="bad">fails</strong>{}')
+        if only_miscopies(trace, wrong):
+            verdict = Markup('a number in step {} <strong class="bad">is miscopied</strong>{}')
         return verdict.format(wrong + 1, _beside_gold(wrong, trace))
     steps = len(set(trace.owners[~answer.silent[mode]].tolist()))
     if not steps:

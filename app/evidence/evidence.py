@@ -13,6 +13,7 @@ from stepsight.app.evidence.sentences import (
     equation_sentence,
     gold_sentence,
     left_out_sentence,
+    miscopied_sentence,
     only_offline_sentence,
     rest_sentence,
     unused_sentence,
@@ -152,22 +153,32 @@ class Evidence:
 
     @cached_property
     def failing(self) -> list[FailingEquation]:
-        """The failing equations of the solution, which are evidence for any evaluator."""
+        """The failing equations and miscopied numbers of the solution, which are evidence for any evaluator."""
         return failing_equations(self.trace)
 
     @cached_property
     def marked_cells(self) -> dict[tuple[int, int], str]:
-        """Words for cells of the matrix, by row and column: where an equation fails or is contradicted."""
-        words = {(one.substep, one.substep): "an equation fails here" for one in self.failing}
+        """Words for cells of the matrix, by row and column: where a number is miscopied, and where an equation
+        fails or is contradicted."""
+        failing = sorted(self.failing, key=lambda one: one.check.source is None)
+        words = {
+            (one.substep, one.substep): "a number is miscopied here"
+            if one.check.source is not None
+            else "an equation fails here"
+            for one in failing
+        }
         return words | {
             (later, one.substep): "contradicts an equation" for one in self.failing for later in one.contradicted
         }
 
     def equation_sentence(self, step: int) -> str:
-        """Describe the failing equations of a sub-step, and those of earlier ones that it contradicts, or return
-        ""."""
-        failing = [(one.substep, one.contradicted) for one in self.failing]
-        return equation_sentence(self.names, failing, step)
+        """Describe the failing equations of a sub-step, those of earlier ones that it contradicts, and the numbers
+        that it miscopies, or return ""."""
+        failing = [(one.substep, one.contradicted) for one in self.failing if one.check.source is None]
+        sources = [one.check.source for one in self.failing if one.substep == step and one.check.source is not None]
+        return " ".join(filter(None, (
+            equation_sentence(self.names, failing, step), miscopied_sentence(self.names, sources, step)
+        )))  # fmt: skip
 
     def gold_sentence(self, step: int) -> str:
         """Compare in words a step's revision with its gold label. `step` is the index of one of its sub-steps.

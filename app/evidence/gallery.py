@@ -11,7 +11,7 @@ from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.sentences import jump_sentence
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import change_html, step_name
+from stepsight.app.web.step_bars import change_html
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode
@@ -181,7 +181,7 @@ def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> d
     of_steps = revisions(hindsight, trace, gallery.thresholds.validity)
     revision = largest_revision(of_steps, flip_of(here.kind)) or largest_revision(of_steps)
     assert revision is not None
-    step = step_name(trace, revision.substep)
+    step = trace.step_name(revision.substep)
     title = trace.meta.get("title")
     return {
         "name": title if isinstance(title, str) and title else trace.id,
@@ -196,7 +196,7 @@ def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> d
 def _sentence(trace: StoredTrace, hindsight: Hindsight, revision: Revision) -> str:
     if revision.jump is None:
         return "No later step changed a verdict."
-    names = [step_name(trace, i) for i in range(len(hindsight))]
+    names = [trace.step_name(i) for i in range(len(hindsight))]
     return jump_sentence(names, revision.jump)
 
 

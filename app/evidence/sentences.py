@@ -120,6 +120,18 @@ def equation_sentence(names: Sequence[str], failing: Sequence[tuple[int, Collect
     return " ".join(parts)
 
 
+def miscopied_sentence(names: Sequence[str], sources: Sequence[int], step: int) -> str:
+    """Say which numbers a sub-step miscopies. `sources` holds the sub-step that states each number, or -1 for the
+    problem. Returns "" if there are none."""
+    earlier = sorted({source for source in sources if source >= 0})
+    stated = ["the problem"] * (-1 in sources) + ([_steps(names, earlier)] if earlier else [])
+    if not stated:
+        return ""
+    return (
+        f"Step {names[step]} miscopies {'a number' if len(sources) == 1 else 'numbers'} of {' and '.join(stated)}."
+    )
+
+
 def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
     """Name the sub-steps on which no other sub-step rests, ignoring the last sub-step. Returns "" if there are
     none."""

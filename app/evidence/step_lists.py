@@ -14,7 +14,7 @@ from stepsight.app.browse.hits import excerpt
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import change_html, step_name
+from stepsight.app.web.step_bars import change_html
 from stepsight.core.left_out import NOTABLE, Gap
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.step_falls import (
@@ -146,7 +146,7 @@ def steps_html(store: Store, found: StepList, problems: Sequence[str], gallery: 
 
 def _row(fall: StepFall, trace: StoredTrace, here: EvidenceAddress) -> dict[str, object]:
     """Return the template's variables for a step in the list."""
-    step = step_name(trace, fall.step)
+    step = trace.step_name(fall.step)
     return {
         "name": f"{trace.id}, step {step}",
         "url": here.url(dataset="", page=1, trace=trace.trace_id, step=step),

@@ -26,7 +26,6 @@ from stepsight.app.web.step_bars import (
     notable,
     note_html,
     notice_html,
-    step_name,
 )
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
@@ -247,7 +246,7 @@ def _step_change(earlier: EarlierSolution | None, i: int) -> str:
         return ""
     match = earlier.matches.now[i]
     if match.step_change == StepChange.MOVED and match.was is not None:
-        return f"moved, was step {step_name(earlier.trace, match.was)}"
+        return f"moved, was step {earlier.trace.step_name(match.was)}"
     return match.step_change.value
 
 
@@ -267,7 +266,7 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
             for step_change in (StepChange.NEW, StepChange.EDITED, StepChange.MOVED)
             if (count := matches.count(step_change))
         ],
-        "gone": [(step_name(trace, i), _beginning(trace.substeps[i])) for i in matches.gone],
+        "gone": [(trace.step_name(i), _beginning(trace.substeps[i])) for i in matches.gone],
     }
 
 
@@ -275,7 +274,7 @@ def _largest_move(
     trace: Trace, evaluator: str, matches: StepMatches, before: Hindsight, now: Hindsight
 ) -> dict[str, Any]:
     move = largest_move(matches, before, now)
-    return {"evaluator": evaluator, "move": move, "step": step_name(trace, move.step) if move else ""}
+    return {"evaluator": evaluator, "move": move, "step": trace.step_name(move.step) if move else ""}
 
 
 def _beginning(text: str) -> str:

@@ -12,7 +12,7 @@ from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS, text_html
 from stepsight.app.web.html import macro
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check
-from stepsight.core.equations.evaluator import checks_of, faults, finding
+from stepsight.core.equations.evaluator import checks_of, fault, faults, finding
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES
@@ -108,7 +108,7 @@ class TraceJudgments:
         if self.change is None or not self.change.any():
             return "none"
         largest = int(abs(self.change).argmax())
-        return f"step {step_name(trace, largest)}, {signed(float(self.change[largest]))}"
+        return f"step {trace.step_name(largest)}, {signed(float(self.change[largest]))}"
 
     def bar(self, mode: Mode, i: int, *, named: bool = False) -> Markup:
         """Render the scores of sub-step `i` in a mode as a bar. With `named`, its tooltip names the evaluator."""
@@ -168,8 +168,9 @@ class TraceJudgments:
 class JudgedStep:
     """A row in a list of steps: one sub-step.
 
-    `name` is the name of the sub-step (see `step_name`), and `html` is its text with failing equations marked.
-    `number` is the index of its `step`. `starts` is True for the first sub-step of a step.
+    `name` is the name of the sub-step (see `Trace.step_name`), and `html` is its text, with failing equations and
+    miscopied numbers marked. `number` is the index of its `step`. `starts` is True for the first sub-step of a
+    step.
     """
 
     name: str
@@ -195,7 +196,7 @@ def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html)
     equations are marked in it."""
     return [
         JudgedStep(
-            step_name(trace, i),
+            trace.step_name(i),
             checked_html(trace, i, html_of(text)),
             text,
             trace.steps[step - 1],
@@ -221,12 +222,6 @@ def notice_html(message: str | UserError) -> Markup:
 def note_html(note: object) -> Markup:
     """Render the note that comes with a trace. It is about the solution and not about any evaluator's verdict."""
     return macro(_TEMPLATE, "note", note) if isinstance(note, str) and note else Markup()
-
-
-def step_name(trace: Trace, i: int) -> str:
-    """Return the name of sub-step `i`: `3`, or `3.2` if its step has several sub-steps."""
-    step, part = trace.places[i]
-    return f"{step}" if len(trace.steps[step - 1].substeps) == 1 else f"{step}.{part}"
 
 
 def signed(value: float) -> str:
@@ -298,18 +293,27 @@ def notable(value: float) -> str:
 
 
 def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
-    """Render sub-step `i` of a trace with failing equations marked, followed by a line about each failing equation.
-    `html` is the rendered text of the sub-step. It defaults to its rendered Markdown."""
+    """Render sub-step `i` of a trace with failing equations and miscopied numbers marked, followed by a line about
+    each. `html` is the rendered text of the sub-step. It defaults to its rendered Markdown."""
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
     failing = faults(checks_of(trace)[i])
     if not failing:
         return html
-    places = [(span, finding(text, check)) for check in failing if (span := _place(html, text, check)) is not None]
+    places = [
+        (span, finding(trace, i, check)) for check in failing if (span := _place(html, text, check)) is not None
+    ]
     for span, title in _together(places, _formulas(html)):
         mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
         html = mark_spans(html, [span], mark)
-    return html + macro(_TEMPLATE, "findings", [_shown(text, check) for check in failing])
+    return html + macro(_TEMPLATE, "findings", [(*_shown(text, check), fault(trace, check)) for check in failing])
+
+
+def only_miscopies(trace: Trace, step: int) -> bool:
+    """True if a step miscopies a number and no equation of it fails. `step` is its index."""
+    parts = [part for owner, part in zip(trace.owners, checks_of(trace), strict=True) if owner == step]
+    failing = [check for part in parts for check in faults(part)]
+    return bool(failing) and all(check.source is not None for check in failing)
 
 
 def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:

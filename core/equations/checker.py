@@ -15,6 +15,7 @@ from stepsight.core.equations.assertion import (
 )
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
 from stepsight.core.equations.checks import Check, Method, check_division, check_pair, check_units
+from stepsight.core.equations.copies import Copies
 from stepsight.core.equations.numbers import decimals_in
 from stepsight.core.equations.parsing.tokens import MAX_TEXT, holds_table, read_tokens, without_bold
 from stepsight.core.equations.parsing.values import UndecidedError, difference
@@ -29,13 +30,16 @@ class Checker:
     ones."""
 
     def __init__(self, problem: str) -> None:
-        problem = problem[:MAX_TEXT]
-        self._exact_texts = decimals_in(problem)
+        beginning = problem[:MAX_TEXT]
+        self._exact_texts = decimals_in(beginning)
         # In another base, only numbers that name theirs can be compared.
-        self._is_plain = not has_own_arithmetic(problem)
+        self._is_plain = not has_own_arithmetic(beginning)
+        tokens = read_tokens(beginning) if self._is_plain and not holds_table(beginning) else []
+        chains = find_chains(tokens)
         self._unknowns = Unknowns()
-        if self._is_plain and not holds_table(problem):
-            self._unknowns.read_problem(problem)
+        self._unknowns.read_problem(chains)
+        self._copies = Copies()
+        self._copies.read_problem(problem, chains, tokens)
 
     def check(self, text: str) -> tuple[Check, ...]:
         """Check the next sub-step, and return its checks in text order. The result is empty if the sub-step states
@@ -43,11 +47,13 @@ class Checker:
         text = without_bold(text)
         self._unknowns.begin(text)
         if len(text) > MAX_TEXT or holds_table(text):
+            self._copies.skip(text)
             return ()
         spoken = [
             check for check in find_statements(text) if check.holds or is_stated(text, check.start, check.end, True)
         ]
         if contains_clock_time(text):
+            self._copies.skip(text)
             return tuple(spoken)
         is_plain = self._is_plain and not counts_in_a_base(text)
         checks: list[Check] = spoken
@@ -56,7 +62,8 @@ class Checker:
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
         for place, chain in noted:
             checks += self._of_chain(chain.moved(place), text, [], is_plain)
-        chains = find_chains(read_tokens(blanked))
+        tokens = read_tokens(blanked)
+        chains = find_chains(tokens)
         named = join_named(chains, blanked)
         for chain in chains:
             if is_modular(text, chain.start, chain.end):
@@ -66,6 +73,10 @@ class Checker:
             )
             if is_plain:
                 checks += _decided(self._unknowns.check(chain, text))
+        if is_plain:
+            checks += self._copies.check(text, chains, tokens)
+        else:
+            self._copies.skip(text)
         return tuple(sorted(checks, key=lambda check: (check.start, check.end)))
 
     def _of_chain(self, chain: Chain, text: str, notes: list[tuple[int, Member]], is_plain: bool) -> list[Check]:

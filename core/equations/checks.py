@@ -15,14 +15,18 @@ from stepsight.core.equations.parsing import values
 from stepsight.core.equations.parsing.expressions import Kind, Node, evaluate
 from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedError
 
+PROBLEM = -1
+"""The place of what the problem states, before the first sub-step."""
+
 
 class Method(StrEnum):
-    """The kind of check: of arithmetic, of an identity (an expansion or simplification), or of an equation with
-    unknowns."""
+    """The kind of check: of arithmetic, of an identity (an expansion or simplification), of an equation with
+    unknowns, or of a number that is copied."""
 
     ARITHMETIC = "arithmetic"
     IDENTITY = "identity"
     SOLUTION = "solution"
+    COPY = "copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,9 @@ class Check:
     If the equation fails, `text[fault_start:fault_end]` is the faulty side, `right` is the correct value as a
     person would write it, and `difference` is the stated value minus the correct one. If an equation contradicts
     several others, no single side of it is known to be correct; `right` and `difference` are then "".
+
+    A miscopied number is a failing check of its own, of method `COPY`. `right` is what was stated, and `source` the
+    index of the sub-step that states it, or `PROBLEM`. Of all other checks, `source` is None.
     """
 
     start: int
@@ -42,6 +49,7 @@ class Check:
     fault_end: int = 0
     right: str = ""
     difference: str = ""
+    source: int | None = None
 
 
 def check_pair(left: Member, right: Member, relation: str, exact_texts: Collection[str], text: str) -> Check | None:

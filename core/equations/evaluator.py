@@ -1,4 +1,4 @@
-"""The evaluator `equations`, which calls a step wrong if one of its equations fails.
+"""The evaluator `equations`, which calls a step wrong if one of its equations fails or it miscopies a number.
 
 A step without equations gets no verdict. The evaluator needs no weights, and later steps never change a verdict.
 """
@@ -10,14 +10,14 @@ from functools import lru_cache
 import numpy as np
 
 from stepsight.core.equations.checker import check_steps
-from stepsight.core.equations.checks import Check
+from stepsight.core.equations.checks import PROBLEM, Check
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import RuleEvaluator
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 
-VERSION = 2
+VERSION = 3
 """Incremented whenever checks change, so that earlier judgments are not mistaken for current ones."""
 
 _FAILS, _HOLDS, _NOTHING = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
@@ -30,7 +30,8 @@ class EquationsEvaluator(RuleEvaluator):
     """An evaluator that judges steps with `check_steps`.
 
     If a step contains equations, its sub-steps with a failing equation are wrong and its other sub-steps are right.
-    The solution is wrong if any equation fails and right if all hold; without equations it gets no verdict.
+    The solution is wrong if any equation fails and right if all hold; without equations it gets no verdict. A
+    miscopied number counts as an equation that fails, and one taken over rightly as nothing.
     """
 
     name: str = EQUATIONS
@@ -69,20 +70,29 @@ def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...],
 
 def faults(checks: Sequence[Check]) -> list[Check]:
     """Return the failing checks without those that only fail because they contain a smaller failing equation. In x
-    = 112/8 = 16, for example, only the check of 112/8 = 16 is returned."""
+    = 112/8 = 16, for example, only the check of 112/8 = 16 is returned. Miscopied numbers are all returned."""
     failing = [check for check in checks if not check.holds]
+    equations = [check for check in failing if check.source is None]
 
     def is_repeated(check: Check) -> bool:
-        inner = [(one.start, one.end) for one in failing if (one.start, one.end) != (check.start, check.end)]
+        inner = [(one.start, one.end) for one in equations if (one.start, one.end) != (check.start, check.end)]
         return any(check.start <= start and end <= check.end for start, end in inner)
 
-    return [check for check in failing if not is_repeated(check)]
+    return [check for check in failing if check.source is not None or not is_repeated(check)]
 
 
-def finding(text: str, check: Check) -> str:
-    """Describe a failing equation in one line, for example "74 − 5 = 70: is 69"."""
-    equation = " ".join(text[check.start : check.end].split())
-    return f"{equation}: is {check.right}" if check.right else f"{equation}: does not hold"
+def finding(trace: Trace, i: int, check: Check) -> str:
+    """Describe a failing check of sub-step `i` in one line, for example "74 − 5 = 70: is 69" or "54: the problem
+    states 45"."""
+    written = " ".join(trace.substeps[i][check.start : check.end].split())
+    return f"{written}: {fault(trace, check)} {check.right}".rstrip()
+
+
+def fault(trace: Trace, check: Check) -> str:
+    """Return the words between a failing equation or a miscopied number and what is right, if that is known."""
+    if check.source is None:
+        return "is" if check.right else "does not hold"
+    return f"{'the problem' if check.source == PROBLEM else f'step {trace.step_name(check.source)}'} states"
 
 
 def _rows(trace: Trace, checks: Sequence[Sequence[Check]]) -> list[tuple[float, float, float]]:
@@ -96,8 +106,8 @@ def _rows(trace: Trace, checks: Sequence[Sequence[Check]]) -> list[tuple[float, 
 
 def _rationale(trace: Trace, checks: Sequence[Sequence[Check]]) -> str:
     lines = [
-        f"Step {owner + 1}: {finding(text, check)}."
-        for owner, text, part in zip(trace.owners.tolist(), trace.substeps, checks, strict=True)
+        f"Step {owner + 1}: {finding(trace, i, check)}."
+        for i, (owner, part) in enumerate(zip(trace.owners.tolist(), checks, strict=True))
         for check in faults(part)
     ]
     return "\n".join(lines)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from stepsight.core.equations import solutions
 from stepsight.core.equations.algebra import value_of
 from stepsight.core.equations.assertion import is_assertion, is_one_of_several, is_stated, sentence_around
-from stepsight.core.equations.chains import Chain, find_chains
+from stepsight.core.equations.chains import Chain
 from stepsight.core.equations.checks import Check, Method, decimals_of
 from stepsight.core.equations.parsing import values
-from stepsight.core.equations.parsing.tokens import read_tokens
 from stepsight.core.equations.parsing.values import AlgebraicValue
 from stepsight.core.equations.systems import System
 
@@ -24,11 +23,11 @@ class Unknowns:
     memory: solutions.Memory = field(default_factory=solutions.Memory)
     system: System = field(default_factory=System)
 
-    def read_problem(self, problem: str) -> None:
+    def read_problem(self, chains: Sequence[Chain]) -> None:
         """Remember the problem's equations. If several have the same letters, none of them is remembered, because
         they may be alternatives."""
         several: set[frozenset[str]] = set()
-        for chain in find_chains(read_tokens(problem)):
+        for chain in chains:
             sides = [value_of(member.expression) for member in chain.members]
             pair = _unknown_pair(sides) if set(chain.relations) == {"="} else None
             stated = solutions.equation(*pair, -1, chain.end, "") if pair else None

@@ -129,3 +129,9 @@ def test_an_outcome_in_words(found, trace, expected):
 )
 def test_checks_say_what_fails_and_how_much_was_checked(rows, said):
     assert words(rows, Outputs.CHECKS) == [said]
+
+
+def test_checks_say_that_a_number_is_miscopied():
+    trace = Trace.of("A book has 45 pages.", ["She needs 54 / 5 = 10.8 days."])
+    (piece,) = verdict_pieces(answer([NEG], Outputs.CHECKS, trace=trace), trace)
+    assert read(piece).text == "a number in step 1 is miscopied"

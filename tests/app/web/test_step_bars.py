@@ -12,7 +12,6 @@ from stepsight.app.web.step_bars import (
     notice_html,
     signed,
     solution_html,
-    step_name,
 )
 from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores, Thresholds
@@ -106,7 +105,7 @@ def test_gold_is_shown_and_a_step_without_it_is_visibly_unlabelled():
 
 def test_substeps_are_numbered_within_their_step():
     trace = Trace.of("q", ["x", ["y", "z"]])
-    assert [step_name(trace, i) for i in range(3)] == ["1", "2.1", "2.2"]
+    assert [trace.step_name(i) for i in range(3)] == ["1", "2.1", "2.2"]
 
 
 def test_no_message_is_no_markup():
