@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Trace
 from stepsight.storage.importers import (
     math_shepherd,
@@ -22,7 +21,7 @@ from stepsight.storage.importers import (
     stepwise,
     strict_prmbench,
 )
-from stepsight.storage.importers.fields import canonical, is_missing
+from stepsight.storage.importers.fields import canonical, check_texts, located
 from stepsight.storage.importers.kind import FileKind, OnBad, Row
 
 _MODULES = (
@@ -120,11 +119,8 @@ def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
         if likely is None or likely == kind.name or not _is_of(KINDS[likely], row):
             raise
         raise OtherKindError(error, kind, likely) from None
-    if is_missing(trace.problem):
-        raise UserError(f"{where}: the problem is {trace.problem!r:.20}, a missing value.", "Give it a text.")
-    for number, step in enumerate(trace.steps, start=1):
-        if any(not text.isascii() and is_blank(text) for text in step.substeps):
-            raise UserError(f"{where}: step {number} shows nothing.", "Remove it or give it a text.")
+    with located(where):
+        check_texts(trace)
     return trace
 
 

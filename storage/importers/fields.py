@@ -16,8 +16,8 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
-from stepsight.core.text.signs import comparable
-from stepsight.core.trace import Step, check_text
+from stepsight.core.text.signs import comparable, is_blank
+from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.importers.kind import Row
 
 Meaning = Label | bool
@@ -157,6 +157,15 @@ def steps(row: Row, key: str) -> list[tuple[str, ...]]:
         for item in step:
             check_text(item, f"step {number}")
     return [tuple(step) for step in value]
+
+
+def check_texts(trace: Trace) -> None:
+    """Raise `UserError` if the problem of a trace is a word for a missing value, or if a step shows nothing."""
+    if is_missing(trace.problem):
+        raise UserError(f"the problem is {trace.problem!r:.20}, a missing value.", "Give it a text.")
+    for number, step in enumerate(trace.steps, start=1):
+        if any(not text.isascii() and is_blank(text) for text in step.substeps):
+            raise UserError(f"step {number} shows nothing.", "Remove it or give it a text.")
 
 
 def rest(row: Row, *used: str) -> dict[str, Any]:
