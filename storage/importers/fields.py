@@ -164,8 +164,9 @@ def check_texts(trace: Trace) -> None:
     if is_missing(trace.problem):
         raise UserError(f"the problem is {trace.problem!r:.20}, a missing value.", "Give it a text.")
     for number, step in enumerate(trace.steps, start=1):
-        if any(not text.isascii() and is_blank(text) for text in step.substeps):
-            raise UserError(f"step {number} shows nothing.", "Remove it or give it a text.")
+        for one in step.substeps:
+            if not one.isascii() and is_blank(one):
+                raise UserError(f"step {number} shows nothing.", "Remove it or give it a text.")
 
 
 def rest(row: Row, *used: str) -> dict[str, Any]:
@@ -226,10 +227,10 @@ def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: M
     `numbers` gives the meaning of each number. Raises `UserError`, with a message that names step `number`, if the
     value is not a label.
     """
-    if is_missing(label):
-        return Step(texts)
     says = meaning(label, numbers)
     if says is None:
+        if is_missing(label):
+            return Step(texts)
         known = ", ".join(map(str, numbers))
         raise UserError(f"the label of step {number} is {describe(label)}.", f"Expected {known}, or {_NAMES}.")
     if isinstance(says, Label):
