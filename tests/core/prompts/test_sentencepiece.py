@@ -124,5 +124,7 @@ def test_tokens_that_only_other_files_name_are_added_under_their_ids(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
     found = load_tokenizer(tmp_path)
     assert found.encode("a<extra_0><pad>", add_special_tokens=False).ids[1:] == [size + 2, size]
+    # Those of tokenizer.json keep theirs, behind the vocabulary.
+    assert found.encode("<|im_start|><|im_end|>", add_special_tokens=False).ids == [size - 2, size - 1]
     # The weights have no row for it.
     assert found.token_to_id("<far>") is None
