@@ -180,7 +180,8 @@ class Resumable(Trainer):
         """
         last = self.checkpoints.last()
         try:
-            self.train(resume_from_checkpoint=str(last) if last else None)
+            with _without_cudnn_attention():
+                self.train(resume_from_checkpoint=str(last) if last else None)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and not _has(error, _NO_MEMORY):
                 raise
@@ -224,6 +225,21 @@ class Resumable(Trainer):
         finally:
             self.args.output_dir = folder
         self.accelerator.wait_for_everyone()
+
+
+@contextmanager
+def _without_cudnn_attention() -> Iterator[None]:
+    """A context manager in which PyTorch does not choose cuDNN for attention.
+
+    With a mask, cuDNN's gradients are not numbers for some lengths of inputs, on an H100 with PyTorch 2.11 to 2.13
+    (github.com/pytorch/pytorch, issue 196678). The other implementations accept the same inputs.
+    """
+    before = torch.backends.cuda.cudnn_sdp_enabled()  # type: ignore[no-untyped-call]
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
 
 
 def _has(error: BaseException, texts: Sequence[str]) -> bool:

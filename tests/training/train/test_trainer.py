@@ -245,6 +245,17 @@ class Poison(Gradients):
             model.score.weight.data[0, 0] = math.nan
 
 
+def test_cudnn_computes_no_attention_while_training(tmp_path):
+    class Attention(TrainerCallback):
+        def on_step_begin(self, args, state, control, **_):
+            seen.append(torch.backends.cuda.cudnn_sdp_enabled())
+
+    seen = []
+    make(ONE, tmp_path, Attention()).finish()
+    assert seen == [False] * len(seen) != []
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+
+
 def test_a_loss_that_is_no_number_stops_the_run_and_names_the_step(tmp_path):
     trainer = make(CONFIG, tmp_path, Poison(13))
     with refused():
