@@ -191,8 +191,8 @@ def test_one_on_any_backbone_comes_back(tmp_path, kind, prefix, causal):
 
 
 def test_a_head_of_two_classes_cannot_be_saved_as_one_of_three(tmp_path):
-    write_math_shepherd(tmp_path / "math-shepherd")
-    theirs = load_evaluator(tmp_path / "math-shepherd")
+    write_math_shepherd(tmp_path / "math-shepherd-mistral-7b-prm")
+    theirs = load_evaluator(tmp_path / "math-shepherd-mistral-7b-prm")
     with refused():
         save_evaluator(tmp_path / "ours", theirs.model, Encoder(tiny_tokenizer(), PromptTemplate()), {})
     assert not (tmp_path / "ours").exists()
