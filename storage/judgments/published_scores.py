@@ -119,6 +119,20 @@ class PublishedScores:
         return rows
 
 
+def score_rows(row: Row) -> list[Row]:
+    """Return the rows of scores that a row of a file holds: itself or, if it is a trace as the pages save it, the
+    judgments of that trace."""
+    judgments = row.get("judgments")
+    if (
+        "problem" in row
+        and judgments
+        and isinstance(judgments, list)
+        and all(isinstance(one, dict) for one in judgments)
+    ):
+        return judgments
+    return [row]
+
+
 def parse_scores(row: Row) -> PublishedScores:
     """Parse a row in any of the supported formats. Raises `UserError`, saying what was expected, if the row is
     malformed."""

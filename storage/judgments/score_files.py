@@ -21,7 +21,7 @@ from stepsight.storage.importers.kind import json_rows
 from stepsight.storage.judgments.evaluators import StoredEvaluator, add_evaluator, amend_evaluator
 from stepsight.storage.judgments.judgments import save_together
 from stepsight.storage.judgments.left_outs import add_left_out
-from stepsight.storage.judgments.published_scores import PublishedScores, merged, parse_scores
+from stepsight.storage.judgments.published_scores import PublishedScores, merged, parse_scores, score_rows
 from stepsight.storage.traces.queries import (
     Dataset,
     StoredTrace,
@@ -160,7 +160,8 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
 
     rows: list[Located] = []
     left_out: dict[str | None, int] = {}
-    for where, row in json_rows(hashed(), name):
+    every = ((where, one) for where, row in json_rows(hashed(), name) for one in score_rows(row))
+    for where, row in every:
         try:
             scores = parse_scores(row)
             if scores.left_out and scores.id in left_out:

@@ -210,6 +210,21 @@ def test_records_give_the_judgments_that_were_scored(
     assert stored.evaluator.outputs == outputs
 
 
+def test_a_trace_that_a_page_saved_gives_its_judgments(store: Store, file: Path) -> None:
+    (trace,) = add(store, [TRACE])
+    records = [
+        judgment_record(judgment, described(outputs)).model_dump(mode="json") for outputs, judgment in KINDS[:2]
+    ]
+    saved = {"id": TRACE.id, "problem": TRACE.problem, "steps": ["x"], "judgments": records[:1]}
+    write_lines(file, [saved])
+    assert import_scores(store, "sums", file).matched == 1
+    (stored,) = read_judgments(store, trace)
+    assert stored.hindsight is not None
+    write_lines(file, [saved | {"judgments": [records[0], records[1] | {"evaluator": "other"}]}])
+    with refused():
+        import_scores(store, "sums", file)
+
+
 RECORD = judgment_record(KINDS[1][1], described(Outputs.THREE_WAY)).model_dump(mode="json")
 
 
