@@ -2,27 +2,32 @@
 
 import re
 
+from stepsight.core.text.signs import plain
+
 _AFTER = re.compile(
     r"""\b(?:false|incorrect|untrue|contradict\w*|impossible|wrong|invalid|inconsistent|absurd|mistaken?|oops|typo
       | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|what|enough
         |the\s+same|an?\s+(?:integer|solution))
-      | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n['’]t)\b | can(?:not|['’]t)
+      | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n't)\b | can(?:not|'t)
       | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
       | fails?\b | xor | bitwise | left\s+to\s+right
-      | instead\b | should\s+(?:be|have\s+been) | actually | never | wait)\b""",
+      | instead\b | should\s+(?:be|have\s+been) | actually | never | wait
+      | falsch\w* | stimmt\s+nicht | faux | fausse | fals[oa] | errad[oa] | incorrect[oa] | неверно | неправильно)\b
+      | 错 | 錯 | 不对 | 不對 | 不成立 | 間違""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
     r"""\b(?:if|suppos\w+|assum\w+|imagine|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
       | such\s+that|so\s+that|check\w*|verif\w+|either|say|false|wrong|incorrect\w*|mistake\w*|instead|claim\w*
-      | plug\w*)\b""",
+      | plug\w* | wenn | falls | angenommen | si | supposons | supongamos | suponha\w* | если | пусть)\b
+      | 如果 | 假设 | 假設 | 若 | もし""",
     re.VERBOSE | re.IGNORECASE,
 )
 # Words before an equation that is wished for, or asked for, where no value is worked out.
 _WISHED = re.compile(
     r"""\b(?:suppos\w+|assum\w+|equating|want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
       | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*
-      |substitut\w+)\b|n['’]t\b""",
+      |substitut\w+)\b|n't\b""",
     re.VERBOSE | re.IGNORECASE,
 )
 _CLAUSE = re.compile(
@@ -51,6 +56,7 @@ _ASSUMED = re.compile(
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     """True if the text states the equation `text[start:end]`, rather than supposing, wishing for or refuting it.
     `works_out` is True if the right side is the computed value of the left side, as in 3 + 4 = 7."""
+    text = plain(text)
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False
@@ -67,7 +73,7 @@ def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
 _POSITED = re.compile(
     r"""\b(?:if|when|whenever|let|let's|suppose|assume|assuming|for|at|where|case|try|trying|test\w*|check\w*|plug\w*
       |substitut\w+|set|setting|say|unless|either|not|guess\w*|choose|choosing|consider|take|taking|pick|with|example
-      |minimum|maximum|vertex|line|axis|asymptote\w*|want|could|might|would|would|say|suggest\w*)\b|n['’]t\b""",
+      |minimum|maximum|vertex|line|axis|asymptote\w*|want|could|might|would|say|suggest\w*)\b|n't\b""",
     re.VERBOSE | re.IGNORECASE,
 )
 _ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
@@ -76,6 +82,7 @@ _ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s
 def is_assertion(text: str, start: int, end: int) -> bool:
     """True if the text asserts the equation with unknowns at `text[start:end]`. False if it is a question, or if
     the text merely introduces the equation, for example after "let"."""
+    text = plain(text)
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False

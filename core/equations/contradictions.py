@@ -67,4 +67,4 @@ def _contradicts(text: str, checks: Sequence[Check], calculation: str, wrong: st
 
 def _packed(text: str) -> str:
     """Return a formula in a uniform spelling: with plain signs, and without white space and dollar signs."""
-    return re.sub(r"[\s$]", "", re.sub(r"\\(?:cdot|times)(?![a-z])|[×·]", "*", comparable(text)))
+    return re.sub(r"[\s$]", "", re.sub(r"\\(?:cdot|times)(?![a-z])", "*", comparable(text)))

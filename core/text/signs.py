@@ -30,8 +30,8 @@ INVISIBLE = (
 """Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks: nothing that a reader sees."""
 
 CURRENCY = "$€£¥₹¢₩₽₺₪₴₦₫฿₱₡₲₵₸₼₿＄￡￥￠￦"
-GROUPING = ",'’\xa0\u2009\u202f"
-"""Signs between the thousands of a number. A point is one only where the text writes its decimals with a comma."""
+GROUPING = "\xa0\u2009\u202f"
+"""Spaces that may stand between the thousands of a number."""
 
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 LOWERED = "₀₁₂₃₄₅₆₇₈₉"

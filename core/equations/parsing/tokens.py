@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from stepsight.core.equations.parsing.units import words
 from stepsight.core.text.formulas import formulas
-from stepsight.core.text.signs import CURRENCY, INVISIBLE, LOWERED, PLAIN, RAISED
+from stepsight.core.text.signs import CURRENCY, GROUPING, INVISIBLE, LOWERED, PLAIN, RAISED
 
 MAX_TEXT = 3_000
 """The longest text that is read, in characters."""
@@ -62,7 +62,7 @@ class Token:
 
 
 # Dashes of prose, bullets, and spaces that stand between the thousands of a number, are no plain signs here.
-_KEPT = "—―•\xa0\u2009\u202f"
+_KEPT = f"—―•{GROUPING}"
 _PLAIN = {code: sign for code, sign in PLAIN.items() if chr(code) not in _KEPT}
 _PARTS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _LETTER = rf"[^\W\d_{RAISED}{LOWERED}{_PARTS}]"
@@ -81,7 +81,7 @@ _TOKEN = re.compile(
   | (?P<line>\n|(?<![^\n])\ *•|\\\\(?:\[[^\]]{{0,9}}\])?|\\newline(?![A-Za-z]))
   | (?P<unread>{_UNREAD})
   | (?P<vulgar>(?:\d{{1,9}}\ ?)?[{_PARTS}])
-  | (?P<number>(?:\d{{1,3}}(?:(?:,|\{{,\}}|\\[,!]|,\\!|,\\,|[\xa0\u2009\u202f])\d{{3}})+(?!\d|,\d)|\d+)
+  | (?P<number>(?:\d{{1,3}}(?:(?:,|\{{,\}}|\\[,!]|,\\!|,\\,|[{GROUPING}])\d{{3}})+(?!\d|,\d)|\d+)
         (?:\.\d*\\overline\{{\d{{1,12}}\}}|\.\d+(?:\.{{3}}|…|\\l?dots(?![A-Za-z]))?)?|\.\d+)
   | (?P<dots>\.{{3}}|…)
   | (?P<fraction>\\[dtc]?frac(?:\s*(?P<above>\d)\s*(?P<below>\d)|(?=[\s{{])))

@@ -53,6 +53,11 @@ KINDS = {
         "Route-60 + 6 = 66", "COVID-19 + 3 = 22", "5/1/2021 - 5/1/2020 = 365 days", "0x20 + 1 = 33",
         "2023-04-09 - 2023-04-01 = 8 days",
     ),
+    "what is supposed or denied in other languages": (
+        "3 + 3 = 7 ist falsch", "Wenn 3 + 3 = 7, dann auch 7", "Si 3 + 3 = 7, alors 7", "3 + 3 = 7 es falso",
+        "Если 3 + 3 = 7, то 7", "如果3+3=7，那么7", "3+3=7是错的", "3 + 3 = 7 isn‘t true",
+    ),
+    "any dash in a range": ("pages 14‒22 = 9 pages", "pages 14－22 = 9 pages"),
     "a modulus before": ("Modulo 9, 7 + 5 = 3.", "So mod 5 we get 4 + 4 = 3."),
     "a list": ("median of 4, 5, 6 + 9 = 8", "4,5,6 + 1 = 7", "(1,2) + (3,5) = (4,7)"),
     "other rules": (

@@ -10,7 +10,7 @@ TRUE = (
     "5 kb/s * 20 s = 100 kb", "60 mph × 20 min = 20 miles", "9 ft/s × 2 min = 1080 ft", "8 MB/s × 1 min = 480 MB",
     "1 GB - 24 MB = 1000 MB", "25 + 35 = 1 hour", "1/3 + 1/6 = 30 minutes",
     "She slept 9 hours (from 10 p.m. to 7 a.m.).", "There are 12 inches in a foot.",
-    "There are 31 days in May.",
+    "There are 31 days in May.", "The prime factorization of 60 is 2^2 ⨯ 3 ⨯ 5.",
     "The prime factorization of 60 is $2^2 \\cdot 3 \\cdot 5$.", "We factor 77 as 7 * 11.",
 )  # fmt: skip
 WRONG = {
