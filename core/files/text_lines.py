@@ -14,6 +14,7 @@ from stepsight.core.files.json_values import LARGEST
 PARQUET = b"PAR1"
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
+_AS_TABLE = "Import it as a table: stepsight import any FILE --fields problem=NAME,steps=NAME"
 _PAGES = (b"<!DOCTYPE", b"<!doctype", b"<html")
 # The place of the word ustar in a tar archive.
 _TAR = 257
@@ -29,7 +30,7 @@ _OTHER_FILES = (
     (b"\xd0\xcf\x11\xe0", "an Office document", "Save the table as CSV."),
     (b"\x89PNG", "a picture", _IMPORTS),
     (b"\xff\xd8\xff", "a picture", _IMPORTS),
-    (b"ARROW1", "an Arrow file", "Save it as Parquet."),
+    *((start, "an Arrow file", _AS_TABLE) for start in (b"ARROW1", b"\xff\xff\xff\xff")),
     (b"version https://git-lfs", "a Git LFS pointer in place of the file", "Fetch the file itself: git lfs pull"),
     *((start, "a web page", "Fetch the file itself; its site may ask for a login.") for start in _PAGES),
 )
@@ -81,8 +82,7 @@ def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     first = next(source, b"")
     _check_magic(first, name)
     if first.startswith(PARQUET):
-        hint = "Import it as a table: stepsight import any FILE --fields problem=NAME,steps=NAME"
-        raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", hint)
+        raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", _AS_TABLE)
     everything = chain([first] if first else [], source)
     yield from _at_returns(_from_utf16(everything, name) if first.startswith(_UTF16) else everything)
 

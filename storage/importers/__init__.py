@@ -115,7 +115,8 @@ def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
     try:
         trace = kind.parse(row, where)
     except UserError as error:
-        likely = guess_kind(row)
+        # A table has columns of any name, which the error lists.
+        likely = guess_kind(row) if kind.fields else None
         if likely is None or likely == kind.name or not _is_of(KINDS[likely], row):
             raise
         raise OtherKindError(error, kind, likely) from None

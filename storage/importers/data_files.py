@@ -27,8 +27,8 @@ from stepsight.storage.importers.tables import table_rows
 
 SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv")
 _ENDINGS = (*SUFFIXES, *(suffix + compressed for suffix in SUFFIXES for compressed in COMPRESSED))
-_DICTIONARY, _STATE = "dataset_dict.json", "state.json"
-_ABOUT = (_DICTIONARY, _STATE, "dataset_info.json", "dataset_infos.json")
+_DICTIONARY, _STATE, _INFO = "dataset_dict.json", "state.json", "dataset_info.json"
+_ABOUT = (_DICTIONARY, _STATE, _INFO, "dataset_infos.json")
 _NUMBERED = re.compile(r"-\d{5}-of-\d{5}$")
 _PLAIN = re.compile(r"[\w.-]{1,200}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
@@ -159,6 +159,19 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
     raise UserError(f"{where} has {len(parts)} parts: {shown}.", "Name one of them with --part.")
 
 
+def is_saved(folder: Path) -> bool:
+    """True if a folder is a dataset, or a dictionary of datasets, that `datasets` saved to disk."""
+    is_one = (folder / _STATE).is_file() and (folder / _INFO).is_file()
+    return is_one or (folder / _DICTIONARY).is_file()
+
+
+def is_data(path: PurePosixPath) -> bool:
+    """True if a file, given relative to the folder that is imported, has a suffix of data, compressed or not, and
+    is neither hidden nor a description of the data."""
+    suffix = PurePosixPath(without_suffix(path.name)).suffix.lower()
+    return suffix in SUFFIXES and path.name not in _ABOUT and not is_hidden(path)
+
+
 def is_hidden(path: PurePosixPath) -> bool:
     """True if a file, given relative to the folder that is imported, is hidden or in a folder that is, such as what
     notebooks, hubs' clients and archives leave behind."""
@@ -171,7 +184,7 @@ def _parts(names: Iterable[str]) -> dict[str, list[str]]:
     found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         path = PurePosixPath(without_suffix(name))
-        if path.suffix.lower() in SUFFIXES and path.name not in _ABOUT and not is_hidden(path):
+        if is_data(path):
             key = _NUMBERED.sub("", path.with_suffix("").as_posix())
             found[key][name.lower()[len(path.as_posix()) - len(path.suffix) :]].append(name)
     return {key: next(kinds[ending] for ending in _ENDINGS if ending in kinds) for key, kinds in found.items()}

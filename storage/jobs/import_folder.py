@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import stem_of, without_suffix
+from stepsight.core.files.compression import stem_of
 from stepsight.core.files.jsonl import open_input
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
-from stepsight.storage.importers.data_files import is_hidden
+from stepsight.storage.importers.data_files import SUFFIXES, is_data, is_saved
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_file
-
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,10 @@ def find_files(path: Path) -> list[Found]:
     `UserError` if there is no file to import.
     """
     if path.is_dir():
-        files = (one for one in path.rglob("*") if _is_data(one) and one.is_file())
-        paths = sorted(one for one in files if not is_hidden(PurePosixPath(one.relative_to(path).as_posix())))
+        folders = [one for one in (path, *path.rglob("*")) if one.is_dir() and is_saved(one)]
+        saved = [one for one in folders if not any(other in one.parents for other in folders)]
+        files = sorted(one for one in path.rglob("*") if is_data(_below(one, path)) and one.is_file())
+        paths = [*saved, *(one for one in files if not any(folder in one.parents for folder in saved))]
     else:
         paths = [path]
     if not paths:
@@ -49,6 +49,9 @@ def find_files(path: Path) -> list[Found]:
 
 def inspect_file(path: Path) -> Found:
     """Recognise what a file contains, or why it cannot be imported."""
+    if path.is_dir():
+        hint = "Name its columns: stepsight import any FOLDER --fields problem=NAME,steps=NAME"
+        return Found(path, error=UserError(f"{path.name}: a folder that datasets saved.", hint))
     try:
         with open_input(path) as file:
             beginning = file.read(BEGINNING)
@@ -64,8 +67,8 @@ def inspect_file(path: Path) -> Found:
     return Found(path, finding)
 
 
-def _is_data(path: Path) -> bool:
-    return without_suffix(path.name).lower().endswith(SUFFIXES)
+def _below(path: Path, root: Path) -> PurePosixPath:
+    return PurePosixPath(path.relative_to(root).as_posix())
 
 
 def import_found(store: Store, found: Found, listings: Path | None = None) -> str:

@@ -28,6 +28,7 @@ def test_lines_are_utf8_whatever_the_file_is(encoding: str, end: str) -> None:
         b"BZh9",
         b"version https://git-lfs.github.com/spec/v1\n",
         b"<!DOCTYPE html>\n",
+        b"\xff\xff\xff\xff\x10",
         b"PK\x03\x04",
         b"PAR1",
         b"\xff\xfea",

@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 
+import datasets
 import pytest
 
 from stepsight.core.paths import CACHE_VARIABLE
@@ -52,6 +53,8 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command
     (folder / "deep").mkdir(parents=True)
     (folder / "good.jsonl.gz").write_bytes(gzip.compress(json.dumps(plain_row(1)).encode()))
     write_lines(folder / "deep" / "mixed.jsonl", [plain_row(1), "{"])
+    datasets.Dataset.from_list([plain_row(1) | {"steps": ["One."]}]).save_to_disk(folder / "all" / "saved")
+    (folder / "dataset_infos.json").write_text("{}")
     (folder / "table.csv").write_text("a,b\n1,2\n")
     (folder / "scores.json").write_text(json.dumps([{"id": "nobody", "scores": [0.5]}]))
     code, out, err = command("import", "auto", folder, "--db", db)
@@ -59,7 +62,9 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command
     assert "mixed.jsonl line 2: not JSON" in err
     assert "table.csv: a table with unknown column names. Name its columns" in err
     assert "scores.json: scores that fit no dataset of the store." in err
-    assert err.endswith("stepsight import: 3 of 4 files were not imported. The others are stored.\n")
+    # A folder that datasets saved is one table, and the descriptions in it are no data.
+    assert "saved: a folder that datasets saved. Name its columns: stepsight import any FOLDER" in err
+    assert err.endswith("stepsight import: 4 of 5 files were not imported. The others are stored.\n")
     code, out, err = command("import", "auto", folder / "deep", "--skip-bad", "--db", db)
     assert (code, out) == (0, "mixed: 1 trace added, 1 bad row left out; 1 in the dataset.\n")
     # Beside the store, wherever the command was run.
@@ -70,7 +75,7 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command
     assert (code, "nowhere: cannot be read" in err) == (2, True)
     (tmp_path / "empty").mkdir()
     code, out, err = command("import", "auto", tmp_path / "empty", "--db", db)
-    assert "no file to import. Expected files that end in .json, .jsonl" in err
+    assert "no file to import. Expected files that end in .parquet, .arrow, .jsonl" in err
 
 
 def test_files_of_one_kind_become_datasets_of_their_own(command, db, data):
