@@ -7,7 +7,7 @@ restarted, or a different server takes over the database.
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -188,15 +188,21 @@ class UploadSource:
 
     def __iter__(self) -> Iterator[bytes]:
         # A compressed file is unpacked here, where its size is bounded.
-        yield from unpacked(split_lines(self._parts(), self.name), self.name, LARGEST, _BY_COMMAND)
+        yield from unpacked(self._counted(split_lines(self._parts(), self.name)), self.name, LARGEST, _BY_COMMAND)
+
+    def _counted(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        self.read = 0
+        for line in lines:
+            self.read += len(line)
+            yield line
 
     def _parts(self) -> Iterator[bytes]:
-        self.read = 0
-        while self.read < self._upload.size:
+        start = 0
+        while start < self._upload.size:
             # A session for each part, since a reader may stop anywhere.
             with self._store.read() as session:
-                content = _part(session, self._upload.id, self.read)
-            self.read += len(content)
+                content = _part(session, self._upload.id, start)
+            start += len(content)
             yield content
 
 

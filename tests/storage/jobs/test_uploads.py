@@ -42,7 +42,7 @@ def test_parts_add_up_to_the_file(store: Store) -> None:
     assert source.fraction == 1
     # A second look begins anew.
     assert next(iter(source)) == b'{"id": 1}\n'
-    assert source.fraction == 1000 / len(CONTENT)
+    assert source.fraction == 10 / len(CONTENT)
 
 
 def test_a_compressed_file_is_unpacked_up_to_the_largest_size(
