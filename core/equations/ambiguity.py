@@ -11,7 +11,6 @@ from stepsight.core.equations.numbers import Comparison
 from stepsight.core.equations.parsing.expressions import Expression, Kind, Node, evaluate
 from stepsight.core.equations.parsing.units import CONTAINERS, are_convertible, conversion, is_unknown_conversion
 from stepsight.core.equations.parsing.values import UndecidedError, difference
-from stepsight.core.text.signs import plain
 
 # A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.
 _RANGE = re.compile(r"\d[\d.,]*(?:-\d[\d.,]*)+(?:/\d+)?(?:\s*[A-Za-z ]+)?")
@@ -24,8 +23,7 @@ _TEN = 10
 
 def may_mean_another(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
     """True if the text of a failing equation may not be an equation at all, or may be one with other numbers."""
-    seen = plain(text)
-    return any(means(left, right, comparison, seen) for means in _KINDS)
+    return any(means(left, right, comparison, text) for means in _KINDS)
 
 
 def _is_range(left: Member, right: Member, comparison: Comparison, text: str) -> bool:

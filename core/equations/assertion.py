@@ -2,8 +2,6 @@
 
 import re
 
-from stepsight.core.text.signs import plain
-
 _AFTER = re.compile(
     r"""\b(?:false|incorrect|untrue|contradict\w*|impossible|wrong|invalid|inconsistent|absurd|mistaken?|oops|typo
       | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|what|enough
@@ -56,7 +54,6 @@ _ASSUMED = re.compile(
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     """True if the text states the equation `text[start:end]`, rather than supposing, wishing for or refuting it.
     `works_out` is True if the right side is the computed value of the left side, as in 3 + 4 = 7."""
-    text = plain(text)
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False
@@ -82,7 +79,6 @@ _ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s
 def is_assertion(text: str, start: int, end: int) -> bool:
     """True if the text asserts the equation with unknowns at `text[start:end]`. False if it is a question, or if
     the text merely introduces the equation, for example after "let"."""
-    text = plain(text)
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False

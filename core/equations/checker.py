@@ -21,6 +21,7 @@ from stepsight.core.equations.parsing.tokens import MAX_TEXT, holds_table, read_
 from stepsight.core.equations.parsing.values import UndecidedError, difference
 from stepsight.core.equations.statements import find_statements
 from stepsight.core.equations.unknowns import Unknowns
+from stepsight.core.text.signs import plain
 
 MAX_NOTES = 40
 
@@ -49,6 +50,9 @@ class Checker:
         if len(text) > MAX_TEXT or holds_table(text):
             self._copies.skip(text)
             return ()
+        blanked, notes = annotations(text)
+        # The words around equations are read in plain signs; tokens tell some of the signs apart.
+        text = plain(text)
         spoken = [
             check for check in find_statements(text) if check.holds or is_stated(text, check.start, check.end, True)
         ]
@@ -57,7 +61,6 @@ class Checker:
             return tuple(spoken)
         is_plain = self._is_plain and not counts_in_a_base(text)
         checks: list[Check] = spoken
-        blanked, notes = annotations(text)
         # The equations of a calculator's notes, each with the place where it begins.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
         for place, chain in noted:

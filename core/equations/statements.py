@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 from stepsight.core.equations.checks import Check, Method
 from stepsight.core.equations.parsing.units import conversion
-from stepsight.core.text.signs import plain
 
 _FACTOR = r"\d{1,9}(?:\s*\^\s*\{?\d{1,2}\}?)?"
 _TIMES = r"\s*(?:\\cdot|\\times|\*)\s*"
@@ -59,7 +58,6 @@ _INTERRUPTED = re.compile(r"\b(?:break|lunch|except|minus|rest|paus\w+|pause|wit
 
 def find_statements(text: str) -> Iterator[Check]:
     """Yield the checks of the equations that a text states in words, in any order."""
-    text = plain(text)
     lower = text.lower()
     for word, read in _KINDS:
         if word in lower:
