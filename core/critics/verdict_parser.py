@@ -23,15 +23,19 @@ LONGEST = 4000
 # Longer answers, in characters, are not parsed.
 _MOST = 1_000_000
 _FIRST = re.compile(r'\{\s*"step_1"\s*:')
-# TeX commands whose first letters JSON reads as a control character, and short ones that may also be a line break
-# before a letter.
+# TeX commands that JSON reads as a line break or a tab before a word. The rest of none is a common word, apart from
+# some that are too frequent to leave out.
 _COMMANDS = (
-    "bar|begin|beta|big[a-zA-Z]*|binom|bmod|bot|boxed|bullet|because|[bf]oldsymbol|flat|forall|frac|frown|"
-    "nabla|natural|neg|neq|newline|nexists|nleq|ngeq|nmid|not|notin|nparallel|nsubseteq|"
-    "rangle|rbrace|rbrack|rceil|rfloor|rho|right[a-zA-Z]*|root|tan|tanh|tau|text[a-z]*|tfrac|therefore|theta|"
-    "tilde|times|to|top|triangle[a-z]*|underbrace|underline|uparrow|upsilon|uplus"
+    "nabla|natural|neg|neq|newcommand|newline|nexists|n[ew]arrow|n[lg]eq[a-z]*|nmid|not|notin|nonumber|nolimits|noindent|"
+    "nparallel|nsu[bp]seteqq?|nsim|ncong|ngtr|nprec(?:eq)?|nsucc(?:eq)?|n[vV][dD]ash|ntriangle[a-z]*|"
+    "n(?:[lL]eft|[rR]ight|[lL]eftright)arrow|"
+    "tag|tanh?|tau|tbinom|text[a-z]*|tfrac|therefore|theta|thick[a-z]*|thinspace|tilde|times|tiny|to|top|"
+    "triangle[a-z]*|twohead[a-z]*"
 )
-_STRAY = re.compile(rf"(?<!\\)((?:\\\\)*)\\(?=(?:{_COMMANDS})(?![a-zA-Z])|[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}}))")
+# Nobody writes a backspace or a form feed, nor a carriage return before a letter.
+_STRAY = re.compile(
+    rf"(?<!\\)((?:\\\\)*)\\(?=(?:{_COMMANDS})(?![a-zA-Z])|[bfr][a-zA-Z]|[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}}))"
+)
 _SHORT = re.compile(r"(?<=[ $(])\\(?=(?:ne|ni|nu)(?![a-zA-Z]))")
 _DECODER = json.JSONDecoder(strict=False)
 _BOX = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(correct|incorrect)\s*\}{1,2}", re.IGNORECASE)

@@ -99,6 +99,7 @@ def test_tex_in_a_rationale_keeps_its_backslashes() -> None:
         r"$a \ne b$, $\nu = 1$, $x \to 0$ \u .",
         r"\not= \notin \nabla \rho \theta \underline{x}",
         r"$\{1\}$ and \cdot",
+        r"\rtimes \bigcup_i \fbox{5} \rvert x \tbinom{n}{2} \nearrow",
     ],
 )
 def test_tex_whose_backslashes_are_not_doubled_stays_tex(rationale: str) -> None:
