@@ -9,14 +9,12 @@ import io
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import PurePath
 from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.arrow import load_pyarrow
 from stepsight.core.files.json_values import LARGEST
 
-SUFFIXES = (".gz", ".zst")
 _GZIP, _ZSTD = b"\x1f\x8b", b"(\xb5/\xfd"
 _NAMES = {_GZIP: "gzip", _ZSTD: "zstd"}
 _BLOCK = 1 << 18
@@ -29,16 +27,6 @@ _FREE = 1 << 26
 def compression_of(content: bytes) -> str:
     """Return "gzip" or "zstd" if the first bytes of a file show that it is compressed so, and "" otherwise."""
     return next((name for magic, name in _NAMES.items() if content.startswith(magic)), "")
-
-
-def without_suffix(name: str) -> str:
-    """Return the name that a file has once it is unpacked: `a.csv` for `a.csv.gz`."""
-    return name[: name.rindex(".")] if name.lower().endswith(SUFFIXES) else name
-
-
-def stem_of(path: PurePath) -> str:
-    """Return the name of a file without its suffix: `a` for `a.csv` and `a.csv.gz`."""
-    return PurePath(without_suffix(path.name)).stem
 
 
 def unpacked(chunks: Iterable[bytes], name: str, most: int | None = None, hint: str = "") -> Iterator[bytes]:

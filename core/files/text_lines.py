@@ -6,12 +6,15 @@ Compressed files are unpacked and UTF-16 is converted. Files that are not text a
 import codecs
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import PurePath
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.compression import compression_of, unpacked, unpacked_beginning
 from stepsight.core.files.json_values import LARGEST
 
 PARQUET = b"PAR1"
+COMPRESSED = (".gz", ".zst")
+"""The suffixes of compressed files that are read."""
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
 _AS_TABLE = "Import it as a table: stepsight import any FILE --fields problem=NAME,steps=NAME"
@@ -34,6 +37,16 @@ _OTHER_FILES = (
     (b"version https://git-lfs", "a Git LFS pointer in place of the file", "Fetch the file itself: git lfs pull"),
     *((start, "a web page", "Fetch the file itself; its site may ask for a login.") for start in _PAGES),
 )
+
+
+def without_suffix(name: str) -> str:
+    """Return the name that a file has once it is unpacked: `a.csv` for `a.csv.gz`."""
+    return name[: name.rindex(".")] if name.lower().endswith(COMPRESSED) else name
+
+
+def stem_of(path: PurePath) -> str:
+    """Return the name of a file without its suffix: `a` for `a.csv` and `a.csv.gz`."""
+    return PurePath(without_suffix(path.name)).stem
 
 
 def check_beginning(content: bytes, name: str) -> None:

@@ -15,11 +15,9 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.arrow import arrow_batches, is_arrow, parquet_batches
-from stepsight.core.files.compression import SUFFIXES as COMPRESSED
-from stepsight.core.files.compression import stem_of, without_suffix
 from stepsight.core.files.json_values import read_json
 from stepsight.core.files.jsonl import open_input
-from stepsight.core.files.text_lines import PARQUET, check_beginning
+from stepsight.core.files.text_lines import COMPRESSED, PARQUET, check_beginning, stem_of, without_suffix
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
 from stepsight.storage.importers.kind import FileKind, OnBad, Rows
 from stepsight.storage.importers.recognition import BEGINNING, find_reader

@@ -11,8 +11,7 @@ from pathlib import PurePath
 
 from stepsight.core.earlier_record import is_earlier
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import stem_of
-from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign
+from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import stem_of
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.text_lines import stem_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS

@@ -14,8 +14,8 @@ from typing import IO, Any, Protocol
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import stem_of
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.text_lines import stem_of
 from stepsight.core.row_conditions import RowConditions
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import LeftOutRow, check_name

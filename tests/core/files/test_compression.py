@@ -13,8 +13,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from stepsight.core.files.compression import split_lines, stem_of, unpacked, unpacked_beginning
-from stepsight.core.files.text_lines import check_beginning, utf8_lines
+from stepsight.core.files.compression import split_lines, unpacked, unpacked_beginning
+from stepsight.core.files.text_lines import check_beginning, stem_of, utf8_lines
 from stepsight.storage.importers import KINDS
 from tests.cases import each
 from tests.messages import refused
