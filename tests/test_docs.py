@@ -227,6 +227,15 @@ def test_the_readme_is_short():
     assert len(README.path.read_text(encoding="utf-8").splitlines()) <= 150
 
 
+def test_the_example_of_the_readme_finds_the_wrong_step(capsys):
+    exec(README.code["python"][0], {})
+    printed = capsys.readouterr().out.strip()
+    assert f"`{printed}`" in README.path.read_text(encoding="utf-8")
+    online, offline = ([float(value) for value in one.split()] for one in re.findall(r"\[(.*?)\]", printed))
+    assert [value < 0.5 for value in online] == [False, False, False]
+    assert [value < 0.5 for value in offline] == [False, True, False]
+
+
 def test_the_commands_to_try_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "stepsight.db"))

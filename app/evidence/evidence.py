@@ -10,6 +10,7 @@ from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import (
     change_sentence,
     constant_sentence,
+    elsewhere_sentence,
     equation_sentence,
     gold_sentence,
     left_out_sentence,
@@ -173,12 +174,18 @@ class Evidence:
 
     def equation_sentence(self, step: int) -> str:
         """Describe the failing equations of a sub-step, those of earlier ones that it contradicts, and the numbers
-        that it miscopies, or return ""."""
+        that it miscopies. If the evaluator blames the sub-step and nothing of it fails, name the sub-steps whose
+        equations fail. Returns "" if there is nothing to say."""
         failing = [(one.substep, one.contradicted) for one in self.failing if one.check.source is None]
         sources = [one.check.source for one in self.failing if one.substep == step and one.check.source is not None]
         return " ".join(filter(None, (
-            equation_sentence(self.names, failing, step), miscopied_sentence(self.names, sources, step)
+            equation_sentence(self.names, failing, step),
+            miscopied_sentence(self.names, sources, step),
+            elsewhere_sentence(self.names, {place for place, _ in failing}, step) if self._is_blamed(step) else "",
         )))  # fmt: skip
+
+    def _is_blamed(self, step: int) -> bool:
+        return self.judgments.verdict(Mode.OFFLINE, step) == "not valid"
 
     def gold_sentence(self, step: int) -> str:
         """Compare in words a step's revision with its gold label. `step` is the index of one of its sub-steps.

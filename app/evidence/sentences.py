@@ -120,6 +120,15 @@ def equation_sentence(names: Sequence[str], failing: Sequence[tuple[int, Collect
     return " ".join(parts)
 
 
+def elsewhere_sentence(names: Sequence[str], failing: Collection[int], step: int) -> str:
+    """Say that the equations find the error elsewhere than in a sub-step that the evaluator blames. `failing` holds
+    the sub-steps with a failing equation. Returns "" if there are none, or if the sub-step is one of them."""
+    if not failing or step in failing:
+        return ""
+    where = _steps(names, sorted(failing))
+    return f"The evaluator blames step {names[step]}; by the equations the error is in {where}."
+
+
 def miscopied_sentence(names: Sequence[str], sources: Sequence[int], step: int) -> str:
     """Say which numbers a sub-step miscopies. `sources` holds the sub-step that states each number, or -1 for the
     problem. Returns "" if there are none."""

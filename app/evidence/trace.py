@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 
 from markupsafe import Markup
@@ -10,7 +11,14 @@ from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import ONLY_VALIDITY, judged_steps, note_html, signed, solution_html
+from stepsight.app.web.step_bars import (
+    ONLY_VALIDITY,
+    equations_html,
+    judged_steps,
+    note_html,
+    signed,
+    solution_html,
+)
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import triangle_cells
 from stepsight.core.left_out import PLACEHOLDER, Gap, LeaveOneOut
@@ -55,6 +63,7 @@ def evidence_html(
         evidence=evidence,
         problem=problem.strip(),
         note=note_html(evidence.trace.meta.get("note")),
+        equations=equations_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)]),
         online=_solution(evidence, evidence.hindsight.online),
         offline=_solution(evidence, evidence.hindsight.offline),
         change=_largest_change(evidence),

@@ -21,6 +21,8 @@ from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
     JudgedStep,
     TraceJudgments,
+    equations_html,
+    failing_steps,
     judged_steps,
     legend_html,
     notable,
@@ -153,6 +155,8 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         "score/judged.html",
         result=result,
         note=note_html(result.note),
+        equations=equations_html(result.trace, result.scores),
+        failing=failing_steps(result.trace),
         verdicts=verdicts,
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
@@ -180,7 +184,9 @@ def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, A
         f"{one.name}: " + ", ".join(f"{line['mode']} {words[line['verdict'].valid]}" for line in lines)
         for one, lines in zip(result.scores, verdicts, strict=True)
     ]
-    return f"Scored by {'; '.join(said)}."
+    failing = [result.trace.step_name(i) for i in failing_steps(result.trace)]
+    equations = f" Equations fail in step {', '.join(failing)}." if failing else ""
+    return f"Scored by {'; '.join(said)}.{equations}"
 
 
 def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 from markupsafe import Markup, escape
 
@@ -22,6 +23,9 @@ from stepsight.core.trace import Step, Trace
 _TEMPLATE = "step_bars.html"
 NOTABLE = 0.1
 """The smallest retroactive change that is coloured."""
+
+_MOST_NAMED = 6
+"""The largest number of failing equations, and of blamed steps, that a line names."""
 
 ONLY_VALIDITY = "gives validity only, not redundancy"
 """The remark on an evaluator whose outputs are not three-way."""
@@ -307,6 +311,41 @@ def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
         mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
         html = mark_spans(html, [span], mark)
     return html + macro(_TEMPLATE, "findings", [(*_shown(text, check), fault(trace, check)) for check in failing])
+
+
+def equations_html(trace: Trace, columns: Sequence[TraceJudgments]) -> Markup:
+    """Render a line that names the failing equations and miscopied numbers of a trace, and then the sub-steps that
+    each evaluator blames. It is empty if nothing fails.
+
+    An evaluator is read with the whole solution in view, or online if it has no offline scores.
+    """
+    failing = [(i, check) for i, part in enumerate(checks_of(trace)) for check in faults(part)]
+    if not failing:
+        return Markup()
+    found = [
+        (trace.step_name(i), *_shown(trace.substeps[i], check), check.source is None, fault(trace, check))
+        for i, check in failing[:_MOST_NAMED]
+    ]
+    places = list(accumulate((len(one.modes) for one in columns), initial=-1))[1:]
+    blames = [
+        (one.name, place, blamed(one, trace)) for one, place in zip(columns, places, strict=True) if one.modes
+    ]
+    return macro(_TEMPLATE, "equations", found, len(failing) - len(found), blames)
+
+
+def blamed(one: TraceJudgments, trace: Trace) -> str:
+    """Describe which sub-steps an evaluator calls not valid, such as `blames step 4` or `blames steps 2, 4`."""
+    mode = list(one.modes)[-1]
+    wrong = [trace.step_name(i) for i in range(len(trace.substeps)) if one.verdict(mode, i) == "not valid"]
+    if not wrong:
+        return "blames no step"
+    more = " …" if len(wrong) > _MOST_NAMED else ""
+    return f"blames step{'s' if len(wrong) > 1 else ''} {', '.join(wrong[:_MOST_NAMED])}{more}"
+
+
+def failing_steps(trace: Trace) -> list[int]:
+    """Return the indices of the sub-steps that have a failing equation or a miscopied number."""
+    return [i for i, part in enumerate(checks_of(trace)) if faults(part)]
 
 
 def only_miscopies(trace: Trace, step: int) -> bool:

@@ -248,7 +248,7 @@ def test_a_solution_from_the_score_page_is_judged(show):
 
 def test_a_failing_equation_is_evidence_and_so_is_the_step_that_contradicts_it(kept, evaluators):
     steps = ["The bill is 14 * 17 = 228.", "So 228 + 12 = 240.", "But 140 + 98 = 238, not 228."]
-    token = Entered.of(Trace.of("q", steps), ("tiny",), Thresholds()).token()
+    token = Entered.of(Trace.of("q", steps), ("tiny",), Thresholds(0.0)).token()
     page = read(evidence_page(kept, evaluators, read_query(f"s={token}")).html)
     told = [[line.text for line in one.all("p", cls="equations")] for one in page.all("div", cls="told")]
     assert told == [
@@ -257,13 +257,15 @@ def test_a_failing_equation_is_evidence_and_so_is_the_step_that_contradicts_it(k
         ["Step 3 contradicts an equation of step 1 that fails."],
     ]
     rows = page.one("table", role="grid").all("tr")[1:]
+    line = " ".join(page.one("p", cls="faults").text.split())
+    assert line == "Equations: ✕ Step 1: 14 * 17 = 228 fails, is 238. tiny blames no step."
     marked = [["title" in cell.attributes for cell in row.all("td")] for row in rows]
     assert marked == [[True], [False, False], [True, False, False]]
 
 
 def test_a_miscopied_number_is_evidence_of_its_own(kept, evaluators):
     steps = ["He has 3 * 1250 = 3750 words.", "So 3570 + 1 = 3571, and 54 / 5 = 11.8."]
-    token = Entered.of(Trace.of("A book has 45 pages of 1250 words.", steps), ("tiny",), Thresholds()).token()
+    token = Entered.of(Trace.of("A book has 45 pages of 1250 words.", steps), ("tiny",), Thresholds(0.0)).token()
     page = read(evidence_page(kept, evaluators, read_query(f"s={token}")).html)
     told = [[line.text for line in one.all("p", cls="equations")] for one in page.all("div", cls="told")]
     assert told == [

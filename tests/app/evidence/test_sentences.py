@@ -6,6 +6,7 @@ import pytest
 from stepsight.app.evidence.sentences import (
     change_sentence,
     constant_sentence,
+    elsewhere_sentence,
     gold_sentence,
     jump_sentence,
     left_out_sentence,
@@ -138,3 +139,9 @@ def test_a_causal_evaluator_has_no_story():
     assert constant_sentence("mini-causal").startswith(
         "mini-causal reads a solution from left to right: no later step"
     )
+
+
+def test_a_blamed_step_is_told_from_one_whose_equation_fails():
+    said = elsewhere_sentence(NAMES, {1, 4}, 3)
+    assert said == "The evaluator blames step 3; by the equations the error is in steps 2.1 and 4."
+    assert elsewhere_sentence(NAMES, {1, 4}, 4) == elsewhere_sentence(NAMES, set(), 3) == ""

@@ -224,6 +224,17 @@ def test_a_result_says_its_verdicts_in_a_sentence():
     assert both == "Scored by mini: online valid, offline not valid; other: online valid, offline valid."
 
 
+def test_failing_equations_and_the_steps_that_an_evaluator_blames_are_told_apart():
+    trace = Trace.of("What is $50 - 5$?", ["Take $5$.", "So $45 - 15 = 20$.", "Done."])
+    page = view(trace, scores=(MINI, PRM))
+    line = " ".join(page.one("p", cls="faults").text.split())
+    blames = "mini blames steps 2, 3, PRM blames steps 2, 3."
+    assert line == f"Equations: ✕ Step 2: 45 - 15 = 20 fails, is 30. {blames}"
+    assert [one["data-blames"] for one in page.all("span") if "data-blames" in one.attributes] == ["1", "3"]
+    assert page.one("section")["data-said"].endswith("offline not valid. Equations fail in step 2.")
+    assert not view().all("p", cls="faults")
+
+
 def test_the_script_finds_the_steps_that_are_edited_in_place():
     page = view(Trace.of("q", ["a", ["b", "c"]]))
     assert json.loads(page.one("ol", cls="steps")["data-steps"]) == [["a"], ["b", "c"]]

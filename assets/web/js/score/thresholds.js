@@ -67,13 +67,22 @@ const remark = (section, scores, at) => {
   const columns = JSON.parse(marks.dataset.columns);
   marks.querySelectorAll("button").forEach((button, i) => {
     const words = scores[i].map((score) => verdict(score, at));
-    button.querySelectorAll("i").forEach((sign, j) => {
+    button.querySelectorAll("i[data-verdict]").forEach((sign, j) => {
       sign.textContent = MARKS[words[j]];
       sign.dataset.verdict = words[j];
     });
     const name = button.getAttribute("aria-label").split(":")[0];
-    button.setAttribute("aria-label", `${name}: ${words.map((word, j) => `${columns[j]} ${word}`).join(", ")}`);
+    button.setAttribute("aria-label", `${name}: ${words.map((word, j) => `${columns[j]} ${word}`).join(", ")}${button.dataset.also}`);
   });
+};
+
+// The steps that an evaluator blames, beside the failing equations, as `app.web.step_bars.blamed` puts it.
+const MOST_NAMED = 6;
+const blamed = (rows, scores, at, place) => {
+  const wrong = rows.filter((_, i) => scores[i][place][0] < at.validity).map((row) => row.querySelector(".pick").textContent);
+  if (!wrong.length) return "blames no step";
+  const more = wrong.length > MOST_NAMED ? " …" : "";
+  return `blames step${wrong.length > 1 ? "s" : ""} ${wrong.slice(0, MOST_NAMED).join(", ")}${more}`;
 };
 
 const rejudge = (section, at) => {
@@ -82,6 +91,8 @@ const rejudge = (section, at) => {
   remark(section, scores, at);
   rows.forEach((row, i) => row.querySelectorAll(".c").forEach((cell, j) => mark(cell, verdict(scores[i][j], at))));
   section.querySelectorAll(".said").forEach((said, j) => conclude(said, scores.map((row) => row[j]), at));
+  for (const place of section.querySelectorAll("[data-blames]"))
+    place.textContent = blamed(rows, scores, at, Number(place.dataset.blames));
   for (const name of ORDER) {
     for (const place of section.querySelectorAll(`[data-threshold=${name}]`)) place.textContent = at[name];
   }
