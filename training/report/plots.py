@@ -36,7 +36,7 @@ _POINTS = 400
 _HEIGHT = 340
 # The size of figures as files, in pixels.
 _PICTURE_SIZE = {"width": 640, "height": 400}
-_PICTURES = ("pdf", "png")
+_PICTURES = ("pdf", "png", "svg")
 
 Style = dict[str, str]
 Styles = Mapping[str, Style]
@@ -343,7 +343,7 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
 
 
 def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
-    """Write each figure as NAME.pdf and NAME.png to `folder`, on a white background. Several curves get a legend.
+    """Write each figure as NAME.pdf, NAME.png and NAME.svg to `folder`, on a white background. Several curves get a legend.
     Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     paper = {name: _on_paper(figure) for name, figure in figures.items()}

@@ -22,6 +22,8 @@ from stepsight.core.errors import UserError
 
 _CURVES = (("loss", "Cross-entropy"), ("grad_norm", "Gradient norm"), ("learning_rate", "Learning rate"))
 _INK, _GRID = "#1f5fa8", "#e3e6ea"
+# No button sends a figure to a server.
+_PAGE = {"displaylogo": False, "showSendToCloud": False}
 # Pixels of a picture per pixel of the figure.
 _SCALE = 2
 # Seconds for the browser to start, and for each picture. On an idle machine everything takes three.
@@ -57,7 +59,7 @@ def write_figure(figure: go.Figure, path: Path) -> None:
     and a line on standard error explains how to get the picture, because a run must not fail for lack of a picture.
     """
     page, picture = path.with_suffix(".html"), path.with_suffix(".png")
-    figure.write_html(page, include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+    figure.write_html(page, include_plotlyjs=True, full_html=True, config=_PAGE)
     try:
         write_pictures({picture: figure})
     except UserError as error:

@@ -159,7 +159,7 @@ def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> No
         "--figures",
         action="store_true",
         default=default,
-        help="also write figures/ as PDF and PNG (stepsight[figures])",
+        help="also write figures/ as PDF, PNG and SVG (stepsight[figures])",
     )
 
 

@@ -62,6 +62,16 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_
     light = page.evaluate("getComputedStyle(document.querySelector('.xtick text')).fill")
     page.emulate_media(color_scheme="dark")
     until(page, "light => getComputedStyle(document.querySelector('.xtick text')).fill !== light", arg=light)
+    # A picture is dark on white, also from a dark page, and has the curves that are shown.
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as SVG").first.click()
+    assert download.value.suggested_filename == "roc-of-validity-step-level-online.svg"
+    picture = Path(download.value.path()).read_text(encoding="utf-8")
+    assert re.match(r"<svg [^>]*><rect [^>]*fill: rgb\(255, 255, 255\)", picture)
+    assert "mini-causal, AUC" in picture
+    assert "mini-bidir, AUC" not in picture
+    assert light in picture
+    assert page.locator(".modebar-btn[data-title*='hare']").count() == 0
     matrix = page.locator("[data-cells] .plot").first
     matrix.scroll_into_view_if_needed()
     expect(matrix.locator(".heatmaplayer .hm image")).to_be_attached(timeout=MEASURED)

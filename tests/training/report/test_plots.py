@@ -195,7 +195,7 @@ def test_pictures_for_a_paper(tmp_path, browser_path):
     two = go.Figure(figure).add_scatter(x=[1, 2], y=[1, 2], name="other")
     write_figures({"one": figure, "two": two}, tmp_path / "deep" / "figures")
     found = {path.name: path for path in (tmp_path / "deep" / "figures").iterdir()}
-    assert set(found) == {"one.pdf", "one.png", "two.pdf", "two.png"}
+    assert set(found) == {f"{name}.{suffix}" for name in ("one", "two") for suffix in ("pdf", "png", "svg")}
     assert found["one.pdf"].read_bytes().startswith(b"%PDF-")
     with Image.open(found["two.png"]) as picture:
         assert picture.size == (1280, 800)

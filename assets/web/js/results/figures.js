@@ -2,12 +2,18 @@
 //
 // The report embeds this file, so it imports nothing, and uses the Plotly of its page.
 
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+const PAPER = "#ffffff";
+const ON_PAPER = "#1d2430";
+const LINES_ON_PAPER = "#d5dae0";
+const SIZE = { width: 760, height: 480 };
+const LEGEND = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, xanchor: "left" };
 const DASHES = { dot: "2 3", dash: "6 4", dashdot: "6 3 2 3", longdash: "10 4" };
 const SVG = "http://www.w3.org/2000/svg";
 const drawn = new Set();
 
 const read = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const axesOf = (layout) => Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key));
 
 // Text and grid have the page's colours; a curve's colour is the figure's own.
 const look = (layout) => {
@@ -17,11 +23,35 @@ const look = (layout) => {
     "hoverlabel.bordercolor": read("--line"),
     "hoverlabel.font.color": read("--ink"),
   };
-  for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
+  for (const axis of axesOf(layout)) {
     changes[`${axis}.gridcolor`] = read("--line");
     changes[`${axis}.linecolor`] = read("--line");
   }
   return changes;
+};
+
+// A picture has dark text on white, whatever the page's colours, and a legend of the curves that are shown.
+const onPaper = (plot) => {
+  const data = plot.data.filter((trace) => trace.visible !== "legendonly");
+  const { layout } = plot;
+  const changed = structuredClone(layout);
+  Object.assign(changed, { paper_bgcolor: PAPER, plot_bgcolor: PAPER, showlegend: data.length > 1, legend: LEGEND });
+  changed.font = { ...changed.font, color: ON_PAPER };
+  for (const axis of axesOf(layout)) Object.assign(changed[axis], { gridcolor: LINES_ON_PAPER, linecolor: LINES_ON_PAPER });
+  return { data, layout: changed };
+};
+
+const save = (plot, format) => {
+  const filename = plot.getAttribute("aria-label").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
+  return window.Plotly.downloadImage(onPaper(plot), { format, ...SIZE, scale: format === "png" ? 2 : 1, filename });
+};
+
+// Nothing that is shown leaves the page: no button sends a figure to a server.
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  showSendToCloud: false,
+  modeBarButtonsToRemove: ["lasso2d", "select2d", "toImage"],
 };
 
 const shape = (tag, attributes) => {
@@ -54,6 +84,21 @@ const entry = (plot, trace, index) => {
   return button;
 };
 
+const addSaving = (plot) => {
+  const list = document.createElement("div");
+  list.className = "saving";
+  const [svg, png] = ["svg", "png"].map((format) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = format.toUpperCase();
+    button.setAttribute("aria-label", `Download as ${button.textContent}: ${plot.getAttribute("aria-label")}`);
+    button.addEventListener("click", () => save(plot, format));
+    return button;
+  });
+  list.append("Download as ", svg, " · ", png);
+  plot.after(list);
+};
+
 const addLegend = (plot, traces) => {
   const list = document.createElement("div");
   list.className = "legend";
@@ -72,6 +117,7 @@ const tellCell = (plot) =>
 const draw = async (plot, config) => {
   const { data, layout } = JSON.parse(plot.dataset.figure);
   delete layout.height;
+  addSaving(plot);
   addLegend(plot, data);
   await window.Plotly.newPlot(plot, data, layout, config);
   drawn.add(plot);
