@@ -106,7 +106,7 @@ def _holds_several(expression: Expression, unit: str, result: Fraction) -> bool:
 
 def _converts(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
     """True if the equation may convert a unit, as in 24 × 60 = 1 day and 10 × 10 cents = $1: the ratio of the two
-    sides is the ratio of two units."""
+    sides is that of the result's unit and another."""
     work, result = (right, left) if left.is_literal else (left, right)
     assert work.expression is not None
     assert result.expression is not None
@@ -114,7 +114,7 @@ def _converts(left: Member, right: Member, comparison: Comparison, text: str) ->
     if not result.is_literal or not x or not y:
         return False
     ratio = abs(x / y)
-    if "dozen" in work.expression.units and are_convertible("dozen", ratio):
+    if "dozen" in work.expression.units and are_convertible("dozen", ratio, text):
         # 3 dozen × 12 = 36
         return True
     is_sum = work.expression.node.kind in (Kind.ADD, Kind.SUBTRACT)
@@ -125,7 +125,7 @@ def _converts(left: Member, right: Member, comparison: Comparison, text: str) ->
     if units and not work.expression.units and result.expression.node.number == 1:
         # 52 × 7 = 1 year
         return True
-    return any(are_convertible(unit, ratio) for unit in units) or (
+    return any(are_convertible(unit, ratio, text) for unit in units) or (
         # 60 Minuten × 2 = 2 Stunden
         bool(units) and bool(work.expression.units) and is_unknown_conversion(units | work.expression.units, ratio)
     )

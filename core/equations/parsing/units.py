@@ -1,5 +1,6 @@
 """Words after numbers: units inside an expression, words that end an expression, and multiples such as a dozen."""
 
+import re
 from collections.abc import Set
 from fractions import Fraction
 
@@ -92,6 +93,8 @@ _RATIOS = {
 
 
 _LARGE = 6
+_COINS = words("nickel nickels dime dimes")
+_LETTERS = re.compile("[a-z]+")
 
 
 def conversion(unit: str) -> list[tuple[int, int]]:
@@ -100,9 +103,17 @@ def conversion(unit: str) -> list[tuple[int, int]]:
     return _SIZES.get(unit, [])
 
 
-def are_convertible(unit: str, ratio: Fraction) -> bool:
-    """True if `ratio` is the ratio of two units in a system that `unit` belongs to, such as 60 for minutes."""
-    return any(ratio in _RATIOS[system] for system, _ in conversion(unit))
+def are_convertible(unit: str, ratio: Fraction, text: str) -> bool:
+    """True if `ratio`, or its inverse, is that of `unit` and another unit of its system, such as 60 for minutes.
+    Coins of several cents count only if `text` names one."""
+    names_coin = not _COINS.isdisjoint(_LETTERS.findall(text.lower()))
+    return any(
+        ratio in (Fraction(size, other), Fraction(other, size))
+        for system, size in conversion(unit)
+        for name, sizes in _SIZES.items()
+        for one, other in sizes
+        if one == system and other != size and (names_coin or name not in _COINS)
+    )
 
 
 def is_unknown_conversion(units: Set[str], ratio: Fraction) -> bool:

@@ -23,6 +23,9 @@ WRONG = {
     # 36 · 3600 kb an hour
     "36 kb/s / 3600 s/h = 0.02 kb/h": "129,600",
     "40 mph × 30 minutes = 30 miles": "20",
+    # A tenth, as of dimes in a dollar, or of millimetres in a centimetre.
+    "He makes 2250 * 52 = $11,700 a year.": "117,000",
+    "7 × 5 = 3.5 km": "35",
     "She slept 11 hours (from 10 p.m. to 7 a.m.).": "9",
     "He sleeps from 11 p.m. to 6 a.m., which is 6 - 11 = -5 hours.": "7",
     "There are 10 inches in a foot.": "12",
@@ -39,7 +42,7 @@ ELSEWISE = (
     "8 hours (from 9 a.m. to 6 p.m.) with a break",
     "3 hours * 2 weeks = 6 hours", "$4 per pound * 8 ounces = $2", "6 inches + 6 inches of the 2 feet = 1 foot",
     "From 10 p.m. to 6 a.m. is 12 - 10 = 2 hours before midnight and 6 after.",
-    "12 feet 3 inches + 9 inches = 13 feet",
+    "12 feet 3 inches + 9 inches = 13 feet", "3 × 4 = 4 yards of cloth", "Of 40 dimes, each has half: 40 / 2 = $2",
 )  # fmt: skip
 
 
