@@ -83,6 +83,8 @@ def plays_to_the_end(page: Page) -> None:
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".player .now")).to_have_text("after step 1 of 5")
     expect(page.locator("li.unrevealed")).to_have_count(4)
+    for told in (".told:not([hidden])", ".opened .sum", "li.unrevealed .t", ".matrix tr.later td"):
+        expect(page.locator(told).first).to_be_hidden()
     expect(page.locator(".player .now")).to_have_text("after step 2 of 5")
     page.get_by_role("button", name="Pause").click()
     page.keyboard.press("ArrowRight")
@@ -92,6 +94,7 @@ def plays_to_the_end(page: Page) -> None:
     page.keyboard.press("p")
     expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page.locator(".opened .sum")).to_be_visible()
 
 
 def is_walked_by_keyboard(page: Page) -> None:
@@ -101,6 +104,10 @@ def is_walked_by_keyboard(page: Page) -> None:
     expect(page.locator(".told:visible")).to_have_attribute("data-of", "2")
     page.keyboard.press("ArrowUp")
     expect(cell(page, 3, 2)).to_be_focused()
+    expect(cell(page, 3, 2)).to_have_accessible_name(
+        re.compile(r"validity 0\.\d\d, (not valid|valid|redundant), after step 4")
+    )
+    expect(cell(page, 2, 2)).to_have_accessible_name(re.compile(", online$"))
     page.keyboard.press("ArrowUp")
     # Above the diagonal a row is the step that is left out, and what is revealed stays.
     page.keyboard.press("ArrowUp")

@@ -239,6 +239,7 @@ def test_a_presentation_fits_a_screen_and_a_phone(opened):
     with opened(height=900, reduced_motion="reduce") as page:
         fits_eight_steps_beside_the_matrix(page)
         keeps_the_newest_of_many_steps_in_view(page)
+        keeps_the_curves_below_a_long_problem(page)
         is_stacked_on_a_phone(page)
 
 
@@ -270,6 +271,16 @@ def keeps_the_newest_of_many_steps_in_view(page: Page) -> None:
         expect(page.locator(".matrix table")).to_be_in_viewport(ratio=1)
         expect(page.locator(".curve svg")).to_be_in_viewport(ratio=1)
         assert overflow(page) <= 0
+
+
+def keeps_the_curves_below_a_long_problem(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    present(
+        page, "8", f"s={typed('A field is twice as long as it is wide. ' * 25, EIGHT, ('mini-bidir',)).token()}"
+    )
+    assert page.locator(".q").evaluate("e => e.scrollHeight - e.clientHeight") <= 0
+    expect(page.locator(".curve svg")).to_be_in_viewport(ratio=1)
+    assert page.locator(".curve .tick").first.evaluate("e => e.getBoundingClientRect().height") >= 14
 
 
 def is_stacked_on_a_phone(page: Page) -> None:

@@ -11,12 +11,21 @@ const BOTTOM = 28;
 const MOST_NUMBERS = 8;
 const MANY = 16;
 const MOST_NAMES = 10;
+// How far apart places are that have room for `after 3`.
+const WIDE = 72;
 // The width of a number.
 const NUMBER = 32;
 
-const y = (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM);
-const across = (count) => (place) =>
-  count === 1 ? (LEFT + WIDTH - RIGHT) / 2 : LEFT + (place * (WIDTH - LEFT - RIGHT)) / (count - 1);
+// How far apart a threshold and an end of the axis have to be for both to be named.
+const APART = 0.12;
+
+// Where the values of `count` places are in a picture of this size.
+const layout = (count, width = WIDTH, height = HEIGHT) => ({
+  height,
+  right: width - RIGHT,
+  x: (place) => (count === 1 ? (LEFT + width - RIGHT) / 2 : LEFT + (place * (width - LEFT - RIGHT)) / (count - 1)),
+  y: (value) => TOP + (1 - value) * (height - TOP - BOTTOM),
+});
 
 // The place of the largest change; 0 if there is none.
 const largestJump = (values) => {
@@ -29,24 +38,25 @@ const largestJump = (values) => {
   return found;
 };
 
-const frame = (threshold) => {
+const frame = ({ y, right }, threshold) => {
+  const isFree = (value) => threshold === null || Math.abs(value - threshold) >= APART;
   const parts = [0, 1].flatMap((value) => [
-    drawn("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
-    drawn("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+    drawn("line", { class: "axis", x1: LEFT, x2: right, y1: y(value), y2: y(value) }),
+    ...(isFree(value) ? [drawn("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value))] : []),
   ]);
   if (threshold === null) return parts;
-  const line = { class: "threshold", x1: LEFT, x2: WIDTH - RIGHT, y1: y(threshold), y2: y(threshold) };
-  return [...parts, drawn("line", line), drawn("text", { class: "tick", x: 3, y: y(threshold) + 4 }, threshold.toFixed(2))];
+  const line = { class: "threshold", x1: LEFT, x2: right, y1: y(threshold), y2: y(threshold) };
+  return [...parts, drawn("line", line), drawn("text", { class: "tick", x: LEFT - 5, y: y(threshold) + 4, "text-anchor": "end" }, threshold.toFixed(2))];
 };
 
-const names = (x, revealed) => {
+const names = ({ x, height }, revealed) => {
   const every = Math.ceil(revealed.length / MOST_NAMES);
-  const long = revealed.length <= 5;
+  const long = revealed.length <= 5 && (revealed.length === 1 || x(1) - x(0) >= WIDE);
   return revealed
     .map((name, place) => [name, place])
     .filter(([, place]) => place % every === 0)
     .map(([name, place]) =>
-      drawn("text", { class: "tick", x: x(place), y: HEIGHT - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
+      drawn("text", { class: "tick", x: x(place), y: height - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
     );
 };
 
@@ -60,16 +70,16 @@ const numbered = (count, jump, x) => {
   return new Set(chosen);
 };
 
-const point = (x, value, { label, kind, number, below, size }) => {
-  const dot = drawn("circle", { class: kind, cx: x, cy: y(value), r: size });
+// The number of a point on the axis begins at the point, since the axis has its own numbers to the left.
+const point = (x, y, value, { label, kind, number, below, size }) => {
+  const dot = drawn("circle", { class: kind, cx: x, cy: y, r: size });
   dot.append(drawn("title", {}, label));
   if (!number) return [dot];
-  const place = { class: "number", x, y: below ? y(value) + 18 : y(value) - 9, "text-anchor": "middle" };
-  return [dot, drawn("text", place, value.toFixed(2))];
+  const [at, anchor] = x === LEFT ? [x - size, "start"] : [x, "middle"];
+  return [dot, drawn("text", { class: "number", x: at, y: below ? y + 18 : y - 9, "text-anchor": anchor }, value.toFixed(2))];
 };
 
-const diamond = (x, value, label, size) => {
-  const top = y(value);
+const diamond = (x, top, label, size) => {
   const points = `${x},${top - size} ${x + size},${top} ${x},${top + size} ${x - size},${top}`;
   const shape = drawn("polygon", { class: "without", points });
   shape.append(drawn("title", {}, label));
@@ -77,16 +87,17 @@ const diamond = (x, value, label, size) => {
 };
 
 /**
- * Draw the curve of `values`, one for each of the names in `revealed`. `threshold` is null for a number without one;
+ * Draw the curve of `values`, one for each of the first names in `revealed`. `threshold` is null for a number without one;
  * `without` has the value with that step left out, for each step but the first, null where
  * it is not known; or is null itself; `now` is the place of the
  * last step revealed.
  */
 export const drawCurve = (holder, { values, revealed, threshold, without, now, title }) => {
-  const x = across(values.length);
+  const plot = layout(revealed.length);
+  const { x, y } = plot;
   const jump = largestJump(values);
   const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
-  svg.append(...frame(threshold), ...names(x, revealed));
+  svg.append(...frame(plot, threshold), ...names(plot, revealed));
   if (now >= 0) svg.append(drawn("line", { class: "now", x1: x(now), x2: x(now), y1: TOP - 8, y2: HEIGHT - BOTTOM }));
   svg.append(drawn("polyline", { class: "line", points: values.map((value, i) => `${x(i)},${y(value)}`).join(" ") }));
   if (jump) {
@@ -95,7 +106,7 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
   }
   const size = values.length < MANY ? 4 : 2.2;
   without?.forEach((value, i) => {
-    if (value !== null) svg.append(diamond(x(i + 1), value, `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2));
+    if (value !== null) svg.append(diamond(x(i + 1), y(value), `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2));
   });
   const withNumber = numbered(values.length, jump, x);
   values.forEach((value, i) => {
@@ -104,7 +115,7 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
     // Where the curve turns down, there is room below its line.
     const below = y(value) < TOP + 8 || (i > 0 && values[i - 1] > value + 0.15 && value > 0.15);
     const label = `after step ${revealed[i]}: ${value.toFixed(2)}`;
-    svg.append(...point(x(i), value, { label, kind, number, below, size }));
+    svg.append(...point(x(i), y(value), value, { label, kind, number, below, size }));
   });
   holder.replaceChildren(svg);
 };
@@ -115,14 +126,16 @@ const NAMED = 15;
 const ASIDE = 22;
 
 /**
- * Draw the curves of all revealed steps into one picture. `curves` has, for each of the names in `revealed`, the values
+ * Draw the curves of all revealed steps into one picture, as large as its holder. `curves` has, for each of the names in `revealed`, the values
  * from its own revelation on; `kinds` has "fell", "rose" or "" for its last change. The picture has room for at least
  * `room` steps.
  */
 export const drawCurves = (holder, { curves, revealed, kinds, threshold, room, title }) => {
-  const x = across(Math.max(room, revealed.length));
-  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH + ASIDE} ${HEIGHT}`, role: "img", "aria-label": title });
-  svg.append(...frame(threshold), ...names(x, revealed));
+  const [width, height] = [holder.clientWidth, holder.clientHeight];
+  const plot = layout(Math.max(room, revealed.length), width - ASIDE, height);
+  const { x, y } = plot;
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });
+  svg.append(...frame(plot, threshold), ...names(plot, revealed));
   // The last curve that moved is on top of the others, and its name comes first.
   const order = [...curves.keys()].sort((a, b) => Boolean(kinds[a]) - Boolean(kinds[b]));
   for (const i of order) {

@@ -17,6 +17,8 @@ class Evidence extends RevealedJudgment {
     this.step = Number(section.dataset.step);
     this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
+    // True from the press of Play until the last step is revealed: nothing then tells what is still to come.
+    this.hides = false;
     this.rests = new Rests(this);
     const pace = PACE[this.last < LONG ? 0 : 1];
     this.player = new Player(section.querySelector("button.play"), () => pace, () => this.tick());
@@ -67,6 +69,7 @@ class Evidence extends RevealedJudgment {
     // Above the diagonal a row is the step that is left out, and nothing is hidden.
     if (step > after) this.rests.leftOut = after;
     else [this.rests.leftOut, this.after] = [null, after];
+    this.hides &&= this.after < this.last;
     this.step = step;
     this.changed();
     this.rows[after][step].focus();
@@ -80,6 +83,7 @@ class Evidence extends RevealedJudgment {
   reveal(after, playing = false) {
     if (!playing) this.player.stop();
     this.after = Math.min(Math.max(after, 0), this.last);
+    this.hides &&= this.after < this.last;
     this.changed();
   }
 
@@ -90,7 +94,11 @@ class Evidence extends RevealedJudgment {
   }
 
   play() {
-    if (!this.player.timer && this.after === this.last) this.reveal(0);
+    if (!this.player.timer && !this.hides) {
+      this.hides = this.last > 0;
+      this.rests.leftOut = null;
+      this.reveal(this.after === this.last ? 0 : this.after);
+    }
     this.player.toggle();
   }
 
@@ -113,6 +121,7 @@ class Evidence extends RevealedJudgment {
       row.slice(0, j + 1).forEach((cell, i) => {
         const value = this.number(j, i, this.value);
         cell.textContent = value.toFixed(2);
+        cell.setAttribute("aria-label", `${this.value} ${value.toFixed(2)}, ${this.verdict(j, i)}, ${this.mode(j, i)}`);
         if (this.value !== "validity") {
           cell.className = "";
           cell.style.setProperty("--x", value.toFixed(3));
@@ -123,19 +132,31 @@ class Evidence extends RevealedJudgment {
     );
   }
 
+  /** The mode of the scores in a cell, in words. */
+  mode(after, step) {
+    const modes = [...(after === this.ends[step] ? ["online"] : []), ...(after === this.last ? ["offline"] : [])];
+    return modes.join(" and ") || `after step ${this.names[after]}`;
+  }
+
   show() {
+    this.section.classList.toggle("hides", this.hides);
     this.showMatrix();
     this.showPlayer();
     this.items.forEach((item, i) => this.showStep(item, i));
     for (const told of this.section.querySelectorAll(".told")) told.hidden = Number(told.dataset.of) !== this.step;
-    setText(this.section.querySelector(".story > [role=status]"), this.section.querySelector(".told:not([hidden]) .say").textContent);
+    const told = this.section.querySelector(this.hides ? ".player .now" : ".told:not([hidden]) .say").textContent;
+    setText(this.section.querySelector(".story > [role=status]"), told);
     this.showCurve();
     this.rests.show();
   }
 
+  isShown(step) {
+    return !this.hides || step <= this.after;
+  }
+
   showMatrix() {
     const table = this.section.querySelector("table");
-    [...table.tHead.rows[0].cells].forEach((cell, i) => cell.classList.toggle("on", i === this.step + 1));
+    [...table.tHead.rows[0].cells].forEach((cell, i) => cell.classList.toggle("on", i === this.step + 1 && this.isShown(this.step)));
     [...table.tBodies[0].rows].forEach((row, j) => {
       row.classList.toggle("on", j === this.after);
       row.classList.toggle("later", j > this.after);
@@ -168,8 +189,8 @@ class Evidence extends RevealedJudgment {
 
   showCurve() {
     const places = this.names.map((_, j) => j).slice(this.step);
-    const values = places.map((j) => this.number(j, this.step, this.value));
-    const without = this.rests.later(this.step)?.map((probs) => probs && valueOf(probs, this.value));
+    const values = places.filter((j) => this.isShown(j)).map((j) => this.number(j, this.step, this.value));
+    const without = this.hides ? null : this.rests.later(this.step)?.map((probs) => probs && valueOf(probs, this.value));
     const name = this.value === "validity" ? "Validity" : `Probability of ${this.value}`;
     drawCurve(this.section.querySelector(".curve"), {
       values,

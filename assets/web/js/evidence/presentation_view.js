@@ -13,6 +13,7 @@ const NUMBERED = 10;
 const MOST_NAMES = 16;
 // The font sizes of the steps, of which the first that fits is used, and the window that they are meant for, in pixels.
 const SIZES = [29, 26, 24, 22];
+const OF_PROBLEM = [27, 23, 20];
 const WINDOW = [1280, 900];
 const SMALLEST = 16;
 // Moves are described for this many steps, and only counted for the others.
@@ -55,22 +56,29 @@ export class PresentationView extends RevealedJudgment {
     this.section.style.setProperty("--scale", scale.toFixed(3));
     this.list.replaceChildren(...this.steps);
     this.showGold(true);
-    for (const size of SIZES) {
-      const pixels = Math.max(SMALLEST, Math.floor(size * scale));
-      this.section.style.setProperty("--type", `${pixels}px`);
-      if (this.list.scrollHeight <= this.list.clientHeight) break;
-    }
+    const choose = (name, sizes, room) => {
+      for (const size of sizes) {
+        this.section.style.setProperty(name, `${Math.max(SMALLEST, Math.floor(size * scale))}px`);
+        if (room.scrollHeight <= room.clientHeight) break;
+      }
+    };
+    choose("--problem", OF_PROBLEM, this.section.querySelector(".q"));
+    choose("--type", SIZES, this.list);
+    this.list.replaceChildren();
+    choose("--alone", OF_PROBLEM, this.section.querySelector(".q"));
     this.list.replaceChildren(...shown);
     this.showGold(hasGold);
+    if (shown.length) this.showCurves();
     this.follow();
   }
 
   /** Show the first `steps` steps and `conclusions` conclusions. */
   show(steps, conclusions) {
+    this.shown = [steps, conclusions];
     this.showSteps(steps);
     this.showMatrix(steps);
-    this.showCurves(steps, conclusions);
     this.showConclusions(steps, conclusions);
+    this.showCurves();
     this.follow();
   }
 
@@ -139,7 +147,9 @@ export class PresentationView extends RevealedJudgment {
     return this.number(this.last, step) < this.number(step, step) ? "fell" : "rose";
   }
 
-  showCurves(count, conclusions) {
+  // What is above and below the curves decides how much room they have.
+  showCurves() {
+    const [count, conclusions] = this.shown;
     const holder = this.section.querySelector(".curve");
     if (!count) return holder.replaceChildren();
     const after = count - 1;

@@ -3,9 +3,8 @@
 import { drawn, setText } from "../shared/dom.js";
 import { NOTABLE, readProbs, signed, valueOf } from "./reveal.js";
 
-// The room that arcs have beside the steps, in pixels, and how far apart the first two are.
-const ROOM = 40;
-const NEAR = 9;
+// How far apart the arcs of neighbouring steps are, in parts of the room that they have beside the steps.
+const NEAR = 0.22;
 
 export class Rests {
   constructor(page) {
@@ -158,14 +157,15 @@ export class Rests {
     const pairs = this.pairs();
     if (!pairs.length) return;
     const middle = (i) => page.items[i].offsetTop + Math.min(page.items[i].offsetHeight / 2, 24);
-    const svg = drawn("svg", { class: "arcs", width: ROOM, height: holder.offsetHeight, "aria-hidden": "true" });
+    const room = list.offsetLeft;
+    const svg = drawn("svg", { class: "arcs", width: room, height: holder.offsetHeight, "aria-hidden": "true" });
     const order = pairs.sort((a, b) => Math.abs(a.other - page.step) - Math.abs(b.other - page.step));
     order.forEach(({ other, leftOut }, place) => {
       const [from, to] = [middle(page.step), middle(other)];
-      const reach = Math.max(4, ROOM - 2 - NEAR * (place + 1));
-      const path = `M ${ROOM} ${from} C ${reach} ${from} ${reach} ${to} ${ROOM} ${to}`;
+      const reach = Math.max(4, room - 2 - NEAR * room * (place + 1));
+      const path = `M ${room} ${from} C ${reach} ${from} ${reach} ${to} ${room} ${to}`;
       svg.append(drawn("path", { class: leftOut === page.step ? "carries" : "rests-on", d: path }));
-      svg.append(drawn("circle", { class: leftOut === page.step ? "carries" : "rests-on", cx: ROOM - 1, cy: to, r: 3 }));
+      svg.append(drawn("circle", { class: leftOut === page.step ? "carries" : "rests-on", cx: room - 1, cy: to, r: 3 }));
     });
     holder.append(svg);
   }
