@@ -343,8 +343,8 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
 
 
 def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
-    """Write each figure as NAME.pdf, NAME.png and NAME.svg to `folder`, on a white background. Several curves get a legend.
-    Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written."""
+    """Write each figure to `folder` as NAME.pdf, NAME.png and NAME.svg, on a white background. Several curves get a
+    legend. Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     paper = {name: _on_paper(figure) for name, figure in figures.items()}
     write_pictures({folder / f"{name}.{suffix}": paper[name] for name in paper for suffix in _PICTURES})

@@ -60,7 +60,7 @@ def test_figures_for_a_paper(tmp_path, capsys, monkeypatch, browser_path):
     assert capsys.readouterr().out == f"{tmp_path / 'out' / 'report.html'}\n"
     names = [f"the-paper-pass-1-and-length-{kind}-by-subset" for kind in ("length", "pass-1")]
     assert sorted(path.name for path in (tmp_path / "out" / "figures").iterdir()) == [
-        f"{name}.{suffix}" for name in names for suffix in ("pdf", "png")
+        f"{name}.{suffix}" for name in names for suffix in ("pdf", "png", "svg")
     ]
     # An option may stand before the subject too.
     assert main(["report", "--figures", "filtering", printed]) == 2
