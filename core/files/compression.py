@@ -21,7 +21,7 @@ _BLOCK = 1 << 18
 _SHOWN = 4096
 # Texts and tables shrink to a tenth or a fiftieth; only endless repetition shrinks more than this.
 _MOST_TIMES = 200
-_FREE = 1 << 26
+_FREE = 1 << 24
 
 
 def compression_of(content: bytes) -> str:

@@ -72,11 +72,11 @@ def test_a_damaged_file_is_refused(pack) -> None:
 
 @each(*KIND)
 def test_a_file_that_unpacks_to_a_huge_one_is_refused(pack) -> None:
-    packed = pack((b" " * 999 + b"\n") * 200_000)
+    packed = pack((b" " * 999 + b"\n") * 50_000)
     with refused():
         list(unpacked([packed], "f"))
     with refused():
-        list(unpacked([packed], "f", 30_000_000, "Import it by the command."))
+        list(unpacked([packed], "f", 10_000_000, "Import it by the command."))
 
 
 @each(*KIND)
