@@ -10,6 +10,7 @@ import string
 import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 
 DASHES = "‐‑‒–—―⁃−➖﹘﹣－"
 """Hyphens, dashes and minus signs other than the ASCII one."""
@@ -63,6 +64,7 @@ def _plain_signs() -> dict[str, str]:
 PLAIN: Mapping[int, str] = {ord(sign): plain for sign, plain in _plain_signs().items()}
 """The plain sign of each other one, a character for a character, for `str.translate`."""
 
+_ACCENTS = "".join(map(chr, range(0x0300, 0x0370)))
 _SAME: defaultdict[str, list[str]] = defaultdict(list)
 for _sign, _plain in PLAIN.items():
     _SAME[_plain].append(chr(_sign))
@@ -90,6 +92,7 @@ def is_blank(text: str) -> bool:
     return not text.strip(_NOTHING)
 
 
+@lru_cache(maxsize=64)
 def pattern(wanted: str) -> re.Pattern[str]:
     """Return a pattern that finds `wanted` in unprocessed text, ignoring case. It also matches variants of the same
     signs."""
@@ -98,4 +101,10 @@ def pattern(wanted: str) -> re.Pattern[str]:
 
 def _any_form(sign: str) -> str:
     forms = {sign, unicodedata.normalize("NFD", sign), *_SAME.get(sign, "")}
-    return f"(?:{'|'.join(map(re.escape, sorted(forms)))})"
+    # With an accent behind it, it is another letter.
+    accents = "".join(mark for mark in _ACCENTS if any(_is_one(form + mark) for form in (sign, sign.upper())))
+    return f"(?:{'|'.join(map(re.escape, sorted(forms)))})" + (f"(?![{accents}])" if accents else "")
+
+
+def _is_one(text: str) -> bool:
+    return len(unicodedata.normalize("NFC", text)) == 1

@@ -94,6 +94,15 @@ def test_has_hit():
     assert not has_hit("Half of it", " ")
 
 
+def test_a_letter_with_an_accent_is_another_letter_however_it_is_composed():
+    for text in ("\xc5ngstr\xf6m", "A\u030angstro\u0308m"):
+        assert has_hit(text, "\xe5ngstr\xf6m")
+        assert not has_hit(text, "a")
+        assert not has_hit(text, "om")
+    # Which no other letter stands for.
+    assert has_hit("x\u0304 is 5", "X")
+
+
 def test_an_excerpt_is_the_beginning_cut_at_a_space():
     assert excerpt("one two three", 20) == "one two three"
     assert excerpt("one two three", 9) == "one two …"

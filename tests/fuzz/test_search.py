@@ -1,0 +1,48 @@
+"""Texts and searches whose signs are written in other ways: what looks the same is found and marked."""
+
+import random
+
+import numpy as np
+import pytest
+
+from stepsight.core.text.signs import pattern
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.search import find_text
+from tests.fuzz.attack import COUNT
+from tests.fuzz.mutations import retyped
+from tests.storage.samples import add
+
+pytestmark = pytest.mark.slow
+
+WORDS = (
+    "Janet's", "ducks lay", "2 + 3", "x-3 = 2", "10 000 eggs", "café", "naïve", '"so"', "9:00", "4 * 5", "x^2",
+    "50%", "déjà-vu", "Ångström", r"\frac{1}{2}", "a_b", "Größe", "задача", "数学", "it's 5", "3*4 = 12", "(-2)",
+    "x\u0304 is",
+)  # fmt: skip
+
+
+def test_texts_are_found_however_they_are_typed(store: Store) -> None:
+    rng = random.Random("texts")
+    texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(40)]
+    stored = [retyped(text, rng) for text in texts]
+    add(store, [Trace.of(text, ["§"], id=str(number)) for number, text in enumerate(stored)])
+    ids = np.arange(1, len(texts) + 1)
+    finds = 0
+    for number in range(max(20, COUNT // 3)):
+        rng = random.Random(f"search:{number}")
+        whole = rng.choice((*texts, *WORDS))
+        start = rng.randrange(len(whole))
+        part = whole[start : start + rng.randint(1, 8)].strip()
+        if not part:
+            continue
+        wanted = retyped(rng.choice([part, part.lower(), part.upper().replace("SS", "ß")]), rng)
+        expected = [part.lower() in text.lower() for text in texts]
+        with store.read() as session:
+            found = find_text(session, ids, wanted).tolist()
+        assert found == expected, (number, wanted, [texts[i] for i in range(40) if found[i] != expected[i]])
+        hit = pattern(wanted)
+        marked = [hit.search(text) is not None for text in stored]
+        assert marked == expected, (number, wanted, [stored[i] for i in range(40) if marked[i] != expected[i]])
+        finds += sum(expected)
+    assert finds > COUNT / 3
