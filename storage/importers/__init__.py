@@ -9,6 +9,7 @@ from itertools import chain, islice
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers import (
+    chat,
     math_shepherd,
     mr_gsm8k,
     mr_math_invalid,
@@ -35,6 +36,7 @@ _MODULES = (
     math_shepherd,
     stepwise,
     strict_prmbench,
+    chat,
     plain,
 )
 KINDS: dict[str, FileKind] = {module.KIND.name: module.KIND for module in _MODULES}

@@ -77,6 +77,14 @@ class ColumnMap(Record):
     id: str = ""
     split: str = ""
 
+    @property
+    def as_fields(self) -> str:
+        """The mapping as the option `--fields` of `stepsight import any` takes it."""
+        named = {"problem": self.problem, "steps": self.steps, "labels": self.labels, "id": self.id}
+        if self.labels:
+            named["labels_as"] = self.labels_as
+        return ",".join(f"{name}={column}" for name, column in named.items() if column)
+
 
 def columns_kind(columns: ColumnMap, rows: RowReader, binary: Collection[str] = ()) -> FileKind:
     """Return a file kind that reads rows with `rows` and converts them to traces by the mapping `columns`.

@@ -14,6 +14,7 @@ from stepsight.core.trace import Trace
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
+_WRITE = "Write one JSON array of objects."
 OnBad = Callable[[str, UserError, bytes], None]
 """Called with the place of a bad row, its error and its content; reading then continues."""
 
@@ -52,30 +53,39 @@ def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -
 
 
 def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each row of a file that contains either JSON Lines or one JSON array.
+    """Yield (where, row) for each row of a file that contains JSON Lines, one JSON array, or objects that are each
+    written over several lines.
 
-    The first character tells which of the two it is. In an array, `where` looks like `file.json row 3`. Only one
-    row is held in memory at a time, except that an array written on a single line is held as a whole.
+    The first two lines tell which of the three it is. Except in JSON Lines, `where` looks like `file.json row 3`.
+    Only one row is held in memory at a time, except that an array written on a single line is held as a whole.
     """
     source = utf8_lines(lines, name)
-    head = []
+    head: list[bytes] = []
+    shown: list[bytes] = []
     for line in source:
         head.append(line)
-        if line.removeprefix(b"\xef\xbb\xbf").strip():
+        if text := line.removeprefix(b"\xef\xbb\xbf").strip():
+            shown.append(text)
+        # A line with a whole object, or with part of an array, says enough.
+        if len(shown) == 2 or (shown and (shown[0].endswith(b"}") or not shown[0].startswith(b"{"))):
             break
-    start = head[-1].removeprefix(b"\xef\xbb\xbf").lstrip() if head else b""
     everything = chain(head, source)
-    reader = array_rows if start.startswith(b"[") else json_lines
-    return reader(everything, name, on_bad)
+    if shown and shown[0].startswith(b"["):
+        return array_rows(everything, name, on_bad)
+    # A line that is merely cut off is followed by the next object.
+    if len(shown) == 2 and shown[1].startswith((b'"', b"}")):
+        return array_rows(everything, name, on_bad, is_array=False)
+    return json_lines(everything, name, on_bad)
 
 
-def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each object in a JSON array.
+def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, *, is_array: bool = True) -> Rows:
+    """Yield (where, row) for each object in a JSON array or, unless `is_array`, for each of several objects that
+    follow one another.
 
     Invalid UTF-8 and invalid or truncated JSON raise `UserError` with the line or row, because nothing after them
     can be read. An element that is not an object is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
-    for where, value in _values(lines, name):
+    for where, value in _values(lines, name, is_array=is_array):
         if isinstance(value, dict):
             yield where, value
             continue
@@ -85,8 +95,9 @@ def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -
         on_bad(where, error, json.dumps(value).encode())
 
 
-def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
-    buffer, wants, number, due = "", "[", 0, 0
+def _values(lines: Iterable[bytes], name: str, *, is_array: bool) -> Iterator[tuple[str, Any]]:
+    first, after = ("[", ",]") if is_array else ("row", "row")
+    buffer, wants, number, due = "", first, 0, 0
     waiting: list[str] = []
     held = 0
     decoder = json.JSONDecoder()
@@ -104,7 +115,7 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
             if wants != "row":
                 wants = _punctuation(buffer[offset], wants, f"{name} line {at}")
                 offset += 1
-            elif buffer[offset] == "]" and not number:
+            elif buffer[offset] == "]" and is_array and not number:
                 wants, offset = "end", offset + 1
             else:
                 where = f"{name} row {number + 1}"
@@ -113,12 +124,13 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
                     due = 2 * (len(buffer) - offset)
                     break
                 value, offset = parsed
-                number, wants = number + 1, ",]"
+                number, wants = number + 1, after
                 yield where, value
             offset = _skip(buffer, offset)
         buffer = buffer[offset:]
-    if wants != "end":
-        raise UserError(f"{name} row {number + 1}: the file ends within the array.", "The file looks truncated.")
+    if wants != "end" if is_array else buffer:
+        within = "array" if is_array else "object"
+        raise UserError(f"{name} row {number + 1}: the file ends within the {within}.", "The file looks truncated.")
 
 
 def _with_last(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, bool]]:
@@ -136,7 +148,7 @@ def _punctuation(sign: str, wanted: str, where: str) -> str:
     """
     if sign not in wanted or wanted == "end":
         expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
-        raise UserError(f"{where}: {sign!r} found, expected {expected}.", "Write one JSON array of objects.")
+        raise UserError(f"{where}: {sign!r} found, expected {expected}.", _WRITE)
     return "end" if sign == "]" else "row"
 
 
@@ -150,12 +162,12 @@ def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> t
         # No JSON text spans lines, so a value that is merely unfinished fails at the end of the buffer.
         if error.pos >= len(buffer.rstrip()):
             return None
-        raise UserError(f"{where}: not JSON ({error.msg}).", "Write one JSON array of objects.") from None
+        raise UserError(f"{where}: not JSON ({error.msg}).", _WRITE) from None
     except RecursionError:
-        raise UserError(f"{where}: not JSON (nested too deep).", "Write one JSON array of objects.") from None
+        raise UserError(f"{where}: not JSON (nested too deep).", _WRITE) from None
     except ValueError as error:
         # Nested too deep, or a number of thousands of digits, which Python refuses to read.
-        raise UserError(f"{where}: not JSON ({error}).", "Write one JSON array of objects.") from None
+        raise UserError(f"{where}: not JSON ({error}).", _WRITE) from None
 
 
 def _skip(buffer: str, offset: int) -> int:

@@ -15,6 +15,7 @@ from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
+from stepsight.storage.importers.chat import KIND as CHAT
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows
@@ -127,6 +128,9 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     columns = guess_columns(names, rows)
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
+    if kind == CHAT.name and columns.problem and columns.steps and columns.labels:
+        # The chat repeats what has labels in columns of its own.
+        kind = None
     if kind is not None:
         dataset = KINDS[kind].dataset or stem
         # Such as a part for training and one for testing.

@@ -12,10 +12,10 @@ from stepsight.core.files.text_lines import stem_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
-from stepsight.storage.importers.data_files import SUFFIXES, is_data, is_saved
+from stepsight.storage.importers.data_files import SUFFIXES, find_data, is_data, is_saved
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
-from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.imports import import_file, import_table
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def inspect_file(path: Path) -> Found:
             finding = recognise(beginning, file, path.name, sha256)
     except UserError as error:
         return Found(path, error=error)
-    if finding.kind == COLUMNS:
+    columns = finding.columns
+    if finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
         hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
         return Found(path, error=UserError(f"{path.name}: a table with unknown column names.", hint))
     return Found(path, finding)
@@ -84,6 +85,9 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
     if finding.holds == Holds.SCORES:
         return str(import_scores(store, finding.dataset or _dataset_of(store, path), path, finding.evaluator))
     listing = listings / f"{finding.dataset}.skipped.jsonl" if listings else None
+    if finding.columns is not None and finding.kind == COLUMNS:
+        summary = import_table(store, finding.columns, find_data(path), finding.dataset, skipped=listing)
+        return f"{summary} Read with {finding.columns.as_fields}."
     return str(import_file(store, finding.kind, path, finding.dataset, skipped=listing))
 
 
@@ -117,7 +121,7 @@ def _with_name(found: Found, name: str) -> Found:
     finding = found.finding
     if finding is None or finding.holds != Holds.TRACES:
         return found
-    dataset = KINDS[finding.kind].dataset
+    dataset = KINDS[finding.kind].dataset if finding.kind in KINDS else None
     return replace(found, finding=replace(finding, dataset=f"{dataset}-{name}" if dataset else name))
 
 

@@ -33,8 +33,8 @@ _BYTES = 8
 class Dataset:
     """A dataset and its counts.
 
-    `errors` is the number of traces with a gold error. `left_out` is the number of bad rows that were left out on
-    import.
+    `labelled` is the number of traces with gold labels, and `errors` those with a gold error. `left_out` is the
+    number of bad rows that were left out on import.
     """
 
     id: int
@@ -44,6 +44,7 @@ class Dataset:
     sha256: str
     created: datetime
     traces: int
+    labelled: int
     errors: int
     redundant: int
     steps: int
@@ -325,6 +326,7 @@ def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list
 def _count(session: Session, dataset_id: int) -> dict[str, int]:
     counts = (
         func.count(TraceRow.dataset_id).label("traces"),
+        func.count(case((TraceRow.has_gold, 1))).label("labelled"),
         func.count(TraceRow.first_error).label("errors"),
         func.count(case((TraceRow.n_redundant > 0, 1))).label("redundant"),
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),

@@ -8,10 +8,12 @@ import json
 
 from stepsight.app.commands.options import add_db
 from stepsight.storage.database.store import open_store
-from stepsight.storage.traces.queries import list_datasets
+from stepsight.storage.traces.queries import Dataset, list_datasets
 
-_COLUMNS = ("name", "kind", "traces", "left_out", "errors", "redundant", "steps", "substeps")
+_COLUMNS = ("name", "kind", "traces", "left_out", "labelled", "errors", "redundant", "steps", "substeps")
 _SHOWN = ("name", "kind", "size", "errors", "redundant", "steps", "substeps")
+# Unknown in a dataset without gold labels.
+_GOLD = ("errors", "redundant")
 _TITLES = ("name", "kind", "traces", "with a gold error", "with redundant steps", "steps", "sub-steps")
 
 
@@ -31,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
     if not datasets:
         print("The store is empty. Import a file: stepsight import KIND PATH")
         return
-    rows = [_TITLES, *(tuple(_cell(getattr(row, column)) for column in _SHOWN) for row in datasets)]
+    rows = [_TITLES, *(tuple(_cell(row, column) for column in _SHOWN) for row in datasets)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_SHOWN))]
     for row in rows:
         left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
@@ -39,5 +41,8 @@ def run(args: argparse.Namespace) -> None:
         print("  ".join([*left, *right]).rstrip())
 
 
-def _cell(value: str | int) -> str:
+def _cell(dataset: Dataset, column: str) -> str:
+    if column in _GOLD and not dataset.labelled:
+        return "no labels"
+    value: str | int = getattr(dataset, column)
     return value if isinstance(value, str) else f"{value:,}"

@@ -94,6 +94,14 @@ def test_a_file_is_looked_at_added_and_listed(client, sqlite_store):
     assert (described["task"], described["mode"], described["dataset"]) == ("import", None, "mine")
 
 
+def test_a_dataset_without_labels_says_so_where_its_errors_would_stand(client, sqlite_store):
+    upload = send(client, json.dumps({"id": "1", "problem": "?", "steps": ["One."]}).encode())
+    add_files(client, {"upload": upload, "holds": "traces", "dataset": "mine", "kind": "plain"})
+    assert Worker(sqlite_store).work_one()
+    (row,) = read(client.get("/data/state").text).one("table", cls="datasets").one("tbody").all("tr")
+    assert [cell.text for cell in row.all("td", cls="number")] == ["1", "no labels", "0"]
+
+
 def test_bad_rows_are_named_before_anything_is_stored_and_can_be_had_afterwards(client, sqlite_store):
     upload = send(client, rows("{", '{"id": "z", "problem": "?"}'))
     page = read(client.get(f"/data/uploads/{upload}").text)

@@ -22,6 +22,27 @@ def test_an_array_is_read_however_it_is_laid_out(indent: int | None, start: str)
     assert list(json_rows(lines, "f")) == [(f"f row {number}", row) for number, row in enumerate(ROWS, start=1)]
 
 
+@each("indent", [0, 2, "\t"])
+def test_objects_over_several_lines_are_read(indent: int | str) -> None:
+    text = "\n".join(json.dumps(row, indent=indent) for row in ROWS)
+    assert list(json_rows(text.encode().splitlines(keepends=True), "f")) == [
+        (f"f row {number}", row) for number, row in enumerate(ROWS, start=1)
+    ]
+
+
+@each("text", ['{\n"a": 1', '{\n"a": 1\n}\n]', '{\n"a" 1\n}'])
+def test_a_bad_object_over_several_lines_is_refused(text: str) -> None:
+    with refused():
+        list(json_rows(text.encode().splitlines(keepends=True), "f"))
+
+
+def test_a_line_that_is_cut_off_is_a_bad_row_among_others() -> None:
+    bad: list[str] = []
+    lines = [b'{"a": "x\n', b'{"b": 2}\n']
+    rows = list(json_rows(lines, "f", lambda where, error, content: bad.append(where)))
+    assert (rows, bad) == ([("f line 2", {"b": 2})], ["f line 1"])
+
+
 def test_json_lines_are_still_read() -> None:
     assert list(json_rows([b"\n", b'{"a": 1}\n', b'{"b": 2}'], "f")) == [
         ("f line 2", {"a": 1}),

@@ -27,6 +27,13 @@ def test_traces_are_known_by_the_fields_of_their_kind() -> None:
     assert (mine.holds, mine.kind, mine.dataset) == ("traces", "plain", "mine")
 
 
+def test_a_chat_beside_labelled_columns_is_left_to_them() -> None:
+    row = {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "One."}], "answer": "1"}
+    assert look(json.dumps(row).encode()).kind == "chat"
+    labelled = row | {"problem": "?", "solution": "One.", "labels": [1]}
+    assert look(json.dumps(labelled).encode()).kind == "columns"
+
+
 def test_the_parts_of_a_benchmark_become_datasets_of_their_own() -> None:
     row = b'{"question": {"problem": "?"}, "label": {"steps": []}}'
     assert look(row, "train.jsonl").dataset == "prm800k-train"

@@ -80,9 +80,9 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command
 
 def test_files_of_one_kind_become_datasets_of_their_own(command, db, data):
     code, _, err = command("import", "auto", data / "prm800k", "--db", db)
-    assert code == 2
-    assert "3 of 5 files were not imported" in err
-    assert set(names(db)) == {"prm800k-test", "prm800k-train"}
+    assert (code, err) == (0, "")
+    examples = {f"prm800k-prm800k-{part}-example" for part in ("phase1-test", "phase1-train", "phase2-train")}
+    assert set(names(db)) == {"prm800k-test", "prm800k-train"} | examples
 
 
 def test_files_of_one_name_stay_apart(command, db, tmp_path):
@@ -91,6 +91,14 @@ def test_files_of_one_name_stay_apart(command, db, tmp_path):
         write_lines(tmp_path / "all" / folder / "train.jsonl", [plain_row(number) for number in range(rows)])
     assert command("import", "auto", tmp_path / "all", "--db", db)[0] == 0
     assert names(db) == {"a-train": 1, "b-train": 2}
+
+
+def test_a_table_is_read_by_the_columns_that_the_page_would_guess(command, db, tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text('question,solution,labels\n?,"Step 1: a\nStep 2: b","[1, 0]"\n')
+    code, out, _ = command("import", "auto", file, "--db", db)
+    said = "Read with problem=question,steps=solution,labels=labels,labels_as=validity."
+    assert (code, out) == (0, f"table: 1 trace added; 1 in the dataset. {said}\n")
 
 
 def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):

@@ -1,0 +1,76 @@
+"""Chats, as data for fine-tuning hold them (`stepsight import chat`).
+
+The last answer is the solution, which is split into steps like a solution on the Score page. The user's message
+before it is the problem:
+
+    {"messages": [{"role": "system", "content": "Reason step by step."}, {"role": "user", "content": "What is …?"},
+                  {"role": "assistant", "content": "First, …"}], "source": "a file"}
+
+A content may be a list of parts with a text each. Earlier messages are kept in the metadata as `messages`, together
+with all other fields. Rows without an `id` get a hash of their row as id.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.text.breaks import STEP_TOKEN
+from stepsight.core.text.signs import is_blank
+from stepsight.core.text.split import split_steps
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.fields import content_id, describe, identifier, listed, located, rest
+from stepsight.storage.importers.kind import FileKind, Row
+
+_SOLVER, _ASKER = "assistant", "user"
+_HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."
+# What an assistant answers where each message of a user is a step to be judged.
+_VERDICTS = ("+", "-")
+
+
+def parse(row: Row, where: str) -> Trace:
+    """Parse a row into a trace. Raises `UserError` if the chat has no solution after a problem, or if its answers
+    are verdicts on steps."""
+    with located(where):
+        messages = listed(row, "messages")
+        turns = [_turn(message, number) for number, message in enumerate(messages, start=1)]
+        last = max((place for place, (role, _) in enumerate(turns) if role == _SOLVER), default=0)
+        asked = max((place for place in range(last) if turns[place][0] == _ASKER), default=-1)
+        if asked < 0:
+            raise UserError("the chat has no answer after a question.", _HINT)
+        solution = turns[last][1]
+        if solution.strip() in _VERDICTS:
+            raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
+        earlier = {"messages": messages[:asked]} if asked else {}
+        return Trace.of(
+            turns[asked][1].strip(),
+            _split(solution),
+            id=identifier(row, "id") if row.get("id") is not None else content_id(row),
+            meta=rest(row, "id", "messages") | earlier,
+        )
+
+
+def _split(solution: str) -> Sequence[str | list[str]]:
+    """Return the steps of a solution, which may have a token after each."""
+    parts = STEP_TOKEN.split(solution)
+    return split_steps(solution) if len(parts) == 1 else [part.strip() for part in parts if not is_blank(part)]
+
+
+def _turn(message: Any, number: int) -> tuple[str, str]:
+    """Return a message's role and its content as one text."""
+    if not isinstance(message, dict):
+        raise UserError(f"message {number} is {describe(message)}, expected an object.", _HINT)
+    # An assistant's call of a tool has no content.
+    content = message.get("content") or ""
+    parts = content if isinstance(content, list) else [content]
+    texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    if not all(isinstance(text, str) for text in texts):
+        raise UserError(f"message {number} has something other than text.", _HINT)
+    return str(message.get("role")), "".join(texts)
+
+
+KIND = FileKind(
+    name="chat",
+    title="chats, whose last answer is the solution",
+    fields=frozenset({"messages"}),
+    parse=parse,
+)
