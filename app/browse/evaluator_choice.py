@@ -27,7 +27,8 @@ class EvaluatorChoice:
     """An evaluator that can be chosen. `key` identifies it in URLs.
 
     `loaded` is its name if it can score on this server, or else None. `row` is its row in the store, or None if it
-    has never judged anything. `judged` is True if it has judged a trace of the dataset.
+    has never judged anything. `judged` is True if it has judged a trace of the dataset, and `shipped` if every
+    installation has it.
     """
 
     key: str
@@ -35,6 +36,7 @@ class EvaluatorChoice:
     row: StoredEvaluator | None
     judged: bool
     outputs: Outputs = Outputs.THREE_WAY
+    shipped: bool = False
 
     @property
     def id(self) -> int | None:
@@ -51,12 +53,24 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: s
     loaded = {name: evaluators.about(name) for name in here}
     fingerprints = {name: evaluator.fingerprint for name, evaluator in loaded.items()}
     choices = [
-        EvaluatorChoice(name, name, rows.get(fingerprints[name]), fingerprints[name] in judged, evaluator.outputs)
-        for name, evaluator in loaded.items()
+        EvaluatorChoice(
+            name,
+            name,
+            rows.get(known.fingerprint),
+            known.fingerprint in judged,
+            known.outputs,
+            evaluators.is_shipped(name),
+        )
+        for name, known in loaded.items()
     ]
     others = [row for fingerprint, row in judged.items() if fingerprint not in fingerprints.values()]
     names = Counter([*loaded, *(row.name for row in others)])
-    choices += [EvaluatorChoice(_keys_of(row)[names[row.name] > 1], None, row, True, row.outputs) for row in others]
+    choices += [
+        EvaluatorChoice(
+            _keys_of(row)[names[row.name] > 1], None, row, True, row.outputs, evaluators.is_shipped(row.name)
+        )
+        for row in others
+    ]
     return choices
 
 
@@ -74,8 +88,14 @@ def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice
 
 def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
     """Return the evaluator to use if the URL names none. Evaluators that have judged the dataset are preferred,
-    then those that can score on this server, then those with the most informative outputs."""
-    return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
+    then those with the most informative outputs, then those that can score on this server. The shipped ones are
+    demonstrations, so that they come after any other that has judged the dataset."""
+    return min(
+        choices,
+        key=lambda one: (
+            not one.judged, one.judged and one.shipped, list(Outputs).index(one.outputs), one.loaded is None
+        ),
+    )  # fmt: skip
 
 
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:

@@ -157,8 +157,11 @@ def _list_html(
     outputs = about.outputs if about.judged else None
     page = selection.page(_PER_PAGE)
     note_shown(selection.store, user, [row.trace_id for row in page.rows])
+    # Scores of the other mode alone would stand beside verdicts of this one, which are none.
+    scored = [row for row in page.rows if (row.online_validity, row.offline_validity) != (None, None)]
+    lacks_mode = bool(scored) and all(row.validity is None for row in scored)
     if page.rows:
-        traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), outputs)
+        traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), None if lacks_mode else outputs)
     elif page.total:
         traces = macro("browse/parts.html", "no_page", address)
     else:
@@ -172,6 +175,7 @@ def _list_html(
         dataset=dataset,
         address=address,
         about=about,
+        lacks_mode=lacks_mode,
         baseline_check=_baseline_check(checks, dataset, _in_view(selection), address),
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],

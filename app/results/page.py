@@ -22,7 +22,7 @@ from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gath
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.background_cache import Pending
-from stepsight.app.web.baseline_check import Shortfall, line_html, shortfalls
+from stepsight.app.web.baseline_check import ComparedEvaluator, line_html, shortfalls
 from stepsight.app.web.html import EMPTY_STORE, render
 from stepsight.app.web.page_query import PageQuery, Query
 from stepsight.app.web.page_route import PageContent, address_page
@@ -191,7 +191,7 @@ def _dataset(
     }
 
 
-def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
+def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[ComparedEvaluator]]]:
     """Return (dataset name, evaluators) for each dataset on which some evaluators do not beat the trivial
     baselines. Only the dataset's first kind of error counts."""
     first = {column.name: column for column in reversed(columns)}
@@ -201,7 +201,7 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
     return [(name, short) for name, short in found if short]
 
 
-def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Shortfall]:
+def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the trivial baselines for this mode and kind of error."""
     by_name = {one.name: one for one in measured.evaluators}
     rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]

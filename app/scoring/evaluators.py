@@ -137,6 +137,11 @@ class Evaluators:
 
         return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
+    @staticmethod
+    def is_shipped(name: str) -> bool:
+        """True if every installation has an evaluator of this name."""
+        return is_shipped(name)
+
     def gives_scores(self, name: str) -> bool:
         """True if there is an evaluator with this name, with or without a reading, that gives scores."""
         try:

@@ -1,5 +1,4 @@
-"""Comparing evaluators with the trivial baselines on a dataset, and the line that names those that do not beat
-them.
+"""Comparing evaluators with the trivial baselines on a dataset, and the line that tells the result.
 
 The comparison runs in the background and is cached until labels or judgments change. A page shown before the result
 is ready reserves space for the line and refreshes itself.
@@ -30,8 +29,8 @@ _KEPT = 800_000
 
 
 @dataclass(frozen=True)
-class Shortfall:
-    """An evaluator that does not beat the trivial baselines, with the URL of its card."""
+class ComparedEvaluator:
+    """The comparison of an evaluator with the trivial baselines, with the URL of the evaluator's card."""
 
     check: BaselineCheck
     card: str
@@ -67,7 +66,7 @@ class BaselineChecks:
         Returns `Pending` if the result is not ready after `patience` seconds. While a job is judging the dataset,
         the result may be an earlier one.
         """
-        if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
+        if not _is_compared(dataset):
             return None
         traces, judged, calibration = read_version_of(self._store, dataset.id, evaluator.id)
         try:
@@ -83,22 +82,33 @@ class BaselineChecks:
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
-        """Render a line that names the evaluators, out of those on the page, that do not beat the baselines. It is
-        empty if all of them do. While the comparison is being computed, a placeholder is rendered."""
+        """Render a line that names the evaluators, out of those on the page, that do not beat the baselines. If
+        there are none, it names those that do or says that there is too little to compare, because the page has
+        reserved space for a line. It is empty for datasets on which nothing is compared. While the comparison is
+        being computed, a placeholder is rendered."""
         shown = evaluators[:_MOST]
         checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
         if any(isinstance(check, Pending) for check, _ in checks):
             return macro(_TEMPLATE, "room", dataset.name, [one.name for one in shown])
-        found = shortfalls((one, check) for check, one in checks if isinstance(check, BaselineCheck))
-        return line_html(dataset.name, found)
+        found = [
+            ComparedEvaluator(check, card_address(one)) for check, one in checks if isinstance(check, BaselineCheck)
+        ]
+        below = [one for one in found if not one.check.clears]
+        if below or not _is_compared(dataset):
+            return line_html(dataset.name, below)
+        return macro(_TEMPLATE, "clear_line", dataset.name, found, [one.name for one in shown])
 
 
-def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[Shortfall]:
+def _is_compared(dataset: Dataset) -> bool:
+    return bool(dataset.errors + dataset.redundant) and dataset.traces <= LARGEST
+
+
+def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the baselines."""
-    return [Shortfall(check, card_address(one)) for one, check in checks if not check.clears]
+    return [ComparedEvaluator(check, card_address(one)) for one, check in checks if not check.clears]
 
 
-def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
+def line_html(dataset: str, found: Sequence[ComparedEvaluator]) -> Markup:
     """Render a line that names the evaluators that do not beat the baselines on a dataset. It is empty if `found`
     is empty."""
     return macro(_TEMPLATE, "line", dataset, found)

@@ -55,6 +55,10 @@ def test_a_page_that_names_nobody_is_about_one_that_has_judged(sqlite_store, eva
     assert default_choice(offers[:2]).key == "tiny"
     judged_here = EvaluatorChoice("mine", "mine", None, judged=True)
     assert default_choice([*offers, judged_here]).key == "mine"
+    # A job of a shipped evaluator does not take the page from one that had judged before.
+    demonstration = EvaluatorChoice("mini-bidir", "mini-bidir", None, judged=True, shipped=True)
+    published = EvaluatorChoice("published", None, None, judged=True, outputs=Outputs.VALIDITY)
+    assert default_choice([demonstration, published]).key == "published"
 
 
 def test_those_side_by_side(sqlite_store, evaluators, dataset):

@@ -17,7 +17,7 @@ from tests.app.elements import read
 from tests.app.injection import PAYLOADS
 from tests.cases import each
 from tests.messages import refused
-from tests.storage.samples import CLEAN, ERROR, SAMPLES, add
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, judge
 
 BAD_ID, LONG = 999, Trace.of("q", ["7" * 20_000], ["neg"], id="long")
 
@@ -245,6 +245,19 @@ def test_stored_judgments_fill_the_list_and_the_trace(sqlite_store, evaluators):
     assert "scored for this page" not in page.text
     other = browse(trace=str(wrong.trace_id), evaluator="tiny-causal")
     assert "scored for this page, not stored" in other.text
+
+
+def test_the_online_view_of_an_evaluator_without_online_scores_says_so_and_shows_no_others(
+    sqlite_store, evaluators
+):
+    (trace,) = add(sqlite_store, [ERROR])
+    row = evaluators.register(sqlite_store, "tiny")
+    save_judgments(sqlite_store, row.id, [judge(trace, "offline")])
+    page = read(browse_page(sqlite_store, evaluators, {"mode": "online"}).html)
+    assert "tiny has no online scores of these traces." in page.text
+    assert page.all("span", cls="mini") == []
+    assert "mode" not in query_of(page.one("a", cls="other-mode")["href"])
+    assert read(browse_page(sqlite_store, evaluators, {}).html).all("span", cls="mini") != []
 
 
 @each(

@@ -1,4 +1,4 @@
-"""The line on evaluators that do not clear the trivial baselines."""
+"""The line on how evaluators compare with the trivial baselines."""
 
 import threading
 from dataclasses import replace
@@ -71,14 +71,23 @@ def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, gue
     assert "baseline" not in browse_page(sqlite_store, evaluators, queries[0]).html
 
 
-def test_nothing_is_said_of_one_that_clears_them(sqlite_store, evaluators):
+def test_the_line_tells_that_an_evaluator_clears_them(sqlite_store, evaluators):
     row = judged(sqlite_store, "many")
     checks = BaselineChecks(sqlite_store)
     dataset = find_dataset(sqlite_store, "many")
     found = checks.find(dataset, row, Mode.OFFLINE, patience=60)
     assert isinstance(found, BaselineCheck)
     assert found.clears
-    assert read(checks.line(dataset, [row], Mode.OFFLINE)).one("p", cls="baseline-check").text == ""
+    line = read(checks.line(dataset, [row], Mode.OFFLINE)).one("p", cls="baseline-check")
+    assert line.text.startswith("On many, many clears the trivial baselines: offline Step-AUC")
+
+
+def test_the_line_tells_that_labels_are_too_few(sqlite_store):
+    row = judged(sqlite_store, "few", count=5)
+    checks, dataset = BaselineChecks(sqlite_store), find_dataset(sqlite_store, "few")
+    assert checks.find(dataset, row, Mode.OFFLINE, patience=60) is None
+    line = read(checks.line(dataset, [row], Mode.OFFLINE)).one("p", cls="baseline-check")
+    assert line.text == "On few, there are too few labels or scores to compare few with the trivial baselines."
 
 
 def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evaluators, guessing, measured):
@@ -136,6 +145,7 @@ def test_datasets_without_errors_or_too_large_ones_cost_nothing(sqlite_store, gu
     checks, dataset = BaselineChecks(sqlite_store), find_dataset(sqlite_store, "many")
     for unmeasured in (replace(dataset, errors=0, redundant=0), replace(dataset, traces=LARGEST + 1)):
         assert checks.find(unmeasured, guessing, Mode.OFFLINE) is None
+        assert read(checks.line(unmeasured, [guessing])).one("p", cls="baseline-check").text == ""
 
 
 def test_blind_annotators_see_no_baseline_check(sqlite_store, evaluators, guessing):
