@@ -14,7 +14,9 @@ SHEETS = sorted(asset("web").glob("*.css"))
 SHEET = "\n".join(path.read_text(encoding="utf-8") for path in SHEETS)
 LIGHT, DARK, PRINT = (
     dict(re.findall(r"--([\w-]+): (#\w+);", block))
-    for block in re.findall(r"^ *:root, \.dark \{\s*(--bg: #.*?)\}", SHEET, re.DOTALL | re.MULTILINE)
+    for block in re.findall(
+        r"^ *:root, \.dark(?:, \.on-paper)? \{\s*(--bg: #.*?)\}", SHEET, re.DOTALL | re.MULTILINE
+    )
 )
 THEMES = {"light": LIGHT, "dark": DARK, "print": LIGHT | PRINT}
 TEXTS = ("ink", "mute", "neg-ink", "pos-ink", "gold")

@@ -4,6 +4,7 @@ import { register } from "../shared/keys.js";
 import { drawCurve } from "./curve.js";
 import { Rests } from "./rests.js";
 import { colourCell, onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
+import { saveDrawing } from "./saving.js";
 
 // Milliseconds between two steps, of a short trace and of a long one.
 const PACE = [900, 350];
@@ -44,6 +45,7 @@ class Evidence extends RevealedJudgment {
     const button = target.closest("button.pick");
     if (button) this.look(Number(button.dataset.step));
     if (target.closest("button.play")) this.play();
+    if (target.closest("button.picture")) saveDrawing(this.section.querySelector(".curve"), `step-${this.names[this.step]}-${this.value}`);
     if (target.closest("button.offer")) this.rests.ask(target.closest("button.offer"));
     const cell = target.closest("tbody td");
     if (!cell) return;
