@@ -28,8 +28,9 @@ _NUMBER = re.compile(r"\d{1,6}")
 # The fields of an annotation in JSON-MIN, and their names in a task.
 _OF_ANNOTATION = {name: name for name in ("created_at", "updated_at", "lead_time")} | {"annotator": "completed_by"}
 _TEXTS = ("problem", "steps")
-# The types of results that can say what a step is; texts are notes.
-_ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise", "labels")
+# The types of results that can say what a step is, beside those of spans, such as paragraphlabels. Texts are
+# notes.
+_ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise")
 # Argilla's files have no times.
 _NO_MOMENT = datetime.fromtimestamp(0, UTC).isoformat()
 _MOST_STEPS = 100_000
@@ -42,9 +43,10 @@ def read_label_studio(
 ) -> Iterator[tuple[str, ImportedTrace]]:
     """Yield the annotations in each task, assigned to the trace in `dataset` with the same problem and steps.
 
-    The rows are tasks, or those of JSON-MIN, in which the choices are columns beside the task's data. Cancelled
-    annotations are ignored. Raises `UserError` if a task matches no trace or several traces, or if a choice is not
-    a label, or if no choice names a step.
+    The rows are tasks, or those of JSON-MIN, in which the choices are columns beside the task's data. Annotations
+    that are cancelled or have no label are ignored, so that they can be imported once they have one. Raises
+    `UserError` if a task matches no trace or several traces, or if a choice is not a label, or if no choice names a
+    step.
     """
     index = TraceIndex(session, dataset)
     for where, row in _tasks(rows):
@@ -63,6 +65,8 @@ def read_label_studio(
                 person = names[number] if isinstance(names, list) and number < len(names) else None
                 who = annotator or _completed_by(one.get("completed_by")) or person
                 labels = _choices(one, len(texts))
+                if not any(labels):
+                    continue
                 moment, seconds = one.get("created_at") or one.get("updated_at"), one.get("lead_time")
                 answers.append(_answer(who, labels, _moment(moment), seconds))
             yield where, _imported(dataset, trace, answers)
@@ -113,7 +117,7 @@ def _results(name: str, value: object, questions: Collection[str]) -> Iterator[R
             yield about | {"type": "choices", "value": {"choices": [value]}}
         return
     for one in value if isinstance(value, list) else [value]:
-        type = next((key for key in _ANSWERS if isinstance(one, dict) and key in one), None)
+        type = next(filter(_is_answer, one), None) if isinstance(one, dict) else None
         if type is not None:
             yield about | {"type": type, "value": one}
 
@@ -221,7 +225,7 @@ def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
         if match is not None:
             place = whole(int(match[2]), 0, steps - 1, f"the place of {match[0]}", f"0 to {steps - 1}")
             questions.setdefault(match[1], {}).setdefault(place, []).extend(_chosen(one))
-        elif one.get("type") in _ANSWERS:
+        elif _is_answer(one.get("type")):
             unnamed.append(one)
     answers = _labels_among(questions)
     for one in unnamed:
@@ -236,6 +240,10 @@ def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
             raise UserError(f"step {place + 1} has {len(chosen)} labels.", "Give it one.")
         labels[place] = _label(chosen[0], place + 1)
     return labels
+
+
+def _is_answer(type: object) -> bool:
+    return isinstance(type, str) and (type in _ANSWERS or type.endswith("labels"))
 
 
 def _chosen(result: Row) -> list[Any]:

@@ -126,8 +126,10 @@ def test_an_annotation_is_of_whom_label_studio_names(other: Store, tmp_path: Pat
     assert read(other, path, annotator="eve")["eve"] == [None, "neg"]
 
 
-def test_skipped_tasks_are_ignored(other: Store, tmp_path: Path) -> None:
-    assert read(other, save(tmp_path / "tasks.json", studio(was_cancelled=True))) == {}
+def test_annotations_that_are_skipped_or_without_a_label_are_ignored(other: Store, tmp_path: Path) -> None:
+    for changes in ({"was_cancelled": True}, {"result": []}):
+        assert read(other, save(tmp_path / "tasks.json", studio(**changes))) == {}
+    assert read(other, save(tmp_path / "tasks.json", studio())) == {"label-studio-7": [None, "neg"]}
 
 
 def result(name: str, value: dict[str, Any], type: str = "choices") -> dict[str, Any]:
@@ -166,7 +168,7 @@ def minimal(*columns: dict[str, Any]) -> Rows:
     ("columns", "labels"),
     [
         ([{"label_0": "pos", "label_1": "neg"}], [["pos", "neg"]]),
-        ([{"label_1": " NEG", "verdict": "neg"}, {}], [[None, "neg"], [None, None]]),
+        ([{"label_1": " NEG", "verdict": "neg"}, {}], [[None, "neg"]]),
         ([{"label_0": "pos", "why_0": "neg, I think", "error_0": {"choices": ["a", "b"]}}], [["pos", None]]),
         ([{"mark_0": "pos", "why_0": "a slip"}, {"why_1": "odd", "mark_1": "neu"}], [["pos", None], [None, "neu"]]),
     ],
@@ -251,6 +253,7 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
         studio({"steps": [{"text": "Another."}]}),
         studio({"steps": [{"body": "It."}]}),
         studio({"problem": 7}),
+        studio(result=[result("label_1", {"paragraphlabels": ["neg"]}, "paragraphlabels")]),
     ],
 )
 def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(other: Store, tmp_path: Path, rows: Rows) -> None:
