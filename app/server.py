@@ -79,14 +79,14 @@ def build_app(
     `seconds`. `has_worker` returns True if the server's job worker is running; it is None if the server has no
     worker.
     """
-    score = ScorePage(store, evaluators, read_only=read_only)
+    checks = BaselineChecks(store)
+    score = ScorePage(store, evaluators, read_only=read_only, strength_html=checks.strength_html)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
     # Innermost, so that only people who may see the page get it.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)
     add_api(application, store, evaluators, read_only=read_only, seconds=seconds)
     answer_errors(application)
-    checks = BaselineChecks(store)
     application.include_router(evidence.router(store, evaluators, checks, read_only=read_only))
     application.include_router(browse.router(store, evaluators, checks, read_only=read_only))
     application.include_router(results.router(store, evaluators, read_only=read_only))

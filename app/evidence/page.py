@@ -151,6 +151,8 @@ def _opened(
     is_stored = isinstance(evidence.trace, StoredTrace)
     entered = Entered.of(evidence.trace, (evidence.evaluator,), evidence.thresholds)
     line = Markup()
+    if checks is not None and evidence.scorer is not None and not is_stored:
+        line = checks.strength_html(evidence.evaluator, evidence.about.fingerprint)
     if isinstance(evidence.trace, StoredTrace):
         judged = {one.fingerprint: one for one in evaluators_of(store, evidence.trace.dataset_id)}
         dataset = find_dataset(store, evidence.trace.dataset)

@@ -6,7 +6,7 @@ with, and `valid` and `redundant` are thresholds. The page's script calls the ev
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -43,11 +43,13 @@ _SOON = 0.4
 
 @dataclass(frozen=True)
 class ScorePage:
-    """The Score page, which scores with `evaluators` and, unless it is `read_only`, saves to `store`."""
+    """The Score page, which scores with `evaluators` and, unless it is `read_only`, saves to `store`. A result has
+    the line that `strength_html` renders for an evaluator's name and fingerprint."""
 
     store: Store
     evaluators: Evaluators
     read_only: bool = False
+    strength_html: Callable[[str, str], Markup] = lambda name, fingerprint: Markup()
 
     @property
     def events(self) -> dict[str, Event]:
@@ -171,6 +173,7 @@ class ScorePage:
             entered,
             read_only=self._only_looks(request),
             client_disconnected=partial(client_disconnected, request),
+            strength_html=self.strength_html,
         )
 
 

@@ -59,7 +59,7 @@ class ScoredSolution:
     If the solution is compared with an `earlier` solution, `before` maps evaluators to their hindsight matrices of
     the earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
     sentence about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes`
-    maps evaluators to a note on their reading, if there is one.
+    maps evaluators to a note on their reading, if there is one, and `strengths` weak ones to a line that says so.
     """
 
     trace: Trace
@@ -71,6 +71,7 @@ class ScoredSolution:
     note: str = ""
     problems: tuple[UserError, ...] = ()
     reading_notes: Mapping[str, str] = field(default_factory=dict)
+    strengths: Mapping[str, Markup] = field(default_factory=dict)
 
 
 def result_html(
@@ -79,9 +80,11 @@ def result_html(
     *,
     read_only: bool = False,
     client_disconnected: ClientDisconnected = lambda: False,
+    strength_html: Callable[[str, str], Markup] = lambda name, fingerprint: Markup(),
 ) -> Markup:
     """Judge the solution and render the result with its exports, or a notice of an error. Raises `UserError` once
-    `client_disconnected()` is True, so that nothing is computed for a client that has left."""
+    `client_disconnected()` is True, so that nothing is computed for a client that has left. `strength_html` renders
+    a line on an evaluator, given its name and fingerprint, or nothing."""
     try:
         trace, names = entered.trace, _names(entered)
     except UserError as error:
@@ -104,6 +107,7 @@ def result_html(
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
         {name: evaluators.about(name).reading_note for name in judged},
+        {name: strength_html(name, evaluators.about(name).fingerprint) for name in judged},
     )
     exports = exports_html(evaluators, trace, list(judged), entered.thresholds, token, read_only=read_only)
     return scored_html(result, exports)

@@ -1,5 +1,8 @@
 """Comparing evaluators with the trivial baselines on a dataset, and the line that tells the result.
 
+A second line says on how many of the datasets measured an evaluator does not beat them, beside a verdict on a
+solution that is of no dataset.
+
 The comparison runs in the background and is cached until labels or judgments change. A page shown before the result
 is ready reserves space for the line and refreshes itself.
 """
@@ -15,11 +18,16 @@ from stepsight.app.web.html import macro
 from stepsight.app.web.step_bars import signed
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import find_baseline
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, read_version_of
-from stepsight.storage.traces.queries import Dataset
+from stepsight.storage.judgments.evaluators import (
+    StoredEvaluator,
+    datasets_judged_by,
+    evaluators_of,
+    read_version_of,
+)
+from stepsight.storage.traces.queries import Dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
+from stepsight.training.evaluate.strength import Strength, read_card, shows_strength
 from stepsight.training.report.results import PROTOCOL
 
 _TEMPLATE = "baseline_check.html"
@@ -41,7 +49,7 @@ class ComparedEvaluator:
 
     @property
     def baseline(self) -> str:
-        return find_baseline(self.check.baseline).reads
+        return self.check.baseline_reads
 
     @property
     def interval(self) -> str:
@@ -97,6 +105,28 @@ class BaselineChecks:
         if below or not _is_compared(dataset):
             return line_html(dataset.name, below)
         return macro(_TEMPLATE, "clear_line", dataset.name, found, [one.name for one in shown])
+
+    def strength_html(self, name: str, fingerprint: str) -> Markup:
+        """Render a line on an evaluator that does not beat the baselines on half of the datasets measured, or on
+        more. It is empty for any other. The datasets are those of its model card and those of the store; a
+        comparison that is not ready does not count yet."""
+        card = read_card(name)
+        measured = Strength(card.clears | self._measured_here(fingerprint), card.exposed)
+        if not measured.is_weak:
+            return Markup()
+        return macro(_TEMPLATE, "strength", name, measured, f"/evaluators#{card_id(fingerprint)}")
+
+    def _measured_here(self, fingerprint: str) -> dict[str, bool]:
+        judged = datasets_judged_by(self._store, fingerprint)
+        found = {}
+        for dataset in list_datasets(self._store) if judged else ():
+            if dataset.id not in judged or not shows_strength(dataset.name):
+                continue
+            row = next(one for one in evaluators_of(self._store, dataset.id) if one.fingerprint == fingerprint)
+            check = self.find(dataset, row, Mode.OFFLINE)
+            if isinstance(check, BaselineCheck):
+                found[dataset.name] = check.clears
+        return found
 
 
 def _is_compared(dataset: Dataset) -> bool:

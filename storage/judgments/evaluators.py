@@ -186,6 +186,13 @@ def count_evaluators(store: Store) -> dict[int, int]:
         return dict(session.execute(counts).all())
 
 
+def datasets_judged_by(store: Store, fingerprint: str) -> set[int]:
+    """Return the ids of the datasets that the evaluator with this fingerprint has judged traces of."""
+    judged = select(JudgedRow.dataset_id).join(EvaluatorRow, EvaluatorRow.id == JudgedRow.evaluator_id)
+    with store.read() as session:
+        return set(session.scalars(judged.where(EvaluatorRow.fingerprint == fingerprint)))
+
+
 def _evaluators() -> Select[Any]:
     return select(*[getattr(EvaluatorRow, name) for name in StoredEvaluator.__dataclass_fields__])
 

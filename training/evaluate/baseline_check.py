@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.baselines import find_baseline
 from stepsight.core.metrics.bootstrap import DRAWS, Value
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.storage.database.store import Store
@@ -42,6 +43,11 @@ class BaselineCheck:
     @property
     def baseline_value(self) -> float:
         return self.value - self.difference.number
+
+    @property
+    def baseline_reads(self) -> str:
+        """What the best baseline reads, in words."""
+        return find_baseline(self.baseline).reads
 
     @property
     def clears(self) -> bool:

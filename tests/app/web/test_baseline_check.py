@@ -7,10 +7,14 @@ import pytest
 
 from stepsight.app.browse.page import browse_page
 from stepsight.app.evidence.page import evidence_page
+from stepsight.app.score.entered import Entered
+from stepsight.app.score.result import result_html
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web import background_cache
 from stepsight.app.web.background_cache import LARGEST, Pending
 from stepsight.app.web.baseline_check import BaselineChecks, card_id
 from stepsight.core.judgment import Mode
+from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
@@ -88,6 +92,25 @@ def test_the_line_tells_that_labels_are_too_few(sqlite_store):
     assert checks.find(dataset, row, Mode.OFFLINE, patience=60) is None
     line = read(checks.line(dataset, [row], Mode.OFFLINE)).one("p", cls="baseline-check")
     assert line.text == "On few, there are too few labels or scores to compare few with the trivial baselines."
+
+
+def test_a_weak_evaluator_is_named_beside_its_verdict_on_a_solution_of_no_dataset(sqlite_store, measured, guessing):
+    line = read(measured.strength_html("many", guessing.fingerprint)).one("p", cls="strength")
+    assert line.text.startswith("many does not clear the trivial baselines on 1 of 1 dataset measured.")
+    assert [link["href"] for link in line.all("a")] == [
+        f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators"
+    ]  # fmt: skip
+    assert BaselineChecks(sqlite_store).strength_html("many", "unmeasured") == ""
+
+
+def test_what_the_card_of_a_shipped_evaluator_says_is_told_with_its_verdict(sqlite_store):
+    shipped = Evaluators()
+    entered = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 5."]), ("mini-bidir",))
+    page = read(result_html(shipped, entered, strength_html=BaselineChecks(sqlite_store).strength_html))
+    assert page.one("p", cls="strength").text.startswith(
+        "mini-bidir is a demonstration: it finds the step in 15 of the 29 gallery solutions whose error a later "
+        "step exposes, and does not clear the trivial baselines on 3 of 4 datasets measured."
+    )
 
 
 def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evaluators, guessing, measured):
