@@ -126,7 +126,9 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         "annotate/new_campaign.html",
         dataset=dataset,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in datasets],
-        conditions=" · ".join(one.text for one in conditions_set(address, selection.words)),
+        conditions=" · ".join(
+            one.text for one in conditions_set(address, selection.words, selection.on_redundancy)
+        ),
         traces=urlencode(address.query(dataset=dataset.name, trace=None, page=1), doseq=True),
         count=len(list_matching(store, dataset.id, selection.where.pruned())) if address.active else 0,
         browse=address.narrowed(dataset=dataset.name),

@@ -164,14 +164,18 @@ class TraceLine(BaseModel):
     validity: float | None
     online_validity: float | None
     offline_validity: float | None
+    redundancy: float | None
+    online_redundancy: float | None
+    offline_redundancy: float | None
     change: float | None = Field(description="The largest retroactive change of any step.")
     found_error: int | None = Field(description="The first step that the evaluator calls wrong.")
-    mistake: str
+    mistake: str = Field(description="The outcome: right, missed, false-alarm or wrong-step; empty if unknown.")
 
 
 class TracePage(BaseModel):
     dataset: str
     evaluator: str = Field(description="The evaluator of the judgments in the lines.")
+    errors: str = Field(description="The kind of error that `mistake` is of: invalid or redundant.")
     total: int = Field(description="The number of traces that meet the conditions.")
     offset: int
     traces: list[TraceLine]

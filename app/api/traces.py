@@ -40,6 +40,7 @@ def routes(context: Context) -> APIRouter:
         return TracePage(
             dataset=name,
             evaluator=selection.about.key,
+            errors="redundant" if page.on_redundancy else "invalid",
             total=page.total,
             offset=query.offset,
             traces=[_line(row) for row in page.rows],
@@ -96,6 +97,9 @@ def _line(row: BrowseRow) -> TraceLine:
         validity=row.validity,
         online_validity=row.online_validity,
         offline_validity=row.offline_validity,
+        redundancy=row.redundancy,
+        online_redundancy=row.online_redundancy,
+        offline_redundancy=row.offline_redundancy,
         change=row.change,
         found_error=_number(row.first_wrong),
         mistake=row.mistake,

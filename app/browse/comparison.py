@@ -1,5 +1,6 @@
 """A table above the Browse list that compares the outcomes of two evaluators. Each count links to its traces."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -9,12 +10,28 @@ from stepsight.app.web.html import render
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.outcomes import OutcomePairs
 
-# The possible outcomes in words, if gold has an error and if it has none.
-_OUTCOMES = {
-    True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "other step"), (Outcome.MISSED, "missed")),
-    False: ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm")),
+# The possible outcomes in words, of first errors and of redundancy, if gold has an error and if it has none.
+_CLEAN = ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm"))
+_OUTCOMES: Mapping[bool, Mapping[bool, tuple[tuple[Outcome, str], ...]]] = {
+    False: {
+        True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "other step"), (Outcome.MISSED, "missed")),
+        False: _CLEAN,
+    },
+    True: {True: ((Outcome.RIGHT, "found"), (Outcome.MISSED, "missed")), False: _CLEAN},
 }
-_TITLES = {True: ("error", "Gold has an error"), False: ("clean", "Gold has no error")}
+# The condition on gold and its title.
+_TITLES = {
+    False: {True: ("error", "Gold has an error"), False: ("clean", "Gold has no error")},
+    True: {
+        True: ("redundant", "Gold has a redundant step"),
+        False: ("not-redundant", "Gold has no redundant step"),
+    },
+}
+_SUBJECTS = {False: "First errors", True: "Redundant solutions"}
+_UNKNOWN = {
+    False: "gold or one of the two does not tell the first error",
+    True: "gold or one of the two does not tell whether a step is redundant",
+}
 
 
 @dataclass(frozen=True)
@@ -34,11 +51,13 @@ def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, se
     both = ((True, False), (False, True), (True, True), (False, False))
     return render(
         "browse/comparison.html",
+        subject=_SUBJECTS[pairs.on_redundancy],
         first=first,
         second=second,
         sums=[(one, other, _sum(pairs, address, first=one, second=other)) for one, other in both],
         tables=[_table(pairs, address, error) for error in (True, False)],
         unknown=pairs.unknown,
+        why_unknown=_UNKNOWN[pairs.on_redundancy],
         forgotten=address.without("other", "other_mistake", "page").narrowed(),
     )
 
@@ -49,8 +68,8 @@ def _sum(pairs: OutcomePairs, address: Address, *, first: bool, second: bool) ->
 
 
 def _table(pairs: OutcomePairs, address: Address, error: bool) -> dict[str, object]:
-    gold, title = _TITLES[error]
-    outcomes = _OUTCOMES[error]
+    gold, title = _TITLES[pairs.on_redundancy][error]
+    outcomes = _OUTCOMES[pairs.on_redundancy][error]
     rows = [
         (
             words,

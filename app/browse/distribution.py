@@ -1,4 +1,4 @@
-"""The distribution of validity by gold label, in the sidebar of Browse.
+"""The distribution of an evaluator's scores by gold label, in the sidebar of Browse.
 
 It is drawn as histograms, or as a table if the evaluator gives its verdicts in words. Each number links to its
 traces.
@@ -14,10 +14,11 @@ from stepsight.app.markup.text import counted
 from stepsight.app.web.html import render
 from stepsight.core.arrays import Ints
 from stepsight.storage.browse.distribution import Distribution
-from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS, SOLUTION_GOLD
 
 # The label whose colour each gold has.
-_COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
+_COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos", "with": "neu", "without": "pos"}
+_GOLD = {"with": "redundant", "without": "not redundant"}
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class Histogram:
-    """A histogram of the steps that have the gold label `gold`. `median` is the range of the bin that contains the
-    median."""
+    """A histogram of the steps or solutions that have the gold label `gold`. `noun` names one of them, and `median`
+    is the range of the bin that contains the median."""
 
     gold: str
+    noun: str
     colour: str
     total: int
     median: str
@@ -47,20 +49,30 @@ class Histogram:
 def distribution_html(
     distribution: Distribution | None, address: Address, words: Mapping[str, str] | None = None
 ) -> Markup:
-    """Render a histogram for each gold label that occurs, or empty markup if there are no steps. `words` maps each
+    """Render a histogram for each gold label that occurs, or empty markup if nothing is counted. `words` maps each
     label to the word that the evaluator uses for it. It is None if the evaluator gives numbers."""
     if distribution is None or not distribution.counts.any():
         return Markup()
     histograms = [
         _histogram(gold, counts, address)
-        for gold, counts in zip(STEP_GOLD, distribution.counts, strict=True)
+        for gold, counts in zip(distribution.kinds, distribution.counts, strict=True)
         if counts.any()
     ]
     if words is not None:
         titles = [words["neg"], words["pos"]]
-        return render("browse/said.html", titles=titles, rows=[_verdict_bars(one, titles) for one in histograms])
+        if distribution.of_solutions:
+            titles = [words["pos"], "marked"]
+        rows = [_verdict_bars(one, titles) for one in histograms]
+        return render(
+            "browse/said.html",
+            items="solutions" if distribution.of_solutions else "steps",
+            titles=titles,
+            rows=rows,
+        )
     return render(
         "browse/distribution.html",
+        title="Redundancy of solutions" if distribution.of_solutions else "Validity of steps",
+        score="redundancy" if distribution.of_solutions else "validity",
         histograms=histograms,
         rows=[(_range(place), [one.bars[place] for one in histograms]) for place in reversed(range(BINS))],
         threshold=distribution.threshold,
@@ -68,13 +80,23 @@ def distribution_html(
 
 
 def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
-    """Return a gold label with two bars, one for each verdict on its steps. Verdicts in words are stored as 0 and
+    """Return a gold label with two bars, one for each verdict. Verdicts in words are stored as 0 and
     1, so they fill the lowest and the highest bin of the histogram."""
     bars = [histogram.bars[0], histogram.bars[-1]]
-    noun = f"{histogram.gold} step"
     return histogram.gold, [
-        replace(bar, title=f"{title}: {counted(bar.count, noun)}") for bar, title in zip(bars, titles, strict=True)
+        replace(bar, title=f"{title}: {_counted(bar.count, histogram.noun)}")
+        for bar, title in zip(bars, titles, strict=True)
     ]
+
+
+def _noun(kind: str) -> str:
+    """Return the name of an item with this gold label."""
+    return f"solution {kind} redundant steps" if kind in SOLUTION_GOLD else f"{kind} step"
+
+
+def _counted(count: int, noun: str) -> str:
+    item, of, rest = noun.partition(" with")
+    return f"{counted(count, item)}{of}{rest}"
 
 
 def bin_words(bin: str, words: Mapping[str, str] | None) -> str:
@@ -82,21 +104,25 @@ def bin_words(bin: str, words: Mapping[str, str] | None) -> str:
     `distribution_html`."""
     gold, _, least = bin.partition("-")
     place = round(float(least) * BINS)
-    said = {0: words["neg"], BINS - 1: words["pos"]} if words is not None else {}
-    return f"A {gold} step: {said[place]}" if place in said else f"A {gold} step with validity {_range(place)}"
+    score, names = (", redundancy", ("pos", "neu")) if gold in SOLUTION_GOLD else (" with validity", ("neg", "pos"))
+    said = (
+        dict(zip((0, BINS - 1), (words.get(name, "") for name in names), strict=True)) if words is not None else {}
+    )
+    item = f"A {_noun(gold)}"
+    return f"{item}: {said[place]}" if place in said else f"{item}{score} {_range(place)}"
 
 
 def _histogram(gold: str, counts: Ints, address: Address) -> Histogram:
     total, highest = int(counts.sum()), int(counts.max())
     median = int((2 * counts.cumsum() >= total).argmax())
     bars = [_bar(gold, place, int(count), highest, address) for place, count in enumerate(counts)]
-    return Histogram(gold, _COLOURS[gold], total, _range(median), bars)
+    return Histogram(_GOLD.get(gold, gold), _noun(gold), _COLOURS[gold], total, _range(median), bars)
 
 
 def _bar(gold: str, place: int, count: int, highest: int, address: Address) -> Bar:
     bin = f"{gold}-{place / BINS:.2f}"
     chosen = address.bin == bin
-    title = f"{_range(place)}: {counted(count, f'{gold} step')}"
+    title = f"{_range(place)}: {_counted(count, _noun(gold))}"
     url = address.loosened("bin").url() if chosen else address.narrowed(bin=bin)
     return Bar(count, 100 * count / highest, title, url if count or chosen else "", chosen)
 

@@ -65,6 +65,7 @@ _CONDITIONS = (
             ("error", "has an error"),
             ("clean", "has no error"),
             ("redundant", "has a redundant step"),
+            ("not-redundant", "has no redundant step"),
             ("missing", "no gold"),
         ),
     ),
@@ -104,12 +105,23 @@ _CONDITIONS = (
     ConditionOptions("against", "Verdict differs from", about_evaluator=True),
     ConditionOptions("relabelled", "Relabelled", (("yes", "yes"), ("no", "no"))),
 )
+# In place of the condition on first errors if outcomes are of redundant errors.
+_REDUNDANT = ConditionOptions(
+    "mistake",
+    "Redundant steps",
+    (("right", "right"), ("missed", "missed"), ("false-alarm", "false alarm"), ("wrong", "either of these two")),
+    about_evaluator=True,
+)
 _TITLES = {condition.name: condition.title for condition in _CONDITIONS} | {"text": "Search"}
 _LABELS = {(condition.name, value): label for condition in _CONDITIONS for value, label in condition.values}
-_LABELS |= {("mistake", "wrong"): "wrong"}
 
-MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name == "mistake").values)
-"""The kinds of mistake in words."""
+MISTAKES = {
+    False: dict(next(condition for condition in _CONDITIONS if condition.name == "mistake").values),
+    True: dict(_REDUNDANT.values),
+}
+"""The outcomes in words, of first errors (False) and of redundancy (True)."""
+_OUTCOME_LABELS = {key: words | {"wrong": "wrong"} for key, words in MISTAKES.items()}
+_OUTCOME_TITLES = {False: "First error", True: _REDUNDANT.title}
 
 
 @dataclass(frozen=True)
@@ -129,13 +141,16 @@ def facets_html(
     about: EvaluatorChoice,
     metadata: Markup | str = "",
     distribution: Markup | str = "",
+    on_redundancy: bool = False,
 ) -> Markup:
     """Render the sidebar.
 
     It shows the values of each filter as links that set or remove them, followed by the sections `metadata` and
-    `distribution`. `about` is the evaluator whose verdicts are filtered.
+    `distribution`. `about` is the evaluator whose verdicts are filtered. With `on_redundancy`, outcomes are
+    those of redundant errors.
     """
-    sections = [_section(condition, address, counts, choices, about) for condition in _CONDITIONS]
+    conditions = [_REDUNDANT if on_redundancy and one.name == "mistake" else one for one in _CONDITIONS]
+    sections = [_section(condition, address, counts, choices, about) for condition in conditions]
     shown = [section for section in sections if section.choices]
     whose = about.key if about.judged else ""
     return macro(
@@ -143,8 +158,9 @@ def facets_html(
     )
 
 
-def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
-    """List the active filters. Each filter on metadata is listed separately."""
+def conditions_set(address: Address, words: Words = None, on_redundancy: bool = False) -> list[SetCondition]:
+    """List the active filters. Each filter on metadata is listed separately. With `on_redundancy`, outcomes
+    are those of redundant errors."""
     found = []
     for name in address.active:
         if name == "meta":
@@ -153,26 +169,29 @@ def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
                 for one in address.meta
             ]
         else:
-            found.append(SetCondition(name, condition_words(address, name, words), address.loosened(name).url()))
+            text = condition_words(address, name, words, on_redundancy)
+            found.append(SetCondition(name, text, address.loosened(name).url()))
     return found
 
 
-def chips_html(address: Address, words: Words = None) -> Markup:
+def chips_html(address: Address, words: Words = None, on_redundancy: bool = False) -> Markup:
     """Render the active filters, with a link to remove each one and a link to remove them all. Returns empty markup
     if no filter is active."""
     if not address.active:
         return Markup()
-    return macro(_TEMPLATE, "chips", conditions_set(address, words), address.cleared)
+    return macro(_TEMPLATE, "chips", conditions_set(address, words, on_redundancy), address.cleared)
 
 
-def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None) -> Markup:
+def loosen_html(
+    address: Address, totals: Mapping[str, int], words: Words = None, on_redundancy: bool = False
+) -> Markup:
     """Render suggestions for an empty list: the filters whose removal would bring traces back. `totals` maps the
     key of each active filter to the number of traces that match without this filter."""
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
     ways = [
         {"url": one.url, "text": one.text, "traces": counted(totals[one.key], "trace")}
-        for one in conditions_set(address, words)
+        for one in conditions_set(address, words, on_redundancy)
         if totals[one.key]
     ]
     return macro(_TEMPLATE, "loosen", ways, address.cleared)
@@ -184,7 +203,7 @@ def meta_words(condition: str) -> str:
     return f"{one.field}{_OPERATORS[one.operator]}{one.value or EMPTY}"
 
 
-def condition_words(address: Address, name: str, words: Words = None) -> str:
+def condition_words(address: Address, name: str, words: Words = None, on_redundancy: bool = False) -> str:
     """Describe the active filter `name` in words."""
     value = getattr(address, name)
     if name == "meta":
@@ -193,12 +212,14 @@ def condition_words(address: Address, name: str, words: Words = None) -> str:
         gold, _, called = value.partition("-")
         return f"Gold {gold}, called {called}"
     if name in ("mistake", "other_mistake") and address.other:
-        who = address.other if name == "other_mistake" else address.evaluator or "First error"
-        return f"{who}: {_LABELS['mistake', value]}"
+        who = address.other if name == "other_mistake" else address.evaluator or _OUTCOME_TITLES[on_redundancy]
+        return f"{who}: {_OUTCOME_LABELS[on_redundancy].get(value, value)}"
     if name == "bin":
         return bin_words(value, words)
     if name == "change":
         return f"{_TITLES[name]} {value:g} or more"
+    if name == "mistake":
+        return f"{_OUTCOME_TITLES[on_redundancy]}: {_OUTCOME_LABELS[on_redundancy].get(value, value)}"
     return f"{_TITLES[name]}: {_LABELS.get((name, value), value)}"
 
 
@@ -213,6 +234,8 @@ def _section(
     values = condition.values or _values(condition, address, numbers, choices, about)
     if condition.name == "verdict" and not about.outputs.has_redundancy:
         values = tuple(value for value in values if value[0] != "redundant")
+    if condition.name == "gold" and not numbers.get("not-redundant") and address.gold != "not-redundant":
+        values = tuple(value for value in values if value[0] != "not-redundant")
     if numbers and not any(numbers.values()) and condition.name not in address.active:
         values = ()
     lines = [_choice(condition.name, value, label, address, numbers) for value, label in values]

@@ -55,6 +55,8 @@ from stepsight.storage.traces.queries import (
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
 _PER_PAGE = 25
+# The kinds of error of a dataset whose gold has both.
+_KINDS = (("", "invalid"), ("redundant", "redundant"))
 # The number of datasets that the error for an unknown one lists.
 _MOST_NAMES = 10
 _LONGEST_VALUE = 160
@@ -161,11 +163,12 @@ def _list_html(
     scored = [row for row in page.rows if (row.online_validity, row.offline_validity) != (None, None)]
     lacks_mode = bool(scored) and all(row.validity is None for row in scored)
     if page.rows:
-        traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), None if lacks_mode else outputs)
+        given = None if lacks_mode else outputs
+        traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), given, page.on_redundancy)
     elif page.total:
         traces = macro("browse/parts.html", "no_page", address)
     else:
-        traces = loosen_html(address, page.loosened, selection.words)
+        traces = loosen_html(address, page.loosened, selection.words, page.on_redundancy)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
     distribution = distribution_html(selection.distribution, address, selection.words)
     keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
@@ -179,12 +182,23 @@ def _list_html(
         baseline_check=_baseline_check(checks, dataset, _in_view(selection), address),
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
+        errors="redundant" if page.on_redundancy else "",
+        kinds=_KINDS if dataset.errors and dataset.redundant else (),
         orders=list_orders(outputs),
-        conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"},
+        conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"}
+        | ({} if dataset.errors and dataset.redundant else {"errors": address.errors}),
         label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, manages),
-        facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection), distribution),
-        chips=chips_html(address, selection.words),
+        facets=facets_html(
+            address,
+            page.counts,
+            selection.choices,
+            about,
+            _metadata_html(selection),
+            distribution,
+            page.on_redundancy,
+        ),
+        chips=chips_html(address, selection.words, page.on_redundancy),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),
         traces=traces,
@@ -249,7 +263,7 @@ def _trace_html(
         place=place,
         # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-        conditions=[one.text for one in conditions_set(address, selection.words)],
+        conditions=[one.text for one in conditions_set(address, selection.words, selection.on_redundancy)],
         choices=selection.choices,
         baseline_check=_baseline_check(checks, find_dataset(store, trace.dataset), chosen, address),
         chosen={choice.key for choice in chosen},

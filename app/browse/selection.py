@@ -11,7 +11,14 @@ from stepsight.app.browse.hits import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.step_bars import words_of
 from stepsight.core.errors import UserError
-from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
+from stepsight.storage.browse.browse import (
+    BrowsePage,
+    BrowseRow,
+    asks_redundancy,
+    browse,
+    list_matching,
+    neighbours,
+)
 from stepsight.storage.browse.distribution import Distribution, read_distribution
 from stepsight.storage.browse.fields import FieldCounts, count_field
 from stepsight.storage.browse.filters import TraceFilter
@@ -98,6 +105,11 @@ class Selection:
     def words(self) -> Mapping[str, str] | None:
         """The evaluator's words for its verdicts, keyed by label, or None if the evaluator gives numbers."""
         return words_of(self.about.outputs) if self.about.outputs.in_words else None
+
+    @cached_property
+    def on_redundancy(self) -> bool:
+        """True if outcomes are of redundant errors."""
+        return asks_redundancy(self.store, self.dataset_id, self.where)
 
     @property
     def pairs(self) -> OutcomePairs | None:

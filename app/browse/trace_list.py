@@ -35,9 +35,11 @@ _ORDERS = (
     ("steps", "shortest first"),
     ("-position", "reverse file order"),
 )
-# The title, the order after a first click, and the CSS class. The second group is about an evaluator.
+# The title, the order after a first click, and the CSS class. The second group is about an evaluator, the third
+# takes its place if outcomes are of redundant errors.
 _COLUMNS = (("Trace", "position", "what"), ("Steps", "-steps", "n"), ("Gold", "error", "gold"))
 _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), ("Change", "-change", "d"))
+_REDUNDANCY_COLUMNS = (("Redundancy", "-redundancy", "v"), ("Redundant", "", "m"), _EVALUATOR_COLUMNS[2])
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,24 @@ class ColumnHead:
 
 
 def list_html(
-    rows: Sequence[BrowseRow], address: Address, hits: Mapping[int, tuple[int, str]], outputs: Outputs | None
+    rows: Sequence[BrowseRow],
+    address: Address,
+    hits: Mapping[int, tuple[int, str]],
+    outputs: Outputs | None,
+    on_redundancy: bool = False,
 ) -> Markup:
     """Render the rows of the list below sortable column headings.
 
     `hits` maps the ids of traces that have a search hit in a step, but not in the problem, to the number and text
     of that step. `outputs` is the kind of scores that the evaluator gives, or None if the evaluator has not judged
-    anything.
+    anything. With `on_redundancy`, outcomes are those of redundant errors.
     """
+    # An evaluator without redundancy is measured by its validity.
+    redundant = on_redundancy and outputs is not None and outputs.has_redundancy
+    of_evaluator = _REDUNDANCY_COLUMNS if redundant else _EVALUATOR_COLUMNS
     # An evaluator with judgments of only one mode has no changes.
     changes = any(row.change is not None for row in rows)
-    columns = _COLUMNS + (_EVALUATOR_COLUMNS[: None if changes else -1] if outputs else ())
+    columns = _COLUMNS + (of_evaluator[: None if changes else -1] if outputs else ())
     return render(
         "browse/traces.html",
         columns=[_head(address, *column) for column in columns],
@@ -73,7 +82,9 @@ def list_html(
         outputs=outputs,
         changes=changes,
         notable=NOTABLE,
-        mistakes=MISTAKES,
+        redundant=redundant,
+        mistakes=MISTAKES[on_redundancy],
+        found="found" if on_redundancy else "",
         problem=partial(_problem, address.text),
         hit=partial(_hit, address.text),
     )

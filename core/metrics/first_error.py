@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
 from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
+from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import ONE_CLASS, SILENT, StepTable
-from stepsight.core.scores import Outputs
+from stepsight.core.scores import Outputs, Thresholds
 
 
 @dataclass(frozen=True, eq=False)
 class FirstErrors:
     """The first error in the gold labels and the first error that the evaluator finds, for each comparable trace.
+    Redundant solutions take the place of errors in the result of `redundant_solutions`.
 
     The arrays have the shape (n,). `gold` and `predicted` are 0-based steps, or `SILENT` if there is no error.
     `trace` is the index of the trace in the step table. `called_wrong` is True if the evaluator calls the solution
@@ -91,6 +93,31 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
     )
 
 
+def redundant_solutions(table: StepTable, outputs: Outputs, thresholds: Thresholds | None = None) -> FirstErrors:
+    """Compare the solutions that the evaluator calls redundant with those that are redundant in the gold labels.
+
+    The rule is the protocol's for solutions (`core.metrics.reasoneval`). A redundant solution has 0 in place of a
+    first error and any other has `SILENT`, since redundant steps are not compared one by one. A trace counts if
+    the gold labels call a step redundant or label every step, and the evaluator judges the whole solution.
+    """
+    judged = items(table, Errors.REDUNDANT, Level.SOLUTION, outputs, thresholds)
+    if outputs == Outputs.SOLUTION or outputs.in_words:
+        unread = np.isnan(table.solution)
+    else:
+        unread = np.zeros(table.traces, np.bool_)
+        unread[table.trace[np.isnan(table.validity)]] = True
+    kept = ~unread[judged.trace]
+    gold, predicted = (np.where(free[kept], SILENT, 0) for free in (judged.gold, judged.predicted))
+    return FirstErrors(
+        gold,
+        predicted,
+        judged.trace[kept],
+        predicted != SILENT,
+        no_gold=int(table.present.sum()) - len(judged),
+        no_verdict=int((~kept).sum()),
+    )
+
+
 def knows_first_error(
     gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any], outputs: Outputs = Outputs.THREE_WAY
 ) -> Bools:
@@ -111,12 +138,12 @@ def knows_first_error(
 
 
 class Outcome(StrEnum):
-    """How an evaluator did on the first error of a trace.
+    """How an evaluator did on the first error of a trace, or on the redundancy of a solution.
 
     - right: it found the first error, or correctly found no error.
     - missed: it found no error although there is one.
     - false-alarm: it found an error although there is none.
-    - wrong-step: it blamed a step other than the first error.
+    - wrong-step: it blamed a step other than the first error. Redundancy has no such outcome.
     """
 
     RIGHT = "right"
@@ -125,16 +152,25 @@ class Outcome(StrEnum):
     WRONG_STEP = "wrong-step"
 
 
+OUTCOMES = tuple(Outcome)
+"""The outcomes in the order of their codes."""
+
+
+def outcome_codes(gold: NDArray[Any], predicted: NDArray[Any], known: Bools | None = None) -> NDArray[np.int8]:
+    """Return the outcome of each trace as an index into `OUTCOMES`, or `SILENT` where `known` is False.
+
+    All arrays have the shape (n,). `gold` and `predicted` hold 0-based steps, or `SILENT` if there is no error.
+    """
+    cases = [gold == predicted, predicted == SILENT, gold == SILENT]
+    kinds = [OUTCOMES.index(kind) for kind in (Outcome.RIGHT, Outcome.MISSED, Outcome.FALSE_ALARM)]
+    codes = np.select(cases, kinds, OUTCOMES.index(Outcome.WRONG_STEP)).astype(np.int8)
+    return codes if known is None else np.where(known, codes, np.int8(SILENT))
+
+
 def count_outcomes(errors: FirstErrors) -> dict[Outcome, int]:
     """Count the traces with each outcome."""
-    alarm = errors.predicted != SILENT
-    kinds = {
-        Outcome.RIGHT: errors.hit,
-        Outcome.MISSED: errors.wrong & ~alarm,
-        Outcome.FALSE_ALARM: ~errors.wrong & alarm,
-        Outcome.WRONG_STEP: errors.wrong & alarm & ~errors.hit,
-    }
-    return {outcome: int(hits.sum()) for outcome, hits in kinds.items()}
+    counts = np.bincount(outcome_codes(errors.gold, errors.predicted), minlength=len(OUTCOMES))
+    return dict(zip(OUTCOMES, counts.tolist(), strict=True))
 
 
 def accuracy_on_wrong(errors: FirstErrors) -> Value:

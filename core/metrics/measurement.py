@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.metrics.bootstrap import Value, Weights, interval
-from stepsight.core.metrics.first_error import FirstErrors, first_errors
+from stepsight.core.metrics.first_error import FirstErrors, first_errors, redundant_solutions
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
@@ -41,6 +41,10 @@ class Subject:
     @cached_property
     def first_errors(self) -> FirstErrors:
         return first_errors(self.table, self.thresholds.validity, self.outputs)
+
+    @cached_property
+    def redundant_solutions(self) -> FirstErrors:
+        return redundant_solutions(self.table, self.outputs, self.thresholds)
 
 
 class Topic(StrEnum):

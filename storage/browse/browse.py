@@ -17,7 +17,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
-from stepsight.storage.browse.verdict_columns import MISTAKES
+from stepsight.storage.browse.verdict_columns import OUTCOME_NAMES
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces.queries import Neighbours, TraceSummary
@@ -30,15 +30,19 @@ class BrowseRow(TraceSummary):
     """A trace as a row of a list.
 
     `group` is the benchmark's class of the trace, or "" if it has none. `validity` is the solution validity that
-    the filter's evaluator gave in the filter's mode. Scores that are missing are None. `change` is the largest
+    the filter's evaluator gave in the filter's mode, and `redundancy` the solution redundancy. Scores that are
+    missing are None. `change` is the largest
     absolute retroactive change. `first_wrong` is the 0-based index of the first step that the evaluator calls
-    wrong. `mistake` is one of `MISTAKES`, or "" if unknown.
+    wrong. `mistake` is one of `OUTCOME_NAMES`, or "" if unknown.
     """
 
     group: str = ""
     validity: float | None = None
     online_validity: float | None = None
     offline_validity: float | None = None
+    redundancy: float | None = None
+    online_redundancy: float | None = None
+    offline_redundancy: float | None = None
     change: float | None = None
     first_wrong: int | None = None
     mistake: str = ""
@@ -50,13 +54,15 @@ class BrowsePage:
 
     `counts[field][value]` is the number of traces that the filter would match if `field` were set to `value`.
     Fields about verdicts are counted only if the filter names an evaluator. `loosened[condition]` is the number of
-    traces that the filter would match if that condition were dropped.
+    traces that the filter would match if that condition were dropped. Outcomes are those of redundant errors if
+    `on_redundancy` is True.
     """
 
     rows: list[BrowseRow]
     total: int
     counts: Counts
     loosened: Mapping[str, int]
+    on_redundancy: bool = False
 
 
 def browse(
@@ -80,7 +86,14 @@ def browse(
         matches = columns.match()
         order = columns.order(matches.chosen)
         rows = _rows(session, columns, order[offset : offset + limit])
-        return BrowsePage(rows, len(order), matches.counts(), matches.loosened())
+        return BrowsePage(rows, len(order), matches.counts(), matches.loosened(), columns.on_redundancy)
+
+
+def asks_redundancy(store: Store, dataset_id: int, where: TraceFilter) -> bool:
+    """True if outcomes are of redundant errors, by the filter or because the gold labels have no other errors."""
+    where = where.without_verdicts().without("evaluator")
+    with store.read() as session:
+        return BrowseColumns(store, session, dataset_id, where, FILE_ORDER).on_redundancy
 
 
 def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> list[int]:
@@ -130,14 +143,17 @@ def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
     values: dict[str, Any] = {"group": columns.traces.groups[group] if group != SILENT else ""}
     if verdicts is None or in_mode is None:
         return values
+    scores = {"": in_mode, "online_": verdicts[Mode.ONLINE], "offline_": verdicts[Mode.OFFLINE]}
     mistake, wrong = int(in_mode.mistake[place]), int(in_mode.first_wrong[place])
     return values | {
-        "validity": _number(in_mode.validity[place]),
-        "online_validity": _number(verdicts[Mode.ONLINE].validity[place]),
-        "offline_validity": _number(verdicts[Mode.OFFLINE].validity[place]),
+        **{
+            f"{prefix}{name}": _number(getattr(columns, name)[place])
+            for name in ("validity", "redundancy")
+            for prefix, columns in scores.items()
+        },
         "change": _number(in_mode.change[place]),
         "first_wrong": None if wrong == SILENT else wrong,
-        "mistake": "" if mistake == SILENT else MISTAKES[mistake].value,
+        "mistake": "" if mistake == SILENT else OUTCOME_NAMES[mistake],
     }
 
 

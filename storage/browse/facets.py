@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import Bools, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT, Third
-from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns
+from stepsight.storage.browse.verdict_columns import OUTCOME_NAMES, VerdictColumns
 from stepsight.storage.traces.columns import GOLD, TraceColumns
 
 _PLACE = np.uint64(32)
@@ -122,10 +122,11 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
     return Buckets(of_buckets, bucket, numbers)
 
 
-def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
-    """Return the facets that do not depend on an evaluator, keyed by filter field."""
+def dataset_facets(traces: TraceColumns, not_redundant: Bools) -> dict[str, Facet]:
+    """Return the facets that do not depend on an evaluator, keyed by filter field. `not_redundant` selects the
+    traces whose steps are all labelled, and none as redundant."""
     return {
-        "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant}),
+        "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant, "not-redundant": not_redundant}),
         "group": Facet(traces.groups, traces.group),
         "error_at": Facet(tuple(third.value for third in Third), traces.third),
         "relabelled": Facet(("no", "yes"), traces.relabelled.astype(np.int8)),
@@ -140,7 +141,7 @@ def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dic
     none = np.full(len(agreement), SILENT, np.int8)
     return {
         "verdict": Facet(("invalid", "valid"), chosen.valid, also),
-        "mistake": Facet(tuple(mistake.value for mistake in MISTAKES), chosen.mistake, {"wrong": chosen.mistaken}),
+        "mistake": Facet(OUTCOME_NAMES, chosen.mistake, {"wrong": chosen.mistaken}),
         "modes": Facet(("agree", "disagree"), agreement.astype(np.int8)),
         "change": Facet((), none, {f"{least:g}": changed(chosen, least) for least in CHANGES}),
     }

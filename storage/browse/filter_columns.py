@@ -25,9 +25,11 @@ from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
 from stepsight.storage.browse.verdict_columns import (
     BINS,
+    SOLUTION_GOLD,
     STEP_GOLD,
     StepGold,
     VerdictColumns,
+    bins_of,
     read_step_gold,
     read_verdicts,
 )
@@ -46,10 +48,11 @@ _OF_EVALUATOR = ("validity", "redundancy", "change")
 class BrowseColumns:
     """The columns of a dataset that a filter and a sort order need.
 
-    `traces` holds the columns of the traces. `verdicts` maps each mode to the verdicts of the filter's evaluator,
-    and `in_mode` holds its verdicts in the filter's mode; both are None if the filter names no evaluator. `other`
-    holds the verdicts of the evaluator named in the filter's field `other`. Raises `UserError` if a condition or
-    the sort order needs an evaluator and the filter names none.
+    `traces` holds the columns of the traces. Outcomes are those of redundant errors if `on_redundancy` is True.
+    `verdicts` maps each mode to the verdicts of the filter's evaluator, and `in_mode` holds its verdicts in the
+    filter's mode; both are None if the filter names no evaluator. `other` holds the verdicts of the evaluator named
+    in the filter's field `other`. Raises `UserError` if a condition or the sort order needs an evaluator and the
+    filter names none.
     """
 
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
@@ -61,6 +64,7 @@ class BrowseColumns:
         self._version = self._versions[None], self._versions.get(where.evaluator)
         self._relabelled = self._read_relabelled()
         self.traces: TraceColumns = self._read_traces()
+        self.on_redundancy = where.errors == "redundant" if where.errors else _only_redundant(self.traces)
         self.verdicts = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.in_mode = None if self.verdicts is None else self.verdicts[where.read_mode]
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
@@ -75,6 +79,11 @@ class BrowseColumns:
             (self._versions[None], *newest),
             lambda: read_relabelled(self._session, self._dataset_id),
         )
+
+    @property
+    def has_error(self) -> Bools:
+        """A mask of shape (n,) that selects the traces with an error of the kind in question in the gold labels."""
+        return self.traces.redundant if self.on_redundancy else self.traces.first_error != SILENT
 
     def _read_traces(self) -> TraceColumns:
         columns = cached_traces(self._store, self._session, self._dataset_id, self._versions[None])
@@ -149,23 +158,40 @@ class BrowseColumns:
 
     def _buckets(self) -> Buckets:
         return self._cache.get(
-            ("buckets", self._dataset_id, self._where.evaluator, self._where.mode),
+            ("buckets", self._dataset_id, self._where.evaluator, self._where.mode, self.on_redundancy),
             (self._version, self._relabelled.tobytes()),
             self._read_buckets,
         )
 
     def _read_buckets(self) -> Buckets:
-        facets = dataset_facets(self.traces)
+        # Without a redundant step in the gold labels, nobody asks which solutions have none.
+        asks = self._where.gold == "not-redundant" or bool(self.traces.redundant.any())
+        not_redundant = (
+            self._step_gold().solutions == SOLUTION_GOLD.index("without")
+            if asks
+            else np.zeros(len(self.traces), np.bool_)
+        )
+        facets = dataset_facets(self.traces, not_redundant)
         if self.verdicts is not None:
             facets |= evaluator_facets(self.verdicts, self._where.read_mode)
         return into_buckets(facets)
 
     def _verdicts(self, evaluator_id: int) -> dict[Mode, VerdictColumns]:
-        return self._cache.get(
+        modes: dict[Mode, VerdictColumns] = self._cache.get(
             ("verdicts", self._dataset_id, evaluator_id),
             (self._versions[None], self._versions[evaluator_id]),
             lambda: read_verdicts(self._session, self.traces, self._dataset_id, evaluator_id),
             lambda modes: sum(verdicts.nbytes for verdicts in modes.values()),
+        )
+        if not self.on_redundancy:
+            return modes
+        return {mode: one.on_redundancy(self._step_gold().solutions) for mode, one in modes.items()}
+
+    def _step_gold(self) -> StepGold:
+        return self._cache.get(
+            ("step gold", self._dataset_id),
+            self._versions[None],
+            lambda: read_step_gold(self._session, self.traces),
         )
 
     def step_cells(self) -> NDArray[np.int8]:
@@ -175,15 +201,18 @@ class BrowseColumns:
         of the label in `STEP_GOLD`, plus the bin. It is `SILENT` for a step without a gold label or a validity.
         """
         assert self.in_mode is not None
-        gold: StepGold = self._cache.get(
-            ("step gold", self._dataset_id),
-            self._versions[None],
-            lambda: read_step_gold(self._session, self.traces),
-        )
-        kinds, bins = gold.kinds, self.in_mode.bins
-        return np.where((kinds == SILENT) | (bins == SILENT), SILENT, kinds * np.int8(BINS) + bins).astype(np.int8)
+        return _cells(self._step_gold().kinds, self.in_mode.bins)
+
+    def solution_cells(self) -> NDArray[np.int8]:
+        """Return the cell of every solution, like `step_cells`. It combines the gold label in `SOLUTION_GOLD` with
+        the bin of the solution's redundancy."""
+        assert self.in_mode is not None
+        return _cells(self._step_gold().solutions, bins_of(self.in_mode.redundancy))
 
     def _bin(self, kind: str, place: int) -> Bools:
+        if kind in SOLUTION_GOLD:
+            of_solution: Bools = np.equal(self.solution_cells(), SOLUTION_GOLD.index(kind) * BINS + place)
+            return of_solution
         steps = self.step_cells() == STEP_GOLD.index(kind) * BINS + place
         starts = np.cumsum(self.traces.steps, dtype=np.int64) - self.traces.steps
         met: Bools = np.logical_or.reduceat(steps, starts) if len(starts) else np.zeros(0, np.bool_)
@@ -299,6 +328,15 @@ def _every(meets: Mapping[str, Bools], but_for: str = "") -> Bools | None:
 
 def _masked(numbers: Ints, flags: Bools | None) -> Ints:
     return numbers if flags is None else np.where(flags, numbers, 0)
+
+
+def _only_redundant(traces: TraceColumns) -> bool:
+    """True if redundancy is the first kind of error in the gold labels, as in `reasoneval.kinds_of_error`."""
+    return bool(traces.redundant.any()) and not bool((traces.first_error != SILENT).any())
+
+
+def _cells(kinds: NDArray[np.int8], bins: NDArray[np.int8]) -> NDArray[np.int8]:
+    return np.where((kinds == SILENT) | (bins == SILENT), SILENT, kinds * np.int8(BINS) + bins).astype(np.int8)
 
 
 def _check(where: TraceFilter, sort: Sort) -> None:

@@ -15,7 +15,7 @@ from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import check_text
 from stepsight.core.validation import invalid
 from stepsight.storage.browse.metadata import MetaCondition
-from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS, SOLUTION_GOLD, STEP_GOLD
 
 LONGEST_TEXT = 1000
 MOST_META = 8
@@ -24,8 +24,8 @@ MOST_META = 8
 LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
 _ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell", "bin")
-# The evaluators and the mode that conditions refer to; by themselves these are no conditions.
-_READING = ("evaluator", "mode", "other")
+# The evaluators, the mode and the kind of error that conditions refer to; by themselves these are no conditions.
+_READING = ("evaluator", "mode", "other", "errors")
 
 
 def _check_searchable(text: str) -> str:
@@ -49,8 +49,8 @@ def _check_cell(cell: str) -> str:
 
 def _check_bin(bin: str) -> str:
     kind, _, least = bin.partition("-")
-    if bin and (kind not in STEP_GOLD or least not in _BINS):
-        kinds = ", ".join(STEP_GOLD)
+    if bin and (kind not in STEP_GOLD + SOLUTION_GOLD or least not in _BINS):
+        kinds = ", ".join(STEP_GOLD + SOLUTION_GOLD)
         raise invalid(f"{bin!r:.40} found, expected one of {kinds} and where the bin begins, such as wrong-0.35.")
     return bin
 
@@ -73,8 +73,8 @@ class Conditions(BaseModel):
     Conditions on the trace:
 
     - `gold`: `error` if a gold label marks a first error; `clean` if there are gold labels but no error;
-      `redundant` if a gold label calls a step redundant, with or without an error; `missing` if there are
-      no gold labels.
+      `redundant` if a gold label calls a step redundant, with or without an error; `not-redundant` if every
+      step has a gold label and none is redundant; `missing` if there are no gold labels.
     - `text` (`q` in URLs): text that the problem or a sub-step contains. Case and surrounding spaces are
       ignored.
     - `group`: the benchmark's class of the trace.
@@ -87,9 +87,11 @@ class Conditions(BaseModel):
 
     - `verdict`: the verdict on the solution. `redundant` matches valid and invalid solutions; `unjudged`
       means that there is no verdict.
-    - `mistake`: how the first step called wrong compares with the first gold error, as in
-      `core.metrics.first_error.Outcome`. `wrong` stands for every outcome but `right`. A trace has no
-      outcome if its gold labels or verdicts are incomplete.
+    - `errors`: the kind of error that outcomes are of (`core.metrics.reasoneval.Errors`). If it is "", this is
+      the first kind that the gold labels have.
+    - `mistake`: how the first step called wrong compares with the first gold error or, of redundant errors, how
+      the verdict on the solution compares with gold, as in `core.metrics.first_error.Outcome`. `wrong` stands
+      for every outcome but `right`. A trace has no outcome if its gold labels or verdicts are incomplete.
     - `other_mistake`: the same comparison for the evaluator `other`.
     - `modes`: whether the online and offline verdicts on the solution agree. Both must exist.
     - `against`: a second evaluator. One of the two must call the solution valid and the other invalid.
@@ -98,12 +100,13 @@ class Conditions(BaseModel):
     - `cell`, such as `neg-pos`: the trace has a step with the first gold label to which the evaluator gives
       the second label, by argmax.
     - `bin`, such as `wrong-0.35`: the trace has a step with this kind of gold label (`STEP_GOLD`) whose
-      validity is in the bin that begins at this number.
+      validity is in the bin that begins at this number. For the kinds of `SOLUTION_GOLD`, as in `with-0.35`,
+      the gold and the redundancy of the solution are meant.
     """
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
 
-    gold: Literal["any", "error", "clean", "redundant", "missing"] = Field(
+    gold: Literal["any", "error", "clean", "redundant", "not-redundant", "missing"] = Field(
         default="any", description="What the gold says of the solution."
     )
     text: Annotated[str, AfterValidator(_check_searchable)] = Field(
@@ -129,6 +132,9 @@ class Conditions(BaseModel):
     mode: Literal["offline", "online"] = Field(default="offline", description="The mode of these judgments.")
     verdict: Literal["any", "valid", "invalid", "redundant", "unjudged"] = Field(
         default="any", description="What the evaluator says of the solution."
+    )
+    errors: Literal["", "invalid", "redundant"] = Field(
+        default="", description="The errors that outcomes are of; else the first that the gold has."
     )
     mistake: _Mistake = Field(
         default="any", description="Of the first step called wrong, against the gold's first error."

@@ -1,7 +1,7 @@
 """The verdicts of an evaluator on the traces of a dataset as columns in memory, used for filtering and sorting."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.first_error import Outcome, knows_first_error
+from stepsight.core.metrics.first_error import OUTCOMES, Outcome, knows_first_error, outcome_codes
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
@@ -19,12 +19,15 @@ from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresho
 from stepsight.storage.traces.columns import TraceColumns, read_trace_columns
 
 _WORD_THRESHOLD = 0.5
-MISTAKES = tuple(Outcome)
+OUTCOME_NAMES = tuple(outcome.value for outcome in OUTCOMES)
 BINS = 20
 """The number of bins of equal width for the validities of steps; 1 is in the last."""
 
 STEP_GOLD = ("wrong", "redundant", "right")
 """The gold of a step: not valid; redundant; or valid without being called redundant."""
+
+SOLUTION_GOLD = ("with", "without")
+"""The gold of a solution: with a redundant step, or with labels of all steps and none of them redundant."""
 
 # In single precision like validities, so that one on an edge is in the bin that begins there.
 _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
@@ -35,11 +38,13 @@ class VerdictColumns:
     """An evaluator's verdicts in one mode on the `n` traces of a dataset. All arrays but `bins` have shape (n,).
 
     Verdicts on the solution: `validity` and `redundancy` are scores, or NaN if missing. `valid` is 1 or 0 depending
-    on the threshold, or `SILENT` if unknown. `redundant` is True if the redundancy reaches its threshold. `change`
-    is the largest absolute retroactive change, or NaN without a hindsight judgment.
+    on the threshold, or `SILENT` if unknown. `redundant` is True if the redundancy reaches its threshold.
+    `called_redundant` is 1 or 0 by the protocol's rule for redundant errors (`core.metrics.reasoneval`), or
+    `SILENT` if a step is not judged. `change` is the largest absolute retroactive change, or NaN without a
+    hindsight judgment.
 
     Verdicts on the steps: `first_wrong` is the 0-based index of the first step called wrong, or `SILENT` if there
-    is none. `mistake` is the index in `MISTAKES` of how that step compares with the first gold error, or `SILENT`
+    is none. `mistake` is the index in `OUTCOMES` of how that step compares with the first gold error, or `SILENT`
     if the gold labels or the verdicts are incomplete. `cells` is described at
     `storage.judgments.step_profiles.HEAD`. `bins` has shape (steps,) and holds the validity bin of every step,
     trace by trace, or `SILENT` if the validity is missing.
@@ -50,6 +55,7 @@ class VerdictColumns:
     change: Floats32
     valid: NDArray[np.int8]
     redundant: Bools
+    called_redundant: NDArray[np.int8]
     first_wrong: NDArray[np.int32]
     mistake: NDArray[np.int8]
     cells: NDArray[np.uint16]
@@ -67,33 +73,53 @@ class VerdictColumns:
     @property
     def mistaken(self) -> Bools:
         """A mask that selects the traces on which the evaluator is known to be wrong about the first error."""
-        return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, MISTAKES.index(Outcome.RIGHT))
+        return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, OUTCOMES.index(Outcome.RIGHT))
+
+    def on_redundancy(self, gold: NDArray[np.int8]) -> "VerdictColumns":
+        """Return the columns with the outcomes of redundancy in `mistake`. `gold` has shape (n,) and holds indices
+        into `SOLUTION_GOLD`, or `SILENT`."""
+        places = np.where(gold == 0, 0, SILENT), np.where(self.called_redundant == 1, 0, SILENT)
+        known = (gold != SILENT) & (self.called_redundant != SILENT)
+        return replace(self, mistake=outcome_codes(*places, known))
 
     def makes(self, mistake: str) -> Bools:
         """Return a mask of the traces with the outcome `mistake`, where "wrong" means every outcome but right."""
         if mistake == "wrong":
             return self.mistaken
-        met: Bools = np.equal(self.mistake, MISTAKES.index(Outcome(mistake)))
+        met: Bools = np.equal(self.mistake, OUTCOMES.index(Outcome(mistake)))
         return met
+
+
+def bins_of(scores: Floats32) -> NDArray[np.int8]:
+    """Return the bin of each score, or `SILENT` if it is NaN."""
+    bins = np.where(np.isnan(scores), SILENT, np.searchsorted(_EDGES, scores, side="right"))
+    return bins.astype(np.int8)
 
 
 @dataclass(frozen=True, eq=False)
 class StepGold:
     """The gold labels of all steps of a dataset, trace by trace. `kinds` holds each label as an index into
-    `STEP_GOLD`, or `SILENT` for a step without a gold label."""
+    `STEP_GOLD`, or `SILENT` for a step without a gold label. `solutions` has shape (n,) and holds the gold of each
+    solution as an index into `SOLUTION_GOLD`, or `SILENT` if too few steps are labelled."""
 
     kinds: NDArray[np.int8]
+    solutions: NDArray[np.int8]
 
     @property
     def nbytes(self) -> int:
-        return self.kinds.nbytes
+        return self.kinds.nbytes + self.solutions.nbytes
 
 
 def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
     """Read the gold labels of all steps of a dataset."""
     label, valid = read_steps(session, traces.trace_ids, traces.steps)
     kinds = np.select([valid == 0, label == Label.NEU, valid == 1], range(len(STEP_GOLD)), SILENT)
-    return StepGold(kinds.astype(np.int8))
+    first = starts(traces.steps)
+    if not len(first):
+        return StepGold(kinds.astype(np.int8), np.zeros(0, np.int8))
+    redundant, complete = np.logical_or.reduceat(label == Label.NEU, first), np.minimum.reduceat(label, first) >= 0
+    solutions = np.select([redundant, complete], range(len(SOLUTION_GOLD)), SILENT)
+    return StepGold(kinds.astype(np.int8), solutions.astype(np.int8))
 
 
 def read_verdicts(
@@ -163,8 +189,7 @@ class _ProfileColumns:
         self.labelled[at] = heads["labelled"] != 0
         for name in ("whole", "redundancy", "cells"):
             getattr(self, name)[at] = heads[name]
-        bins = np.where(np.isnan(validity), SILENT, np.searchsorted(_EDGES, validity, side="right"))
-        self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = bins
+        self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = bins_of(validity)
 
     def verdicts(self, outputs: Outputs, cut: Thresholds, change: Floats32) -> VerdictColumns:
         """Return the verdicts at the given thresholds.
@@ -179,6 +204,10 @@ class _ProfileColumns:
             validity, bound = self.whole, SOLUTION_THRESHOLD if outputs == Outputs.SOLUTION else _WORD_THRESHOLD
         else:
             validity, bound = self.least, cut.validity
+        if outputs == Outputs.THREE_WAY:
+            unread, called = np.isnan(redundancy) | np.not_equal(self.unscored, SILENT), redundancy >= least
+        else:
+            unread, called = np.isnan(validity) | (outputs == Outputs.CHECKS), validity < np.float32(bound)
         if outputs == Outputs.VERDICT and (redundancy > 0).any():
             # Verdicts on redundancy say nothing of validity.
             redundancy, least = 1 - self.whole, np.float32(_WORD_THRESHOLD)
@@ -192,16 +221,9 @@ class _ProfileColumns:
             change=change,
             valid=valid.astype(np.int8),
             redundant=redundancy >= least,
+            called_redundant=np.where(unread, SILENT, called).astype(np.int8),
             first_wrong=self.first_wrong,
-            mistake=_mistakes(gold, self.first_wrong, comparable),
+            mistake=outcome_codes(gold, self.first_wrong, comparable),
             cells=self.cells,
             bins=self.bins,
         )
-
-
-def _mistakes(gold: NDArray[np.int32], wrong: NDArray[np.int32], comparable: Bools) -> NDArray[np.int8]:
-    conditions = [~comparable, gold == wrong, wrong == SILENT, gold == SILENT]
-    kinds = (Outcome.RIGHT, Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.WRONG_STEP)
-    right, missed, alarm, other = [MISTAKES.index(kind) for kind in kinds]
-    codes: NDArray[np.int8] = np.select(conditions, [SILENT, right, missed, alarm], other).astype(np.int8)
-    return codes

@@ -93,7 +93,10 @@ def test_conditions_on_verdicts_can_be_left_out():
         ({"trace": "٣"}, "expected a whole number."),
         ({"trace": "1" * 5000}, "expected a whole number."),
         ({"page": "1e3"}, "page is '1e3', expected a whole number."),
-        ({"gold": "maybe"}, "gold is 'maybe', expected one of any, error, clean, redundant, missing."),
+        (
+            {"gold": "maybe"},
+            "gold is 'maybe', expected one of any, error, clean, redundant, not-redundant, missing.",
+        ),
         ({"error_at": "first"}, "error_at is 'first', expected one of "),
         ({"mode": "hindsight"}, "mode is 'hindsight', expected one of "),
         ({"verdict": "x"}, "verdict is 'x', expected one of "),

@@ -33,7 +33,10 @@ def test_an_address_selects_rows_counts_and_neighbours(select):
     assert selection.address.dataset == "sums"
     assert ids(selection) == ["error", "first"]
     page = selection.page(1)
-    assert (page.total, page.counts["gold"]) == (2, {"error": 2, "clean": 1, "redundant": 0, "missing": 1})
+    assert (page.total, page.counts["gold"]) == (
+        2,
+        {"error": 2, "clean": 1, "redundant": 0, "not-redundant": 0, "missing": 1},
+    )
     first, second = (row.trace_id for row in selection.page(25).rows)
     assert selection.place(first) == ListPlace(Neighbours(None, second), 1, 2)
     assert selection.place(second).words == "2 of 2"

@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors
+from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors, redundant_solutions
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Hindsight, Outputs, StepScores, judge_solution
 from stepsight.core.trace import Step, Trace
@@ -33,7 +33,7 @@ from tests.storage.labelling.samples import campaign, do, label_all, people, tak
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, find_evaluator, judge, many, write_lines
 
 FIELDS: dict[str, tuple[Any, ...]] = {
-    "gold": ("error", "clean", "redundant", "missing"),
+    "gold": ("error", "clean", "redundant", "not-redundant", "missing"),
     "group": ("algebra", "geometry"),
     "error_at": ("early", "middle", "late"),
     "relabelled": ("yes", "no"),
@@ -146,7 +146,8 @@ class Plain:
         return wanted in self.values(name)
 
     def _gold(self) -> set[str]:
-        redundant = {"redundant"} if Label.NEU in self.trace.labels else set()
+        labels = self.trace.labels
+        redundant = {"redundant"} if Label.NEU in labels else set() if None in labels else {"not-redundant"}
         if self.trace.first_error is not None:
             return {"error"} | redundant
         return {"clean" if self.trace.has_gold else "missing"} | redundant
@@ -355,6 +356,8 @@ def test_a_row_says_what_the_evaluator_says(store: Store) -> None:
         trace_id=trace.trace_id, id="error", position=1, problem="What is 1 + 1?", n_steps=2, n_substeps=3,
         first_error=1, has_gold=True, n_redundant=0, group="", validity=online, online_validity=online,
         offline_validity=judge_solution(made.offline).validity,
+        redundancy=judge_solution(made.online).redundancy, online_redundancy=judge_solution(made.online).redundancy,
+        offline_redundancy=judge_solution(made.offline).redundancy,
         change=float(np.abs(made.retroactive).max()),
         first_wrong=next((i for i, value in enumerate(steps) if value < 0.5), None),
         mistake=row.mistake,
@@ -372,7 +375,7 @@ def test_pages(store: Store) -> None:
     page = browse(store, dataset_id, TraceFilter(gold="clean"), limit=3, offset=2)
     # 1, 4, 7, 10, 13, … 22 have gold without an error.
     assert ([row.id for row in page.rows], page.total) == (["7", "10", "13"], 8)
-    assert page.counts["gold"] == {"error": 9, "clean": 8, "redundant": 0, "missing": 8}
+    assert page.counts["gold"] == {"error": 9, "clean": 8, "redundant": 0, "not-redundant": 0, "missing": 8}
     assert page.loosened == {"gold": 25}
     for limit, offset in ((10, 25), (10, 10**30), (0, 0)):
         empty = browse(store, dataset_id, limit=limit, offset=offset)
@@ -548,7 +551,13 @@ def test_published_scores_are_listed_as_they_are_measured(sqlite_store: Store, d
             import_scores(store, name, path, path.stem)
             theirs = find_evaluator(store, f"imported:{path.stem}")
             table = read_table(store, gold, theirs.id, Mode.OFFLINE)
-            page = browse(store, gold.dataset.id, TraceFilter(evaluator=theirs.id))
+            found = redundant_solutions(table, theirs.outputs)
+            by_default = browse(store, gold.dataset.id, TraceFilter(evaluator=theirs.id))
+            assert by_default.on_redundancy == (errors == Errors.REDUNDANT)
+            if errors == Errors.REDUNDANT:
+                assert len(found.trace) + found.no_verdict == 300
+                assert by_default.counts["mistake"] == {**count_outcomes(found), "wrong": int((~found.hit).sum())}
+            page = browse(store, gold.dataset.id, TraceFilter(evaluator=theirs.id, errors="invalid"))
             assert page.total == len(gold.ids)
             verdicts, mistakes = page.counts["verdict"], page.counts["mistake"]
             on_redundancy = theirs.outputs == Outputs.VERDICT and errors == Errors.REDUNDANT

@@ -13,7 +13,7 @@ from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import browse, list_matching
 from stepsight.storage.browse.distribution import read_distribution
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.messages import refused
@@ -31,6 +31,29 @@ def gold_of(step: Step) -> str | None:
 
 def counted(counts: Counter[tuple[str, int]]) -> list[list[int]]:
     return [[counts[kind, place] for place in range(BINS)] for kind in STEP_GOLD]
+
+
+def test_solutions_are_in_the_bins_of_their_redundancy(store: Store) -> None:
+    traces = add(store, drawn(60))
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, Mode.OFFLINE, seed) for seed, trace in enumerate(traces)])
+    where = TraceFilter(evaluator=mini.id, errors="redundant")
+    distribution = read_distribution(store, traces[0].dataset_id, where)
+    rows = browse(store, traces[0].dataset_id, where, limit=100).rows
+    labelled = [None not in trace.labels for trace in traces]
+    expected = Counter(
+        (place, min(int(np.float32(row.redundancy) * np.float32(BINS)), BINS - 1))
+        for row, complete in zip(rows, labelled, strict=True)
+        if (place := 0 if row.n_redundant else 1 if complete else None) is not None
+    )
+    assert {
+        (int(kind), int(bin)): distribution.counts[kind, bin]
+        for kind, bin in zip(*distribution.counts.nonzero(), strict=True)
+    } == expected
+    assert {kind for kind, _ in expected} == {0, 1}
+    for (kind, bin), count in expected.items():
+        name = f"{SOLUTION_GOLD[kind]}-{bin / BINS:.2f}"
+        assert browse(store, traces[0].dataset_id, where.model_copy(update={"bin": name})).total == count
 
 
 @pytest.mark.parametrize("mode", [Mode.ONLINE, Mode.OFFLINE])

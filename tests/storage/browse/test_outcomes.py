@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.browse import browse, list_matching
@@ -19,33 +21,39 @@ from tests.storage.samples import SAMPLES, add, evaluator, find_evaluator, judge
 PUBLISHED = {"GPT-4": "gpt4", "ReasonEval": "reasoneval_wizardmath"}
 
 
-def test_two_published_evaluators_are_paired_as_their_rows_are(sqlite_store: Store, data: Path) -> None:
-    store, name = sqlite_store, "mr-math-invalid"
-    import_file(store, name, data / "mr-math/mr-math_invalid_errors.json")
+@pytest.mark.parametrize(("errors", "unread"), [("invalid", 0), ("redundant", 2)])
+def test_two_published_evaluators_are_paired_as_their_rows_are(
+    sqlite_store: Store, data: Path, errors: str, unread: int
+) -> None:
+    store, name = sqlite_store, f"mr-math-{errors}"
+    import_file(store, name, data / f"mr-math/mr-math_{errors}_errors.json")
     for evaluator_, start in PUBLISHED.items():
-        (path,) = (data / "mr-math/scores/invalid").glob(f"{start}*")
+        (path,) = (data / f"mr-math/scores/{errors}").glob(f"{start}*")
         import_scores(store, name, path, evaluator_)
     one, two = (find_evaluator(store, f"imported:{called}").id for called in ("ReasonEval", "GPT-4"))
     dataset = find_dataset(store, name)
     pairs = pair_outcomes(store, dataset.id, TraceFilter(evaluator=one, other=two))
     assert pairs is not None
 
+    assert pairs.on_redundancy == (errors == "redundant")
     rows = [browse(store, dataset.id, TraceFilter(evaluator=who), limit=1000).rows for who in (one, two)]
     expected = Counter(
-        (mine.first_error is not None, Outcome(mine.mistake), Outcome(theirs.mistake))
+        (bool(mine.n_redundant) if errors == "redundant" else mine.first_error is not None, *both)
         for mine, theirs in zip(*rows, strict=True)
+        if (both := (mine.mistake, theirs.mistake)) and all(both)
     )
     assert {
         (error, *pair): number for error in pairs.counts for pair, number in pairs.counts[error].items()
     } == expected
-    assert pairs.unknown == 0
+    assert pairs.unknown == unread
     # The sums that a page shows are those of the lists that they lead to.
     for mine in (True, False):
         for theirs in (True, False):
             words = {True: "right", False: "wrong"}
             where = TraceFilter(evaluator=one, other=two, mistake=words[mine], other_mistake=words[theirs])
             assert pairs.count(mine, theirs) == len(list_matching(store, dataset.id, where)) > 0
-    missed = TraceFilter(evaluator=one, other=two, mistake="missed", other_mistake="right", gold="error")
+    gold = "error" if errors == "invalid" else "redundant"
+    missed = TraceFilter(evaluator=one, other=two, mistake="missed", other_mistake="right", gold=gold)
     assert pairs.count(Outcome.MISSED, Outcome.RIGHT, (True,)) == len(list_matching(store, dataset.id, missed))
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.first_error import OUTCOMES
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns, read_verdicts
+from stepsight.storage.browse.verdict_columns import VerdictColumns, read_verdicts
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import amend_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
@@ -47,7 +48,7 @@ def test_steps_and_solution(
     offline, online = said[Mode.OFFLINE], said[Mode.ONLINE]
     assert offline.validity.tolist() == pytest.approx([min(validity)])
     assert (offline.first_wrong.tolist(), offline.valid.tolist()) == ([found], [valid])
-    assert [MISTAKES[code] for code in offline.mistake] == [mistake]
+    assert [OUTCOMES[code] for code in offline.mistake] == [mistake]
     # Nothing was said online.
     assert (online.first_wrong.tolist(), online.valid.tolist(), online.mistake.tolist()) == ([SILENT],) * 3
     assert (offline.judged.tolist(), online.judged.tolist()) == ([True], [False])
