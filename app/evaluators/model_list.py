@@ -20,6 +20,12 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
 from stepsight.storage.judgments.verifications import Verification, list_verifications
 
+PATIENCE = 30
+"""The longest time in seconds that the evaluator to start with takes for a trace."""
+
+# A 7B model in 16 bits fits.
+_MODEST = 20_000_000_000
+
 
 @dataclass(frozen=True)
 class LocalModel:
@@ -57,6 +63,11 @@ class FetchableModel:
     @property
     def can_be_fetched(self) -> bool:
         return not self.is_here and not self.unreadable and not self.unfit
+
+    @property
+    def f1(self) -> float | None:
+        """The published average F1 on ProcessBench, in percent, or None if there is none."""
+        return self.public.processbench.average if self.public.processbench else None
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,35 @@ def offers(
     have been fetched. Without `speed`, the time per trace is not estimated."""
     known = frozenset(here)
     return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
+
+
+def ordered(offers: Iterable[FetchableModel]) -> list[FetchableModel]:
+    """Return the public evaluators in the order of the page.
+
+    Those that were verified here come first, then fetched ones, those for which this machine has room, and all
+    others. Within each group, the best published figure comes first.
+    """
+
+    def place(one: FetchableModel) -> tuple[bool, bool, bool, float, int]:
+        return not one.verified, not one.is_here, bool(one.unfit), -(one.f1 or 0), one.public.parameters
+
+    return sorted(offers, key=place)
+
+
+def first_choice(offers: Iterable[FetchableModel], place: Placement) -> FetchableModel | None:
+    """Return the evaluator with which to start on this machine, or None if there is none or its time per trace is
+    not estimated yet.
+
+    It is the best by its published figure of those that can be read, take at most two thirds of the memory, and
+    judge a trace within `PATIENCE` seconds. If the memory is unknown, as on an accelerator, it takes at most
+    `_MODEST` bytes.
+    """
+    total = total_memory() if place.on_processor else None
+    most = total * 2 / 3 if total is not None else _MODEST
+    fitting = [one for one in offers if one.f1 and not one.unreadable and not one.unfit and one.memory <= most]
+    if place.on_processor:
+        fitting = [one for one in fitting if one.seconds is not None and one.seconds <= PATIENCE]
+    return max(fitting, key=lambda one: one.f1 or 0, default=None)
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:

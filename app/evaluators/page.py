@@ -4,7 +4,7 @@ It includes the route that fetches them. The page's script refreshes the changin
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import cache
 from math import ceil
@@ -17,7 +17,7 @@ from markupsafe import Markup
 from starlette.responses import JSONResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
-from stepsight.app.evaluators.model_list import judges, read_shelf, unfit
+from stepsight.app.evaluators.model_list import PATIENCE, Shelf, first_choice, judges, ordered, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.jobs.page import duration, fetch_progress
 from stepsight.app.markup.markdown import markdown_html
@@ -44,8 +44,9 @@ PATH = "/evaluators"
 _CARD = "evaluators/card.html"
 _CODE = " " * 4
 _RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
-# The page reports a failed fetch for this long.
+# A failed fetch is reported above everything else for this long, and then only beside its model.
 _SHOWN_FAILURES = timedelta(hours=1)
+_KEPT_FAILURES = timedelta(days=365)
 
 
 class FetchRequest(Model):
@@ -119,9 +120,18 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
 def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch: bool) -> Markup:
     """Render the changing part of the page: running fetches, evaluators on this server, and public evaluators."""
     shelf = read_shelf(store, evaluators, speed)
-    jobs = list_fetches(store, _SHOWN_FAILURES)
-    coming = {job.subject: job for job in jobs if job.state.is_active}
-    readable = [one for one in shelf.offers if not one.unreadable]
+    fetches = list_fetches(store, _KEPT_FAILURES)
+    coming = {job.subject: job for job in fetches if job.state.is_active}
+    failed = _failed(fetches, shelf)
+    recent = {job.id for job in list_fetches(store, _SHOWN_FAILURES)}
+    in_a_row = {one.public.id for one in shelf.offers} | {one.repo for one in shelf.unloaded}
+    jobs = [
+        job
+        for job in fetches
+        if job.state.is_active
+        or (failed.get(job.subject) is job and (job.subject not in in_a_row or job.id in recent))
+    ]
+    readable = ordered(one for one in shelf.offers if not one.unreadable)
     return render(
         "evaluators/state.html",
         may_fetch=may_fetch,
@@ -131,6 +141,10 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         running=State.RUNNING,
         failed=State.FAILED,
         progress=fetch_progress,
+        failures=failed,
+        first=first_choice(readable, evaluators.place),
+        patience=PATIENCE,
+        has_fetched=any(one.repo for one in shelf.here),
         shelf=shelf,
         readable=readable,
         unreadable=[one for one in shelf.offers if one.unreadable],
@@ -144,6 +158,13 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         cards=[(one, card) for one in shelf.here if (card := card_html(one.name)) and one.origin == "shipped"],
         card_id=card_id,
     )
+
+
+def _failed(fetches: Iterable[Job], shelf: Shelf) -> dict[str, Job]:
+    """Return the last failed fetch of each model that is not being fetched again and cannot score here."""
+    here = {one.repo for one in shelf.here}
+    last = {job.subject: job for job in fetches}
+    return {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in here}
 
 
 def about_time(seconds: float) -> str:

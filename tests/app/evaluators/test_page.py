@@ -4,6 +4,8 @@ import json
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from safetensors.torch import load_file
@@ -347,6 +349,66 @@ def test_verified_figures_are_shown_beside_the_published_ones(client, sqlite_sto
     assert "not verified" in text
 
 
+def listed(page):
+    return [row.attributes["data-repo"] for row in page.all("tr") if "data-repo" in row.attributes]
+
+
+def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store, monkeypatch):
+    """Verified, then fetched, then with room on this machine, each with the best published figure first."""
+    for module in (memory, model_list):
+        monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
+    best, small = (f"HuggingFaceH4/Qwen2.5-Math-{size}B-Instruct-PRM-0.2" for size in ("7", "1.5"))
+    before = listed(page_of(client))
+    assert before[0] == small
+    # Two of one name, by two owners.
+    assert {small, small.replace("HuggingFaceH4", "plaguss")} <= set(before)
+    assert before.index("Qwen/Qwen2.5-Math-PRM-72B") < before.index(best)
+    assert before.index("Qwen/Qwen2.5-Math-PRM-72B") > before.index(SMALL)
+    fetch(client)
+    assert Worker(sqlite_store).work_one()
+    assert listed(page_of(client))[:2] == [SMALL, small]
+    save_verification(
+        sqlite_store, Verification(best, COMMIT, "f", "bfloat16", "gsm8k", 9, True, 0.4, 7.0, 3.0, 9.0, 6.0)
+    )
+    assert listed(page_of(client))[:3] == [best, SMALL, small]
+
+
+@pytest.mark.parametrize(
+    ("total", "seconds", "name"),
+    [
+        (64, 20, "sail/ActPRM-X"),
+        # Two thirds of the memory are 8 GB.
+        (12, 20, "HuggingFaceH4/Qwen2.5-Math-1.5B-Instruct-PRM-0.2"),
+        (64, 60, None),
+        (64, None, None),
+        (4, 1, None),
+    ],
+)
+def test_the_one_to_start_with_is_the_best_that_has_room_and_is_fast(monkeypatch, total, seconds, name):
+    for module in (memory, model_list):
+        monkeypatch.setattr(module, "total_memory", lambda: total * 10**9)
+    monkeypatch.setattr(model_list, "free_disk", lambda: 10**12)
+    monkeypatch.setattr(kernels, "is_native", lambda dtype: True)
+    offers = [replace(one, seconds=seconds) for one in model_list.offers(Placement(), {}, ())]
+    first = model_list.first_choice(offers, Placement())
+    assert (first.public.id if first else None) == name
+
+
+def test_a_failed_fetch_stays_beside_its_model_until_it_succeeds(client, sqlite_store, hub, monkeypatch):
+    config = hub.folders[SMALL] / "config.json"
+    good = config.read_text()
+    config.write_text(json.dumps(json.loads(good) | {"hidden_size": 32}))
+    fetch(client)
+    assert Worker(sqlite_store).work_one()
+    # Later than the time for which it stands above everything else.
+    monkeypatch.setattr("stepsight.app.evaluators.page._SHOWN_FAILURES", timedelta())
+    page = page_of(client)
+    assert "Not fetched" not in [one.text for one in page.all("h2")]
+    said = [one.text for one in page.all("small", cls="reason") if "Not fetched: " in one.text]
+    assert len(said) == 2
+    assert all(f"{SMALL} is here, but does not load" in one for one in said)
+
+
 def test_imported_scores_are_listed(client, sqlite_store):
     register_evaluator(sqlite_store, name="GPT", fingerprint="g", format="scores", attention="none",
                        info={"outputs": "validity"})  # fmt: skip
@@ -356,7 +418,7 @@ def test_imported_scores_are_listed(client, sqlite_store):
 def test_a_read_only_server_offers_nothing(sqlite_store, evaluators):
     with asking(sqlite_store, evaluators, read_only=True) as client:
         page = page_of(client)
-        assert (offered(page), page.all("form")) == (set(), [])
+        assert (offered(page), page.all("form", cls="other")) == (set(), [])
         assert fetch(client).status_code in (401, 403)
 
 

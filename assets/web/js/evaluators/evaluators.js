@@ -2,6 +2,7 @@
 import { failure, patiently } from "../shared/connection.js";
 import { onChange, showNotice } from "../shared/dom.js";
 import { LivePart } from "../shared/live_part.js";
+import { arrange } from "./public_table.js";
 
 const room = () => document.querySelector("#shelf");
 const live = new LivePart(room, "/evaluators/state");
@@ -46,6 +47,7 @@ document.addEventListener("submit", async (event) => {
 
 let met = null;
 const start = () => {
+  arrange();
   if (!room() || met === room()) return;
   met = room();
   live.start();

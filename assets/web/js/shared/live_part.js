@@ -22,10 +22,10 @@ export class LivePart {
     const text = await response.text();
     if (text !== this.shown) {
       this.shown = text;
-      const open = [...state.querySelectorAll("details")].map((one) => one.open);
+      const open = new Map([...state.querySelectorAll("details")].map((one, index) => [one.dataset.key ?? index, one.open]));
       const focused = state.contains(document.activeElement) ? keyOf(document.activeElement) : "";
       state.replaceChildren(html(text));
-      state.querySelectorAll("details").forEach((one, index) => (one.open = open[index] ?? false));
+      state.querySelectorAll("details").forEach((one, index) => (one.open = open.get(one.dataset.key ?? index) ?? false));
       if (focused) [...state.querySelectorAll("button")].find((one) => keyOf(one) === focused)?.focus();
     }
     return Boolean(state.querySelector("[data-working]"));
