@@ -338,6 +338,10 @@ def _summary(ratings: CampaignRatings) -> str:
     parts = [
         f"{count} on {counted(traces, 'trace')}." if traces else "There are no annotations yet that count here."
     ]
+    if traces and bool(np.isnan(agreeing_shares(ratings.queue.last)).all()):
+        parts.append("No two people have labelled the same step, so there is no agreement to measure.")
+        if ratings.campaign.overlap == 1:
+            parts.append("The campaign gives each trace to one person.")
     if ratings.exposed:
         count = counted(ratings.exposed, "annotation")
         what = "are included" if ratings.with_exposed else "are left out"

@@ -15,7 +15,7 @@ from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guidel
 from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
-from stepsight.storage.labelling.queue import next_availability
+from stepsight.storage.labelling.queue import list_turns, next_availability
 from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import LOCAL, Role, User, list_users
 
@@ -30,6 +30,10 @@ _AFTER = {
     AfterSubmission.GOLD: "gold shown after submission",
     AfterSubmission.EVERYTHING: "everything shown after submission",
 }
+TURNS = 50
+"""The number of traces on a page of a user's own traces."""
+
+_STATES = {"leased": "not submitted yet", "submitted": "submitted", "skipped": "skipped"}
 _LINKS = (
     ("Agreement", "/annotate/agreement", {Right.READ, Right.ADJUDICATE}),
     ("Adjudicate", "/annotate/adjudicate", {Right.ADJUDICATE}),
@@ -80,9 +84,26 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
         "campaign": campaign,
         "terms": terms(campaign),
         "start": start_word(store, campaign, user) if labels else "",
+        "begun": labels and bool(list_turns(store, campaign.id, user, limit=1)),
         "bars": progress_bars(campaign, progress, own=labels, everybody=sees_everybody(user)),
         "guideline": guideline_text(store, campaign.id),
     }
+
+
+def turns_html(store: Store, campaign_id: int, user: User, page: int) -> Markup:
+    """Render a page of the list of a user's own traces in a campaign. `page` counts from 1. Raises `NotFoundError`
+    if the campaign does not exist."""
+    campaign = get_campaign(store, campaign_id)
+    turns = list_turns(store, campaign.id, user, (page - 1) * TURNS, TURNS + 1)
+    return render(
+        "annotate/turns.html",
+        campaign=campaign,
+        start=start_word(store, campaign, user),
+        turns=turns[:TURNS],
+        states=_STATES,
+        page=page,
+        more=len(turns) > TURNS,
+    )
 
 
 def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:

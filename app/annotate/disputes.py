@@ -142,6 +142,7 @@ def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: b
         others=DisputesAddress(trace=dispute.trace_id).url(),
         labels=labels and user is not None,
         actions=[(state, _VERBS[state]) for state in dispute.possible(user)] if user else [],
+        own=user is not None and user.id == dispute.user_id and dispute.others_decide,
         longest_reason=LONGEST,
     )
 

@@ -95,7 +95,8 @@ def next_html(store: Store, campaign_id: int, user: User) -> Markup:
     user. Raises the same errors as `assign_next`."""
     assignment = assign_next(store, campaign_id, user)
     if assignment is None:
-        return render("annotate/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
+        progress = campaign_progress(store, campaign_id, user.id)
+        return render("annotate/nothing_left.html", progress=progress, campaign_id=campaign_id)
     return label_html(store, assignment, read_annotation(store, assignment.slot_id, user.id), user)
 
 

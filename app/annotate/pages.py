@@ -11,7 +11,7 @@ from markupsafe import Markup
 from pydantic import Field
 
 from stepsight.app.access.rights import Annotator, Manager, Person
-from stepsight.app.annotate.campaigns import campaign_html, list_html, sees_everybody
+from stepsight.app.annotate.campaigns import campaign_html, list_html, sees_everybody, turns_html
 from stepsight.app.annotate.label import label_html, next_html, steps_html
 from stepsight.app.annotate.new_campaign import NewCampaign, form_html, read_plan
 from stepsight.app.annotate.review import review_html, skipped_html
@@ -91,9 +91,15 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
         assignment = assign_next(store, campaign_id, user)
         if assignment is None:
             progress = campaign_progress(store, campaign_id, user.id)
-            content = render("annotate/nothing_left.html", progress=progress)
+            content = render("annotate/nothing_left.html", progress=progress, campaign_id=campaign_id)
             return _turn(request, "Nothing is left for you", content)
         return RedirectResponse(f"{LABEL}?slot={assignment.public_id}", 303)
+
+    @routes.get("/annotate/own")
+    def own(request: Request, user: Annotator) -> HTMLResponse:
+        query = {"page": "1", **request.query_params}
+        page = max(1, read_number(query, "page"))
+        return _page("Your traces", turns_html(store, read_number(query, "campaign"), user, page))
 
     @routes.get(f"{LABEL}/steps")
     def steps(request: Request, user: Annotator) -> HTMLResponse:

@@ -2,11 +2,11 @@
 
 Disputes and the entries in which they are discussed are append-only. A dispute is open until an adjudicator accepts
 or rejects it or its author withdraws it. A later entry can reverse each of these decisions. Accepted disputes go
-into the dataset's label patch.
+into the dataset's label patch. Authors do not accept their own, unless nobody else could.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -65,7 +65,8 @@ class Dispute:
 
     `step` is 0-based. `gold` is the disputed label and `proposed` the label it should have; both are among
     `core.files.label_patch.GOLD_VALUES`. `digest` is the digest of the disputed trace, and `changed` is True if the
-    trace has a different digest by now.
+    trace has a different digest by now. `others_decide` is True if somebody other than the author may accept the
+    dispute. The author then may not.
     """
 
     id: int
@@ -82,6 +83,7 @@ class Dispute:
     moment: datetime
     state: DisputeState
     changed: bool
+    others_decide: bool
     entries: tuple[DisputeEntry, ...] = ()
 
     def possible(self, user: User) -> tuple[DisputeState, ...]:
@@ -90,6 +92,8 @@ class Dispute:
         if user.role in (Role.ADJUDICATOR, Role.ADMIN):
             states = _BY_ADJUDICATOR.get(self.state, ())
         if user.id == self.user_id:
+            if self.others_decide:
+                states = [state for state in states if state != DisputeState.ACCEPTED]
             states = (*states, *_BY_AUTHOR.get(self.state, ()))
         return tuple(state for state in DisputeState if state in states)
 
@@ -267,12 +271,26 @@ def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
         DisputeRow, TraceRow.external_id, TraceRow.digest, DatasetRow.name, UserRow.name, _last_state()
     ).select_from(join(_TABLES, UserRow, UserRow.id == DisputeRow.user_id))
     rows = {row[0].id: row for row in session.execute(statement.where(DisputeRow.id.in_(ids)))}
-    entries = _entries(session, ids)
-    return [_dispute(*rows[id], tuple(entries.get(id, ()))) for id in ids if id in rows]
+    entries, able = _entries(session, ids), _deciders(session)
+    return [_dispute(*rows[id], tuple(entries.get(id, ())), able) for id in ids if id in rows]
+
+
+def _deciders(session: Session) -> set[int]:
+    """Return the ids of the people who log in and may accept disputes."""
+    roles = UserRow.role.in_((Role.ADJUDICATOR.value, Role.ADMIN.value))
+    lets_in = and_(UserRow.password.is_not(None), UserRow.ended.is_(None))
+    return set(session.scalars(select(UserRow.id).where(roles, lets_in)))
 
 
 def _dispute(
-    row: DisputeRow, trace: str, digest: str, dataset: str, user: str, state: str, entries: tuple[DisputeEntry, ...]
+    row: DisputeRow,
+    trace: str,
+    digest: str,
+    dataset: str,
+    user: str,
+    state: str,
+    entries: tuple[DisputeEntry, ...],
+    able: Set[int],
 ) -> Dispute:
     return Dispute(
         id=row.id,
@@ -289,6 +307,7 @@ def _dispute(
         moment=row.moment,
         state=DisputeState(state),
         changed=digest != row.digest,
+        others_decide=bool(able - {row.user_id}),
         entries=entries,
     )
 
@@ -345,6 +364,11 @@ def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
     if state not in {*_BY_ADJUDICATOR.get(dispute.state, ()), *_BY_AUTHOR.get(dispute.state, ())}:
         raise ConflictError(
             f"Dispute {dispute.id} is {dispute.state}, it cannot become {state}.", "Reload the page."
+        )
+    if user.id == dispute.user_id and state == DisputeState.ACCEPTED and user.role is not Role.ANNOTATOR:
+        raise ForbiddenError(
+            f"You filed dispute {dispute.id}, so somebody else decides whether to accept it.",
+            "Ask an adjudicator or an admin.",
         )
     who = "its author" if DisputeState.WITHDRAWN in (state, dispute.state) else "an adjudicator"
     raise ForbiddenError(f"Only {who} can put dispute {dispute.id} into the state {state}.")

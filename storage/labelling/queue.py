@@ -8,7 +8,7 @@ place, so that partly labelled traces come before untouched ones and get finishe
 import random
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
@@ -62,6 +62,17 @@ class Assignment:
     guideline: int
 
 
+@dataclass(frozen=True)
+class Turn:
+    """A slot that a person has or had, in a list of their own. `moment` is when it ended or, if it has not, when it
+    was taken; None if an import did not say."""
+
+    public_id: str
+    state: str
+    problem: str
+    moment: datetime | None
+
+
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
     """Return the next trace for a person to label, or None if no trace is available at the moment.
 
@@ -111,12 +122,26 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
     """Return the public id of the slot that a person last submitted in a campaign, or None."""
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
+    with store.read() as session:
+        return session.scalar(select(SlotRow.public_id).where(*mine).order_by(*_newest_first()).limit(1))
+
+
+def list_turns(store: Store, campaign_id: int, user: User, start: int = 0, limit: int | None = None) -> list[Turn]:
+    """List a person's turns in a campaign, the one with the last input first. Hidden gold items are among them."""
+    mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id)
+    moment = func.coalesce(SlotRow.ended, SlotRow.taken)
+    turns = select(SlotRow.public_id, SlotRow.state, TraceRow.problem, moment).where(*mine)
+    turns = turns.join(ItemRow, ItemRow.id == SlotRow.item_id).join(TraceRow, TraceRow.id == ItemRow.trace_id)
+    with store.read() as session:
+        rows = session.execute(turns.order_by(*_newest_first()).offset(start).limit(limit))
+        return [Turn(*row) for row in rows]
+
+
+def _newest_first() -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    """Return what to order slots by so that the one with the last input comes first."""
     # In the order of the log, whose ids do not depend on the clock; imported slots may have no event.
     last_event = select(func.max(EventRow.id)).where(EventRow.slot_id == SlotRow.id).scalar_subquery()
-    newest = select(SlotRow.public_id).where(*mine)
-    newest = newest.order_by(func.coalesce(last_event, 0).desc(), SlotRow.id.desc())
-    with store.read() as session:
-        return session.scalar(newest.limit(1))
+    return func.coalesce(last_event, 0).desc(), SlotRow.id.desc()
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:

@@ -72,6 +72,7 @@ def test_the_page_has_every_part(local):
     # 15 labels: 2 neg on step 2 of the first trace and 1 on step 1 of the second, 1 neu, 11 pos. Steps 1 and 5 are
     # unanimous, in the others one pair of three agrees: 1 - 14 * 6 / (225 - 9 - 1 - 121).
     assert f'<p class="big">{1 - 14 * 6 / 94:.3f}' in page
+    assert "No two people" not in page
     assert f"{100 * 9 / 15:.1f} % of pairs agree, on 5 steps." in page
     for title in ("Krippendorff’s alpha", "Step by step", "People", "Gold", "Step numbers"):
         assert f"<h2>{title}</h2>" in page
@@ -118,6 +119,17 @@ def test_a_campaign_without_answers_says_so(local):
     page = shown(local, "campaign=3")
     assert "There are no annotations yet that count here." in page
     assert page.count("No alpha: nobody has labelled anything.") == 4
+
+
+def test_a_campaign_that_gives_each_trace_to_one_person_says_that_there_is_no_agreement(sqlite_store, client):
+    made = campaign(sqlite_store, (TWO, THREE))
+    for name, labels in (("ada", ["pos", "neg"]), ("bo", ["pos", "pos", "pos"])):
+        label_all(
+            sqlite_store, take(sqlite_store, made, person(sqlite_store, name)), person(sqlite_store, name), labels
+        )
+    page = shown(client, f"campaign={made.id}")
+    assert "No two people have labelled the same step, so there is no agreement to measure." in page
+    assert "The campaign gives each trace to one person." in page
 
 
 def test_without_a_campaign_there_is_a_choice(local):

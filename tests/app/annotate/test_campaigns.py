@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.app.annotate.campaigns import campaign_html, list_html, progress_bars, queue_terms, terms
+from stepsight.app.annotate.campaigns import campaign_html, list_html, progress_bars, queue_terms, terms, turns_html
 from stepsight.app.web.html import macro
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
@@ -42,12 +42,12 @@ def test_an_annotator_sees_where_to_label_and_how_far_they_are(sqlite_store):
     assert page.one(id="annotate")["data-person"] == str(ann.id)
     label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
     page = read(list_html(sqlite_store, ann))
-    assert [link.text for link in page.all("a")] == ["Continue"]
+    assert [link.text for link in page.all("a")] == ["Continue", "Your traces"]
     assert [bar["aria-label"] for bar in page.all(cls="meter")] == ["You: 1 of 3 annotations"]
     close_campaign(sqlite_store, made.id)
     page = read(list_html(sqlite_store, ann))
     assert page.one(cls="end").text == "closed"
-    assert [link.text for link in page.all("a")] == ["Disputes", "Agreement"]
+    assert [link.text for link in page.all("a")] == ["Disputes", "Your traces", "Agreement"]
 
 
 def test_adjudicators_and_viewers_see_everybodys_progress(sqlite_store):
@@ -73,11 +73,25 @@ def test_a_person_with_a_trace_continues_and_one_with_none_left_is_told_so(sqlit
     ann, ben = people(sqlite_store, 2)
     task = take(sqlite_store, made, ann)
     page = read(list_html(sqlite_store, ann))
-    assert [link.text for link in page.all("a")] == ["Continue"]
+    assert [link.text for link in page.all("a")] == ["Continue", "Your traces"]
     page = read(list_html(sqlite_store, ben))
     assert (page.one(cls="end").text, page.all("a")) == ("nothing left for you", [])
     label_all(sqlite_store, task, ann, ["pos", "neg"])
     assert read(list_html(sqlite_store, ann)).one(cls="end").text == "nothing left for you"
+
+
+def test_a_persons_own_traces_are_listed_with_their_states_and_those_of_others_are_not(sqlite_store):
+    made = campaign(sqlite_store)
+    ann, ben = people(sqlite_store, 2)
+    first, others = take(sqlite_store, made, ann), take(sqlite_store, made, ben)
+    do(sqlite_store, first.slot_id, ann, "skip", None, "no idea")
+    second = take(sqlite_store, made, ann)
+    label_all(sqlite_store, second, ann, ["pos"] * len(second.trace.steps))
+    page = read(turns_html(sqlite_store, made.id, ann, 1))
+    rows = page.one("tbody").all("tr")
+    assert [row.children[1].text for row in rows] == ["submitted", "skipped"]
+    assert page.one("a", href=f"/annotate/label?slot={second.public_id}").text == second.trace.problem
+    assert not page.all("a", href=f"/annotate/label?slot={others.public_id}")
 
 
 def shown(store, made):

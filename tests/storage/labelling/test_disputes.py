@@ -12,6 +12,7 @@ from sqlalchemy.exc import DatabaseError
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
+from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.disputes import (
@@ -160,6 +161,23 @@ def test_the_states_that_each_role_may_set(
             with pytest.raises(kind):
                 add_entry(store, made.id, who, "So.", wanted)
     assert get_dispute(store, made.id) == made
+
+
+def test_an_adjudicator_accepts_their_own_dispute_only_if_nobody_else_could(
+    store: Store, traces: list[StoredTrace], judge: User
+) -> None:
+    made = filed(store, traces, judge)
+    add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
+    add_entry(store, made.id, judge, "", DisputeState.OPEN)
+    boss = person(store, "boss", Role.ADMIN)
+    assert DisputeState.ACCEPTED in get_dispute(store, made.id).possible(judge)
+    # Somebody without a password cannot log in, and so does not count.
+    with store.write() as session:
+        session.execute(update(UserRow).where(UserRow.id == boss.id).values(password="hashed"))
+    assert DisputeState.ACCEPTED not in get_dispute(store, made.id).possible(judge)
+    with refused(ForbiddenError):
+        add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
+    assert add_entry(store, made.id, boss, "", DisputeState.ACCEPTED).state == DisputeState.ACCEPTED
 
 
 def test_two_labels_of_a_step_are_not_accepted(
