@@ -155,7 +155,11 @@ def _page(store: Store, user: User, link: str = "", error: UserError | None = No
         people=[one for one in list_people(store) if one.user.name != LOCAL],
         invitations=list_invitations(store),
         roles=[(role.value, role.value) for role in Role],
-        campaigns=[(str(one.id), one.name) for one in list_campaigns(store) if one.closed is None],
+        campaigns=[
+            (str(one.id), one.name if one.restricted else f"{one.name} (everybody may label)")
+            for one in list_campaigns(store)
+            if one.closed is None
+        ],
         link=link,
         days=LASTS.days,
         error=error or "",

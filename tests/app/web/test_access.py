@@ -59,6 +59,7 @@ ROUTES = {
     "looking or labelling": "GET /annotate/disputes GET /annotate/disputes/{number}",
     "labelling": """
         GET /annotate/label GET /annotate/label/steps GET /annotate/label/guideline GET /annotate/slots/{slot}
+        GET /annotate/own
         POST /annotate/slots/{slot}/events POST /annotate/slots/{slot}/undo POST /annotate/slots/{slot}/redo
         POST /annotate/campaigns/{campaign}/claim GET /annotate/dispute POST /annotate/disputes
         POST /annotate/disputes/{number}/entries""",
