@@ -192,6 +192,7 @@ def has_its_columns_named(page: Page, store: Store, tmp_path: Path) -> None:
     row.locator("select[name=labels_as]").select_option("validity")
     expect(row.locator("details ol li em")).to_have_text(["valid", "neg"])
     page.get_by_role("button", name="Add 1 file").click()
+    expect(page.get_by_role("status")).to_contain_text("1 file added: Browse own")
     expect(page.get_by_role("link", name="own", exact=True)).to_be_visible()
     assert find_dataset(store, "own").errors == 1
 

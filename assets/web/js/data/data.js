@@ -1,5 +1,5 @@
 // The Data page: sends, previews and adds files; fetches benchmarks; and follows running imports.
-import { failure, patiently, say } from "../shared/connection.js";
+import { failure, patiently } from "../shared/connection.js";
 import { element, html, onChange, showNotice } from "../shared/dom.js";
 import { LivePart } from "../shared/live_part.js";
 
@@ -42,12 +42,32 @@ const sendRest = async (file, upload, size, { show, tell, signal }) => {
 const room = () => document.querySelector("#data");
 const list = () => room()?.querySelector("ol.files");
 const sending = new Map();
-const live = new LivePart(room, "/data/state");
 
 const tell = (message) => {
   const slot = room()?.querySelector(".said");
   if (slot) showNotice(slot, message);
 };
+
+// What was added is said where it was added, with a link to each dataset that now exists.
+let adding = [];
+const failures = ({ name }) =>
+  [...room().querySelectorAll(".importing li.failed b")].filter((one) => one.textContent.startsWith(`${name} → `)).length;
+
+const tellAdded = (message, datasets = []) => {
+  const links = datasets.map((name) => element("a", { href: `/browse?dataset=${encodeURIComponent(name)}` }, `Browse ${name}`));
+  room()?.querySelector(".added")?.replaceChildren(...(message ? [message] : []), ...links.flatMap((link) => [" ", link]));
+};
+
+const settled = () => {
+  if (!adding.length || !room()) return;
+  const added = adding.filter((file) => failures(file) <= file.failures);
+  const many = adding.length === 1 ? "1 file" : `${adding.length} files`;
+  const lead = added.length === adding.length ? `${many} added:` : `${added.length} of ${many} added; the rest is under “Not added”.`;
+  tellAdded(lead, [...new Set(added.map(({ dataset }) => dataset))]);
+  adding = [];
+};
+
+const live = new LivePart(room, "/data/state", settled);
 
 const ready = () => [...(list()?.querySelectorAll("li.ready") ?? [])];
 
@@ -82,7 +102,7 @@ const put = (row, part) => {
     else if (other && field.value !== field.defaultValue) other.value = field.value;
   }
   row.replaceWith(part);
-  if (active) part.querySelector(`[name="${active}"]`)?.focus();
+  if (active) part.querySelector(`[name="${active}"]`)?.focus({ preventScroll: true });
   if (open) part.querySelector("details")?.setAttribute("open", "");
   count();
 };
@@ -175,16 +195,21 @@ const wanted = (row) => {
 
 const add = async (button) => {
   const rows = ready();
+  const files = rows.map((row) => ({ name: row.dataset.name, dataset: value(row, "dataset").trim() }));
+  const place = room().querySelector(".added");
   button.disabled = true;
   try {
     await postJson("/data/imports", { files: rows.map(wanted) }, tell);
     tell("");
+    adding = files.map((file) => ({ ...file, failures: failures(file) }));
     for (const row of rows) row.remove();
     count();
+    tellAdded(files.length === 1 ? "1 file is being added." : `${files.length} files are being added.`);
     live.follow();
   } catch (error) {
-    tell(error.message);
+    showNotice(place, error.message);
   } finally {
+    place.scrollIntoView({ block: "nearest" });
     button.disabled = false;
   }
 };
@@ -193,11 +218,11 @@ const fetchBenchmark = async (button) => {
   button.disabled = true;
   try {
     await postJson("/data/fetch", { benchmark: button.dataset.fetch }, tell);
-    say("");
+    live.tell(button, "");
     await live.ask();
     live.follow();
   } catch (error) {
-    say(error.message);
+    live.tell(button, error.message);
     button.disabled = false;
   }
 };

@@ -1,18 +1,11 @@
 // The Evaluators page: starts, cancels and resumes fetches, and follows running ones.
 import { failure, patiently } from "../shared/connection.js";
-import { onChange, showNotice } from "../shared/dom.js";
+import { onChange } from "../shared/dom.js";
 import { LivePart } from "../shared/live_part.js";
 import { arrange } from "./public_table.js";
 
 const room = () => document.querySelector("#shelf");
 const live = new LivePart(room, "/evaluators/state");
-
-const tell = (message) => {
-  const slot = room()?.querySelector(".said");
-  if (!slot) return;
-  showNotice(slot, message);
-  if (message) slot.scrollIntoView({ block: "nearest" });
-};
 
 // The server asks the hub meanwhile, which may take some seconds; the button keeps its focus.
 const send = async (button, address, values) => {
@@ -20,6 +13,7 @@ const send = async (button, address, values) => {
   button.setAttribute("aria-disabled", "true");
   try {
     const headers = { "content-type": "application/json" };
+    const tell = (message) => live.tell(button, message);
     const response = await patiently(address, { method: "POST", headers, body: JSON.stringify(values) }, tell);
     tell(response.ok ? "" : await failure(response));
     await live.ask();

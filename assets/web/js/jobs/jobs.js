@@ -20,7 +20,7 @@ const put = (slot, part) => {
   shown.set(slot, text);
   slot.replaceChildren(...(part ? [part] : []));
   const job = active?.dataset.post?.replace(/\w+$/, "");
-  if (job) slot.querySelector(`[data-post^="${job}"]`)?.focus();
+  if (job) slot.querySelector(`[data-post^="${job}"]`)?.focus({ preventScroll: true });
 };
 
 const show = (text) => {

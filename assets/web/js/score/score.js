@@ -127,13 +127,23 @@ const scoreNow = async (how) => {
   settleSolution();
 };
 
+// What was asked for comes into sight: a result from its beginning, an error with the button.
+const reveal = () => {
+  const section = result();
+  const room = section ?? part("result");
+  const { top, bottom } = room.getBoundingClientRect();
+  const isSeen = section ? top >= 0 && top < innerHeight / 3 : top >= 0 && bottom <= innerHeight;
+  if (room.textContent && !isSeen) room.scrollIntoView({ block: section ? "start" : "nearest", behavior: "instant" });
+};
+
 /** Score the input, including unfinished edits. */
-const press = () => {
+const press = async () => {
   endEdit();
   finish();
   base = null;
   open.end();
-  scoreNow("pushState");
+  await scoreNow("pushState");
+  if (!score.isBusy()) reveal();
 };
 
 const open = latest(async (signal, query, evaluators, how) => {
@@ -230,7 +240,7 @@ document.addEventListener("click", (event) => {
   if (example && isPlain(event)) {
     event.preventDefault();
     finish();
-    return void openNow(new URL(example.href).search, chosen(), "pushState");
+    return void openNow(new URL(example.href).search, chosen(), "pushState").then(reveal);
   }
   const button = event.target.closest?.("#score, #cancel, #result .marks button, #result :is([data-keep], [data-forget], [data-copy])");
   if (!button) return;
@@ -256,7 +266,9 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const dataset = event.target.elements.dataset.value;
   const answer = await save({ ...state(), dataset });
-  if (answer) part("saved").innerHTML = answer.saved;
+  if (!answer) return;
+  part("saved").innerHTML = answer.saved;
+  part("saved").scrollIntoView({ block: "nearest" });
 });
 
 const save = latest((signal, values) => ask("save", [values], signal));

@@ -74,3 +74,19 @@ document.addEventListener("click", ({ target }) => termOf(target) && show(termOf
 addEventListener("scroll", () => term && place(), { capture: true, passive: true });
 addEventListener("resize", () => term && place());
 onChange(() => term && !term.isConnected && hide());
+
+// Details that open over the page close by Escape and by a press elsewhere; opening one closes the others, as they share
+// their name.
+const popup = () => document.querySelector("details[name=popup][open]");
+
+document.addEventListener("pointerdown", ({ target }) => {
+  const open = popup();
+  if (open && !open.contains(target)) open.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  const open = popup();
+  if (event.key !== "Escape" || event.defaultPrevented || !open || hint) return;
+  event.preventDefault();
+  open.open = false;
+  open.querySelector("summary").focus({ preventScroll: true });
+});

@@ -1,18 +1,57 @@
 // The part of a page that shows running work, refreshed until nothing is running.
 import { patiently, say } from "./connection.js";
-import { html } from "./dom.js";
+import { html, showNotice } from "./dom.js";
 
 const EVERY = 1000;
 
 const keyOf = (node) => node.dataset?.fetch ?? node.dataset?.post?.replace(/\w+$/, "") ?? "";
 
-/** Refreshes `.state` in the element that `room` returns from `address`. */
+const cardOf = (name) => (name ? document.querySelector(`[data-card="${CSS.escape(name)}"]`) : null);
+
+/** Refreshes `.state` in the element that `room` returns from `address`; calls `onIdle` when nothing runs any more. */
 export class LivePart {
-  constructor(room, address) {
-    Object.assign(this, { room, address, shown: "", timer: 0 });
+  constructor(room, address, onIdle = () => {}) {
+    Object.assign(this, { room, address, onIdle, shown: "", timer: 0, card: "", notice: "" });
   }
 
-  // Open details stay open, and a button keeps the focus.
+  /** Show a message in the card of a button, also after refreshes; without a card, in the `.said` of the page. */
+  tell(button, message) {
+    this.card = button.closest("[data-card]")?.dataset.card ?? this.card;
+    this.notice = message;
+    this.putNotice();
+  }
+
+  putNotice() {
+    const card = cardOf(this.card);
+    const slot = this.room()?.querySelector(".said");
+    for (const old of this.room()?.querySelectorAll("[data-card] .said") ?? []) old.remove();
+    if (slot) showNotice(slot, card ? "" : this.notice);
+    if (!this.notice) return;
+    if (card) {
+      const place = document.createElement("div");
+      place.className = "said";
+      (card.querySelector("th") ?? card).append(place);
+      showNotice(place, this.notice);
+    }
+    (card?.querySelector(".said") ?? slot)?.scrollIntoView({ block: "nearest" });
+  }
+
+  // What was pressed stays where it is on the screen, and keeps the focus.
+  replace(state, text) {
+    const focused = state.contains(document.activeElement) ? keyOf(document.activeElement) : "";
+    const top = cardOf(this.card)?.getBoundingClientRect().top;
+    const open = new Map([...state.querySelectorAll("details")].map((one, index) => [one.dataset.key ?? index, one.open]));
+    state.replaceChildren(html(text));
+    state.querySelectorAll("details").forEach((one, index) => (one.open = open.get(one.dataset.key ?? index) ?? false));
+    const card = cardOf(this.card);
+    const stay = () => card?.isConnected && top !== undefined && scrollBy({ top: card.getBoundingClientRect().top - top, behavior: "instant" });
+    stay();
+    // A table is sorted in the next frame.
+    requestAnimationFrame(() => requestAnimationFrame(stay));
+    if (focused) [...state.querySelectorAll("button")].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true });
+    if (card && this.notice) this.putNotice();
+  }
+
   async ask() {
     const state = this.room()?.querySelector(".state");
     if (!state) return false;
@@ -22,11 +61,7 @@ export class LivePart {
     const text = await response.text();
     if (text !== this.shown) {
       this.shown = text;
-      const open = new Map([...state.querySelectorAll("details")].map((one, index) => [one.dataset.key ?? index, one.open]));
-      const focused = state.contains(document.activeElement) ? keyOf(document.activeElement) : "";
-      state.replaceChildren(html(text));
-      state.querySelectorAll("details").forEach((one, index) => (one.open = open.get(one.dataset.key ?? index) ?? false));
-      if (focused) [...state.querySelectorAll("button")].find((one) => keyOf(one) === focused)?.focus();
+      this.replace(state, text);
     }
     return Boolean(state.querySelector("[data-working]"));
   }
@@ -37,6 +72,7 @@ export class LivePart {
     const again = async () => {
       const more = document.hidden || (await this.ask());
       this.timer = more && this.room() ? setTimeout(again, EVERY) : 0;
+      if (!more) this.onIdle();
     };
     this.timer = setTimeout(again, 200);
   }
