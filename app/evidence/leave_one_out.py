@@ -41,7 +41,7 @@ class LeftOuts:
         if evidence.scorer is None:
             raise UserError(
                 f"{evidence.evaluator} is not loaded here, so no step can be left out.",
-                "Start with --evaluator and its folder, or import its scores with steps left out.",
+                "Fetch it on the Evaluators page, or import its scores with steps left out.",
             )
         key = (evidence.about.fingerprint, evidence.trace.digest, gap)
         return self._cache.get(key, None, partial(self._work_out, evidence.scorer, evidence, gap), _size)

@@ -1,4 +1,5 @@
-"""Rendering the Markdown of steps and guidelines: bold, italics, code, headings, bullets, and links as plain text.
+"""Rendering the Markdown of steps, guidelines and disputes: bold, italics, code, headings, bullets, tables, and links
+as plain text.
 
 Formulas are found first, so that none of their characters count as Markdown. A star or underscore counts as
 emphasis only if it has white space or punctuation on its outer side, so `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain
@@ -11,7 +12,7 @@ from markupsafe import Markup, escape
 
 from stepsight.app.markup.text import text_html
 
-_SIGNS = re.compile(r"[*_`]|^[ \t]*(?:#{1,6}[ \t]|[-+•][ \t])|\]\(", re.MULTILINE)
+_SIGNS = re.compile(r"[*_`]|^[ \t]*(?:#{1,6}[ \t]|[-+•][ \t])|\]\(|-:?[ \t]*\||\|[ \t]*:?-", re.MULTILINE)
 _FORMULA = re.compile(r'<span class="math"[^>]*>[^<]*</span>')
 _CODE = re.compile(
     r"^[ \t]*```[^\n`]*\n(?P<block>(?:(?!```).)*?)\n?[ \t]*```[ \t]*$|(?<!`)`(?P<inline>[^`\n]+)`(?!`)",
@@ -29,13 +30,19 @@ _ITALIC = re.compile(
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>(?![-\d]+$)\S[^\n]*)$", re.MULTILINE)
 _BULLET = re.compile(r"^(?P<indent>[ \t]*)[-*+][ \t]+(?=\S)(?=\D)", re.MULTILINE)
+# A line of cells, the line of dashes below it, and all further lines with a bar.
+_TABLE = re.compile(
+    r"^(?P<head>(?=[^\n]*\|)[^\n]++)\n(?P<rule>(?=[^\n]*\|)(?=[^\n]*-)[ \t|:-]+)(?P<rows>(?:\n[^\n]*\|[^\n]*)*)(?:\n|\Z)",
+    re.MULTILINE,
+)
+_BAR = re.compile(r"(?<!\\)\|")
 # Private-use characters stand for a formula or code.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
 
 def markdown_html(text: str) -> Markup:
-    """Like `text_html`, but render Markdown as `strong`, `i`, `code` and `pre` elements."""
+    """Like `text_html`, but render Markdown as `strong`, `i`, `code`, `pre` and `table` elements."""
     if not _SIGNS.search(text) or _OPEN in text or _CLOSE in text:
         return text_html(text)
     kept: list[str] = []
@@ -46,6 +53,7 @@ def markdown_html(text: str) -> Markup:
 
     coded = _CODE.sub(lambda match: keep(_code(match)), text)
     html = _FORMULA.sub(lambda match: keep(match[0]), str(text_html(coded)))
+    html = _TABLE.sub(_table, html)
     html = _LINK.sub(lambda match: match["text"], html)
     html = _HEADING.sub(lambda match: f"<strong>{match['text'].replace('**', '')}</strong>", html)
     html = _BULLET.sub(lambda match: f"{match['indent']}• ", html)
@@ -55,6 +63,29 @@ def markdown_html(text: str) -> Markup:
     for _ in range(2):
         html = _PLACE.sub(lambda match: kept[int(match[1])], html)
     return Markup(html)
+
+
+def _table(match: re.Match[str]) -> str:
+    """Return a table as HTML. Text that only resembles one stays: its line of dashes has other cells than its
+    head."""
+    head, rule = _cells(match["head"]), _cells(match["rule"])
+    if len(head) != len(rule) or not all(set(cell) <= {"-", ":"} and "-" in cell for cell in rule):
+        return match[0]
+    body = [_cells(line) for line in match["rows"].split("\n")[1:]]
+    rows = [(cells + [""] * len(head))[: len(head)] for cells in body]
+    return (
+        f"<table><thead>{_row('th', head)}</thead><tbody>{''.join(_row('td', row) for row in rows)}</tbody></table>"
+    )
+
+
+def _cells(line: str) -> list[str]:
+    bare = line.strip().removeprefix("|")
+    parts = [part.strip().replace("\\|", "|") for part in _BAR.split(bare)]
+    return parts[:-1] if len(parts) > 1 and not parts[-1] else parts
+
+
+def _row(tag: str, cells: list[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
 
 
 def _code(match: re.Match[str]) -> str:

@@ -1,6 +1,5 @@
 """Measurements of the datasets in a store, made when a page requests them and cached until the data changes."""
 
-import shlex
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,7 +82,7 @@ class Measurements:
         if dataset.traces > LARGEST:
             raise UserError(
                 f"{dataset.name} has {dataset.traces:,} traces; this page measures at most {LARGEST:,}.",
-                f"Write its report: stepsight report --dataset {shlex.quote(dataset.name)} --output report",
+                "Choose a smaller one. A report of this one is written on the command line.",
             )
         subject, version = self._state(dataset, group)
 

@@ -110,7 +110,7 @@ class Entered:
         if len(substeps) > _MOST_STEPS:
             raise UserError(
                 f"The solution has {len(substeps):,} steps; this page scores at most {_MOST_STEPS}.",
-                "Score a longer one with stepsight score.",
+                "Import a longer one on the Data page, and start a job.",
             )
         return trace
 

@@ -133,7 +133,7 @@ class Batcher:
             raise UserError(
                 f"{self._scorer.evaluator.name} would compute {tokens:,} tokens for {what}; "
                 f"a request may need {self._tokens:,} at most.",
-                "Send fewer steps, ask for offline scores, or use stepsight score, which has no such limit.",
+                "Send fewer steps, ask for offline scores, or import it and start a job, which has no such limit.",
             )
 
     def _add(self, request: Request) -> None:

@@ -121,7 +121,7 @@ class Evaluators:
         """The evaluator used for requests that do not name an evaluator. Raises `NotFoundError` if no evaluator
         gives scores."""
         if not self.names:
-            raise NotFoundError("No evaluator here gives scores.", "Start with --evaluator and its folder.")
+            raise NotFoundError("No evaluator here gives scores.", "Fetch one on the Evaluators page.")
         return self.names[0]
 
     @property

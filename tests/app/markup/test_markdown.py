@@ -19,6 +19,11 @@ from tests.cases import each
         ("- one\n* two\n  + three", "• one\n• two\n  • three"),
         ("run `a_1 * b_1 < 2`", "run <code>a_1 * b_1 &lt; 2</code>"),
         ("see\n```python\nif a:\n    b = *c*\n```\ndone", "see\n<pre>if a:\n    b = *c*</pre>\ndone"),
+        (
+            "sums\n| a | *b* |\n|---|:-:|\n| 1 | 2 |\n| 3 |\nend",
+            "sums\n<table><thead><tr><th>a</th><th><i>b</i></th></tr></thead><tbody><tr><td>1</td><td>2</td></tr>"
+            "<tr><td>3</td><td></td></tr></tbody></table>end",
+        ),
         ("[the rule](https://example.org/x) says", "the rule says"),
     ],
 )
@@ -30,7 +35,7 @@ def test_markdown_is_rendered(text, html):
     "text",
     [
         "2 * 3 * 4", "2*3*4", "a_1 * b_2", "x_1 + y_1", "(a)*(b)*(c)", "2**3**2", "n! * m! * k", "a * b and c * d",
-        "5 *", "#### 72", "- 3 + 5 = 2", "f(x_1)_2", "snake_case_name", "[1](2)", "a ` b",
+        "5 *", "#### 72", "- 3 + 5 = 2", "f(x_1)_2", "snake_case_name", "[1](2)", "a ` b", "|x| = 3\n-4 | 5", "P(A|B)\n|---|---|---|",
     ],
 )  # fmt: skip
 def test_text_that_is_not_markdown_stays(text):
@@ -43,16 +48,33 @@ def test_maths_wins():
     assert markdown_html("**so $x*y$**") == f"<strong>so {text_html('$x*y$')}</strong>"
 
 
-@each("around", ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "- *{}*", "[{}](/x)", "[x]({})"])
+@each(
+    "around",
+    [
+        "{}",
+        "**{}**",
+        "`{}`",
+        "```\n{}\n```",
+        "# {}",
+        "- *{}*",
+        "[{}](/x)",
+        "[x]({})",
+        "| {} | b |\n|---|---|\n| {} | {} |",
+    ],
+)
 @each("text", [*INJECTIONS, *PAYLOADS])
 def test_markup_is_text(around, text):
     page = read(markdown_html(around.replace("{}", text)))
-    assert {element.tag for element in page.all()} <= {"span", "strong", "i", "code", "pre"}
+    tags = {"span", "strong", "i", "code", "pre", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {element.tag for element in page.all()} <= tags
     for element in page.all():
         assert set(element.attributes) <= {"class", "data-source", "data-display"}
 
 
-@each("sign", ["*", "**", "_", " *a", "`", "```\n", "[a](", "- ", "# ", " **a", "$*a", "\ue0000\ue001"])
+@each(
+    "sign",
+    ["*", "**", "_", " *a", "`", "```\n", "[a](", "- ", "# ", " **a", "$*a", "\ue0000\ue001", "|\n", "|-|\n", "|-"],
+)
 def test_many_signs_take_linear_time(sign):
     start = time.process_time()
     markdown_html(sign * (100_000 // len(sign)))

@@ -71,4 +71,4 @@ def test_a_solution_too_long_for_a_link_says_how_to_go_on(evaluators):
     noise = "".join(chr(draw.randrange(0x4E00, 0x9FFF)) for _ in range(8000))
     page = exports(evaluators, typed("q", noise, ("tiny",)))
     assert page.all("a") == []
-    assert "Too long for a link: save it, or score it with stepsight score." in page.text
+    assert "Too long for a link: save it to a dataset." in page.text

@@ -52,7 +52,7 @@ const begin = (row) => {
   const [step, part] = placeOf(steps, row);
   const text = steps[step][part];
   const label = item.querySelector("[data-edit]").getAttribute("aria-label").replace("Edit", "Text of");
-  const area = element("textarea", { "aria-label": label, rows: Math.min(8, 1 + Math.ceil(text.length / 50)) });
+  const area = element("textarea", { dir: "auto", "aria-label": label, rows: Math.min(8, 1 + Math.ceil(text.length / 50)) });
   area.value = text;
   edit = { cell, area, steps, step, part, row, text, shown: text, scored: text, content: [...cell.childNodes] };
   cell.replaceChildren(area);

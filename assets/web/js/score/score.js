@@ -4,6 +4,7 @@ import { html, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
+import { quietly } from "../shared/storage.js";
 import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
 import { adoptSolution, onSteps, putSolution, settleSolution, solutionState } from "./solution.js";
 import { endEdit } from "./steps.js";
@@ -275,7 +276,25 @@ const save = latest((signal, values) => ask("save", [values], signal));
 
 register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score") });
 
+// What is typed but not scored survives a reload.
+const TYPED = "stepsight.typed";
+const here = () => location.pathname + location.search;
+const boxesOf = () => [problem(), document.querySelector("#solution textarea")];
+
+const remember = () =>
+  quietly(() => sessionStorage.setItem(TYPED, JSON.stringify([here(), ...boxesOf().map((box) => box.value)])));
+
+const restore = () => {
+  const [at, ...typed] = JSON.parse(quietly(() => sessionStorage.getItem(TYPED)) ?? "[]");
+  if (at !== here() || performance.getEntriesByType("navigation")[0]?.type !== "reload") return;
+  const [question, solution] = boxesOf();
+  question.value = typed[0];
+  if (solution.value !== typed[1]) adoptSolution(typed[1]);
+};
+
 if (part("score")) {
+  restore();
+  window.addEventListener("pagehide", remember);
   window.addEventListener("popstate", openAddress);
   if (wasMoved || "late" in part("result").dataset) openAddress();
   else settleResult("replaceState");

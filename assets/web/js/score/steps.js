@@ -46,7 +46,7 @@ const areas = () => {
     { class: "edit" },
     ...parts.map((text, part) => {
       const name = parts.length > 1 ? `Text of sub-step ${chosen + 1}.${part + 1}` : `Text of step ${chosen + 1}`;
-      const area = element("textarea", { "aria-label": name, rows: Math.min(8, 2 + Math.floor(text.length / 60)) });
+      const area = element("textarea", { dir: "auto", "aria-label": name, rows: Math.min(8, 2 + Math.floor(text.length / 60)) });
       area.value = text;
       return area;
     }),

@@ -30,6 +30,8 @@ export const drawMaths = (root = document) => {
   for (const span of root.querySelectorAll("span.math:not([data-done])")) {
     span.dataset.done = "1";
     formulas.set(span, span.textContent);
+    // A formula runs from left to right, and says nothing about the direction of the text around it.
+    span.dir = "ltr";
     draw(span);
   }
 };
