@@ -113,7 +113,7 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
     if problem:
         raise UserError(
             f"{repo}: {problem[0].lower()}{problem[1:]}",
-            "Choose a smaller one, have StepSight started with weights in bfloat16, or use a machine with more memory.",
+            "Choose a smaller one, have weights loaded in bfloat16, or use a machine with more memory.",
         )
 
 

@@ -1,5 +1,5 @@
-"""Rendering the Markdown of steps, guidelines and disputes: bold, italics, code, headings, bullets, tables, and links
-as plain text.
+"""Rendering the Markdown of steps, guidelines and disputes: bold, italics, code, headings, bullets, tables, and
+links as plain text.
 
 Formulas are found first, so that none of their characters count as Markdown. A star or underscore counts as
 emphasis only if it has white space or punctuation on its outer side, so `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain
@@ -32,7 +32,8 @@ _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>(?![-\d]+$)\S[^\n]*)$", re.M
 _BULLET = re.compile(r"^(?P<indent>[ \t]*)[-*+][ \t]+(?=\S)(?=\D)", re.MULTILINE)
 # A line of cells, the line of dashes below it, and all further lines with a bar.
 _TABLE = re.compile(
-    r"^(?P<head>(?=[^\n]*\|)[^\n]++)\n(?P<rule>(?=[^\n]*\|)(?=[^\n]*-)[ \t|:-]+)(?P<rows>(?:\n[^\n]*\|[^\n]*)*)(?:\n|\Z)",
+    r"^(?P<head>(?=[^\n]*\|)[^\n]++)\n"
+    r"(?P<rule>(?=[^\n]*\|)(?=[^\n]*-)[ \t|:-]+)(?P<rows>(?:\n[^\n]*\|[^\n]*)*)(?:\n|\Z)",
     re.MULTILINE,
 )
 _BAR = re.compile(r"(?<!\\)\|")

@@ -10,9 +10,9 @@ _INSIDE = ("/", "#", "data:application/json;")
 # Only to where a benchmark was published, and without saying from where.
 _SOURCES = {benchmark.source for benchmark in benchmarks()}
 _ALLOWED = {
-    "a", "aside", "b", "br", "button", "caption", "circle", "code", "datalist", "dd", "details", "div", "dl", "dt",
-    "em", "fieldset", "figcaption", "figure", "form", "g", "h1", "h2", "h3", "header", "i", "input", "kbd", "label",
-    "legend", "li", "line", "main", "mark", "nav", "ol", "optgroup", "option", "output", "p", "path",
+    "a", "aside", "b", "bdi", "br", "button", "caption", "circle", "code", "datalist", "dd", "details", "div", "dl",
+    "dt", "em", "fieldset", "figcaption", "figure", "form", "g", "h1", "h2", "h3", "header", "i", "input", "kbd",
+    "label", "legend", "li", "line", "main", "mark", "nav", "ol", "optgroup", "option", "output", "p", "path",
     "polyline", "pre", "rect", "s", "section", "select", "small", "span", "strong", "summary", "svg", "table",
     "tbody", "td", "template", "text", "textarea", "th", "thead", "time", "title", "tr", "ul", "wbr",
 }  # fmt: skip

@@ -184,6 +184,8 @@ def test_the_gallery_leads_from_trace_to_trace(page):
 
 def test_forty_steps_fit(opened):
     steps = "\n".join(f"{i}. Then $x_{{{i}}} = {i} + {i}$, which is {2 * i}." for i in range(1, 41))
+    # A table of a step is none of the page's own.
+    steps += "\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     with opened(width=390) as page:
         page.goto(f"/evidence?s={typed('What is $x$?', steps, ('mini-bidir',)).token()}")
         expect(page.locator(".matrix td[tabindex]")).to_have_count(1)

@@ -35,7 +35,8 @@ def test_markdown_is_rendered(text, html):
     "text",
     [
         "2 * 3 * 4", "2*3*4", "a_1 * b_2", "x_1 + y_1", "(a)*(b)*(c)", "2**3**2", "n! * m! * k", "a * b and c * d",
-        "5 *", "#### 72", "- 3 + 5 = 2", "f(x_1)_2", "snake_case_name", "[1](2)", "a ` b", "|x| = 3\n-4 | 5", "P(A|B)\n|---|---|---|",
+        "5 *", "#### 72", "- 3 + 5 = 2", "f(x_1)_2", "snake_case_name", "[1](2)", "a ` b",
+        "|x| = 3\n-4 | 5", "P(A|B)\n|---|---|---|",
     ],
 )  # fmt: skip
 def test_text_that_is_not_markdown_stays(text):

@@ -24,7 +24,7 @@ class Evidence extends RevealedJudgment {
     const pace = PACE[this.last < LONG ? 0 : 1];
     this.player = new Player(section.querySelector("button.play"), () => pace, () => this.tick());
     this.slider = section.querySelector("input[type=range]");
-    this.rows = [...section.querySelectorAll("table tbody tr")].map((row) => [...row.cells].slice(1));
+    this.rows = [...section.querySelectorAll(".matrix tbody tr")].map((row) => [...row.cells].slice(1));
     this.items = [...section.querySelectorAll("ol.steps > li")];
     this.listen();
     this.paint();
@@ -47,7 +47,7 @@ class Evidence extends RevealedJudgment {
     if (target.closest("button.play")) this.play();
     if (target.closest("button.picture")) saveDrawing(this.section.querySelector(".curve"), `step-${this.names[this.step]}-${this.value}`);
     if (target.closest("button.offer")) this.rests.ask(target.closest("button.offer"));
-    const cell = target.closest("tbody td");
+    const cell = target.closest(".matrix tbody td");
     if (!cell) return;
     this.go(cell.parentElement.rowIndex - 1, cell.cellIndex - 1);
   }
@@ -57,7 +57,7 @@ class Evidence extends RevealedJudgment {
     const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (!way) return;
     const row = this.rests.leftOut ?? this.after;
-    if (event.target.closest("td")) this.go(row + way[0], this.step + way[1]);
+    if (event.target.closest(".matrix td")) this.go(row + way[0], this.step + way[1]);
     else if (way[1]) this.reveal(this.after + way[1]);
     else return;
     event.preventDefault();
@@ -157,7 +157,7 @@ class Evidence extends RevealedJudgment {
   }
 
   showMatrix() {
-    const table = this.section.querySelector("table");
+    const table = this.section.querySelector(".matrix table");
     [...table.tHead.rows[0].cells].forEach((cell, i) => cell.classList.toggle("on", i === this.step + 1 && this.isShown(this.step)));
     [...table.tBodies[0].rows].forEach((row, j) => {
       row.classList.toggle("on", j === this.after);
