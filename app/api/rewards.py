@@ -165,10 +165,10 @@ def _rewarded(asked: _RewardAsked) -> list[SentSolution | UserError]:
         raise UserError(f"{len(prompts):,} prompts for {len(asked.query):,} queries.", "Send one for each.")
     pairs = list(zip(asked.query, prompts, strict=True))
     sent = [_read_one(text, prompt) for text, prompt in pairs]
-    for one in sent:
-        if isinstance(one, SentSolution) or any(prompt and text.startswith(prompt) for text, prompt in pairs):
-            return sent
-        raise one
+    begins = any(prompt and text.startswith(prompt) for text, prompt in pairs)
+    errors = [one for one in sent if isinstance(one, UserError)]
+    if len(errors) == len(sent) and not begins:
+        raise errors[0]
     return sent
 
 

@@ -37,7 +37,6 @@ _STRAY = re.compile(
     rf"(?<!\\)((?:\\\\)*)\\(?=(?:{_COMMANDS})(?![a-zA-Z])|[bfr][a-zA-Z]|[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}}))"
 )
 _SHORT = re.compile(r"(?<=[ $(])\\(?=(?:ne|ni|nu)(?![a-zA-Z]))")
-_DECODER = json.JSONDecoder(strict=False)
 _BOX = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(correct|incorrect)\s*\}{1,2}", re.IGNORECASE)
 _CONCLUSION = re.compile(r"is the step correct \(yes/no\)\?[\s*:]*(yes|no)\b", re.IGNORECASE)
 _JUDGEMENT = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(yes|no)\s*\}{1,2}", re.IGNORECASE)
@@ -142,9 +141,21 @@ def _parsed(text: str, start: int) -> Any:
     try:
         value, _ = _DECODER.raw_decode(text)
         check_depth(value)
+    except UnreadableError:
+        raise
     except (ValueError, RecursionError):
         raise UnreadableError("no JSON") from None
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise UnreadableError("JSON with a key that is there twice")
+    return values
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
 
 
 def _describe_error(error: ValidationError) -> str:

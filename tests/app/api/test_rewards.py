@@ -140,6 +140,9 @@ def test_a_bad_text_of_a_reward_batch_is_its_own_error(client):
     assert answer.status_code == 200
     assert answer.json()["rewards"] == answer.json()["scores"] == [*expected, 0.0, 0.0]
     assert set(answer.json()["errors"]) == {"1", "2"}
+    # Without prompts, whichever text is first.
+    rewards = client.post("/get_reward", json={"query": ["?", CHATML]}).json()["rewards"]
+    assert rewards[0] == 0.0 < rewards[1]
     # A completion alone that is empty ends no training run either.
     assert client.post("/get_reward", json={"query": [prompt], "prompts": [prompt]}).json()["rewards"] == [0.0]
     assert client.post("/get_reward", json={"query": ["?"], "prompts": [prompt]}).status_code == 422

@@ -67,6 +67,7 @@ def test_verdicts_are_read_wherever_the_one_object_stands(text: str) -> None:
         "[1, 2]",
         f"{verdicts(['pos', 'neg'])}\n{verdicts(['pos', 'pos'])}",
         f"```\n{verdicts(['pos', 'neg'])}\n```\n```\n{verdicts(['pos', 'pos'])}\n```",
+        '{"step_1": {"verdict": "neg"}, "step_1": {"verdict": "pos"}, "step_2": {"verdict": "pos"}}',
     ],
 )
 def test_an_answer_that_leaves_a_verdict_open_is_unreadable(text: str) -> None:
