@@ -1,6 +1,6 @@
 """The results on one dataset as HTML: figures, and tables whose cells link to the traces behind them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -9,15 +9,14 @@ from markupsafe import Markup
 from stepsight.app.web.html import macro, render
 from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.metrics.first_error import Outcome
 from stepsight.training.report.html import CellWrap, Content, Section, content_html, table_html
-from stepsight.training.report.results import EVALUATOR, MODE
+from stepsight.training.report.results import EVALUATOR, MODE, OUTCOMES, REDUNDANCY
 from stepsight.training.report.tables import Table
 
 FORMATS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
 
 _MACROS = "results/macros.html"
-_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
+_OUTCOMES = frozenset(outcome.value for outcome in OUTCOMES)
 
 
 @dataclass(frozen=True)
@@ -33,13 +32,14 @@ class Links:
     mode: Mode
     keys: Mapping[str, str]
 
-    def browse(self, evaluator: str, mode: str, **more: str) -> str:
+    def browse(self, evaluator: str, mode: str, **more: str | Sequence[str]) -> str:
         """Return the URL of the list of traces with the evaluator's judgments, or "" if the evaluator has no key in
         Browse. `more` holds additional filters."""
         if evaluator not in self.keys:
             return ""
         query = {"dataset": self.dataset, "group": self.group, "evaluator": self.keys[evaluator], "mode": mode}
-        return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
+        given = {key: value for key, value in (query | more).items() if value}
+        return f"/browse?{urlencode(given, doseq=True)}"
 
     def wrap(self, table: Table) -> CellWrap:
         """Return a function that adds links to the names of evaluators, to counts of outcomes and to the cells of
@@ -60,7 +60,8 @@ class Links:
         if not cells[key]:
             return ""
         if key in _OUTCOMES:
-            return self.browse(evaluator, mode, mistake=key)
+            errors = "redundant" if table.name.endswith(REDUNDANCY) else "invalid"
+            return self.browse(evaluator, mode, errors=errors, mistake=key)
         if key in LABEL_NAMES and "gold" in cells:
             return self.browse(evaluator, mode, cell=f"{cells['gold']}-{key}")
         return ""
@@ -93,6 +94,24 @@ def _content(content: Content, links: Links, address: Mapping[str, str]) -> Mark
     if not isinstance(content, Table):
         return content_html(content)
     return table_html(content, links.wrap(content), file_links(content.name, address))
+
+
+def outcomes_html(
+    table: Table, rows: Sequence[tuple[str, tuple[str, ...]]], links: Links, errors: str, address: Mapping[str, str]
+) -> Markup:
+    """Render a table of outcomes by the value of a field. Its counts link to the traces in Browse. `rows` holds,
+    for each row, the evaluator and the conditions on metadata."""
+
+    def wrap(row: int, column: int, html: Markup) -> Markup:
+        key = table.columns[column].key
+        # Browse has no condition on length.
+        if row < 0 or key not in _OUTCOMES or not table.rows[row][column] or not rows[row][1]:
+            return html
+        evaluator, conditions = rows[row]
+        url = links.browse(evaluator, links.mode.value, errors=errors, mistake=key, meta=conditions)
+        return macro(_MACROS, "link", url, html) if url else html
+
+    return table_html(table, wrap, file_links(table.name, address))
 
 
 def file_links(table: str, address: Mapping[str, str]) -> Markup:

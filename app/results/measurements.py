@@ -7,7 +7,7 @@ from functools import cached_property
 from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending, Snapshot
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.bootstrap import DRAWS, Value
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, read_data_version
@@ -65,8 +65,10 @@ class Measurements:
 
     A result that takes long is `Pending` until it is ready, and concurrent requests share one computation. While
     judgments are being added, the last measurement remains in use, and a new measurement is started from time to
-    time.
+    time. `draws` is the number of resamples.
     """
+
+    draws = DRAWS
 
     def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
         self._store = store

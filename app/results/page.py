@@ -16,7 +16,7 @@ from plotly import __version__ as plotly_version
 from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.page import judge_form
-from stepsight.app.results.dataset import Links, file_links, sections_html
+from stepsight.app.results.dataset import Links, file_links, outcomes_html, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table
 from stepsight.app.scoring.batcher import ShortError
@@ -29,7 +29,6 @@ from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import ALL, baselines_of
-from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
@@ -38,6 +37,7 @@ from stepsight.storage.traces.queries import Dataset, find_dataset, list_dataset
 from stepsight.training.evaluate.baseline_check import check_row
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import lead
+from stepsight.training.report.outcome_tables import Conditions, outcome_fields, outcomes_by_field
 from stepsight.training.report.results import PROTOCOL, measured_on
 from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
 from stepsight.training.report.tables import Table, slug
@@ -53,7 +53,8 @@ class ResultsAddress(PageQuery):
     """The query string of the Results page. A field of "" stands for its default.
 
     If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` and `against` (the
-    reference for differences) apply to the overview.
+    reference for differences) apply to the overview. `by` is the metadata field whose outcomes the dataset's page
+    shows, or `steps`, their number.
     """
 
     PATH: ClassVar[str] = "/results"
@@ -63,6 +64,7 @@ class ResultsAddress(PageQuery):
     mode: Annotated[str, choice(MODES)] = ""
     errors: Annotated[str, choice(tuple(Errors))] = ""
     evaluator: str = ""
+    by: str = ""
     figure: Annotated[str, choice(FIGURES)] = ""
     against: str = ""
 
@@ -170,6 +172,11 @@ def _dataset(
         query = address.query(mode=mode, errors=errors, evaluator=evaluator)
         links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
         sections = sections_html(excerpt.shown(evaluator), links, query)
+    by, fields = "", outcome_fields(store, dataset.id)
+    if address.by in fields:
+        table, counted = _outcomes_by(store, measured, mode, errors, address.by)
+        links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
+        by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
     found = _shortfalls(measured, mode, errors)
     outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
     own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
@@ -187,8 +194,17 @@ def _dataset(
         "groups": [("", "all"), *_same(measured.groups)],
         "classes": _same(classes),
         "sections": sections,
+        "by": by,
+        "fields": [("", "nothing"), *fields.items()],
         "baseline_check": line_html(dataset.name, found) if found else "",
     }
+
+
+def _outcomes_by(
+    store: Store, measured: MeasuredDataset, mode: Mode, errors: Errors, by: str
+) -> tuple[Table, Conditions]:
+    evaluators = [(one.name, one.id) for one in measured.evaluators]
+    return outcomes_by_field(store, measured.evaluation, evaluators, (mode, errors), by)
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[ComparedEvaluator]]]:
@@ -221,7 +237,7 @@ def _work(dataset: Dataset, evaluators: int) -> str:
     baselines = baselines_of(has_substeps=dataset.substeps > dataset.steps)
     return (
         f"{evaluators:,} {'evaluator' if evaluators == 1 else 'evaluators'} and {len(baselines)} baselines on"
-        f" {dataset.traces:,} traces, each on {DRAWS:,} resamples"
+        f" {dataset.traces:,} traces, each on {Measurements.draws:,} resamples"
     )
 
 
@@ -283,11 +299,15 @@ def _of_overview(store: Store, measurements: Measurements, address: ResultsAddre
 def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddress, name: str) -> Table:
     measured = _measured(store, measurements, address)
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
+    if address.by:
+        table, _ = _outcomes_by(store, measured, mode, errors, address.by)
+        if table.name == name:
+            return table
     excerpt = _there(measurements.excerpt(measured, mode, errors, _PATIENCE)).result
-    table = excerpt.find_table(name, address.evaluator)
-    if table is None:
+    asked = excerpt.find_table(name, address.evaluator)
+    if asked is None:
         raise NotFoundError(f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page.")
-    return table
+    return asked
 
 
 def _report(store: Store, measurements: Measurements, address: ResultsAddress) -> tuple[str, str, str]:

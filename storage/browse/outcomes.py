@@ -1,17 +1,27 @@
-"""Comparing the outcomes of two evaluators, by counting the traces with each pair."""
+"""Counting the outcomes of evaluators: the traces with each pair of two evaluators' outcomes, and those with each
+outcome of one evaluator by the value of a metadata field or by length."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stepsight.core.metrics.bootstrap import Value, Weights, share
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
+from stepsight.storage.browse.metadata import MetaColumn, MetaCondition
 from stepsight.storage.database.store import Store
 
 _CONDITIONS = ("mistake", "other_mistake", "gold")
+BY_LENGTH = "steps"
+"""In place of a metadata field: the number of steps."""
+MOST_VALUES = 20
+"""The number of values of a field that outcomes are counted for, the most common first."""
+# Numbers and lengths of more values are counted in as many ranges, of about equal numbers of traces.
+_RANGES = 4
 
 
 @dataclass(frozen=True)
@@ -67,3 +77,81 @@ def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomeP
             for one, other, number in zip(*pairs, numbers, strict=True)
         }
     return OutcomePairs(counts, int((~known).sum()), columns.on_redundancy)
+
+
+@dataclass(frozen=True)
+class ValueOutcomes:
+    """The outcomes of an evaluator on the traces with one value of a field, or with a value in a range.
+
+    `conditions` are the conditions on metadata that select these traces; lengths have none. `right` is the share of
+    the outcome right, with an interval if there are resamples.
+    """
+
+    value: str
+    conditions: tuple[str, ...]
+    counts: Mapping[Outcome, int]
+    right: Value
+
+    @property
+    def traces(self) -> int:
+        return sum(self.counts.values())
+
+
+def outcomes_by(
+    store: Store, dataset_id: int, where: TraceFilter, field: str, weights: Weights | None = None
+) -> list[ValueOutcomes]:
+    """Count the outcomes of the filter's evaluator by the values of a metadata field, or by `BY_LENGTH`.
+
+    A trace with several values counts for each of them. Traces without an outcome or without a value are left out.
+    `weights` are resamples of the dataset's traces, of shape (draws, n).
+    """
+    with store.read() as session:
+        columns = BrowseColumns(store, session, dataset_id, where.without("mistake"), FILE_ORDER)
+        assert columns.in_mode is not None
+        mistake = np.where(columns.match().chosen, columns.in_mode.mistake, SILENT)
+        if field == BY_LENGTH:
+            groups = _ranges(np.arange(len(mistake)), columns.traces.steps.astype(np.float64), "")
+        else:
+            groups = _by_value(columns.metadata(field), field)
+    resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
+    found = []
+    for value, conditions, places in groups:
+        kept = np.unique(places)
+        kept = kept[mistake[kept] != SILENT]
+        if len(kept):
+            codes = mistake[kept]
+            counts = dict(zip(OUTCOMES, np.bincount(codes, minlength=len(OUTCOMES)).tolist(), strict=True))
+            hit = codes == OUTCOMES.index(Outcome.RIGHT)
+            found.append(ValueOutcomes(value, conditions, counts, share(hit, kept, resampled, "no trace")))
+    return found
+
+
+_Group = tuple[str, tuple[str, ...], NDArray[np.int64]]
+
+
+def _by_value(column: MetaColumn, field: str) -> list[_Group]:
+    numbers = column.numbers
+    if len(numbers) and not np.isnan(numbers).any() and len(np.unique(numbers)) > MOST_VALUES:
+        return _ranges(column.places, numbers, field)
+    counts = np.bincount(column.codes[column.codes != SILENT], minlength=len(column.names))
+    common = sorted(range(len(column.names)), key=lambda code: (-counts[code], column.names[code]))[:MOST_VALUES]
+    return [
+        (name, (str(MetaCondition(field, "=", name)),), column.places[column.codes == code])
+        for code, name in ((code, column.names[code]) for code in common)
+    ]
+
+
+def _ranges(places: NDArray[np.int64], numbers: NDArray[np.float64], field: str) -> list[_Group]:
+    """Divide the places by their numbers into ranges of about equal size."""
+    if not len(numbers):
+        return []
+    bounds = np.unique(np.quantile(numbers, np.arange(1, _RANGES) / _RANGES, method="lower"))
+    part = np.searchsorted(bounds, numbers, side="left")
+    groups: list[_Group] = []
+    for one in np.unique(part):
+        inside = part == one
+        least, most = (f"{number:.15g}" for number in (numbers[inside].min(), numbers[inside].max()))
+        conditions = [MetaCondition(field, ">=", least), MetaCondition(field, "<=", most)] if field else []
+        name = least if least == most else f"{least} to {most}"
+        groups.append((name, tuple(map(str, conditions)), places[inside]))
+    return groups

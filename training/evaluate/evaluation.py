@@ -137,6 +137,8 @@ def cut_at_random(gold: Gold, seed: int) -> Gold:
 
 
 MODES = (Mode.OFFLINE, Mode.ONLINE)
+Question = tuple[Mode, Errors]
+"""The mode and the kind of error that figures are of."""
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
 RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
 """The figures for comparison with the baselines: the first of these that an evaluator has is used."""
@@ -246,7 +248,7 @@ class Evaluation:
         return f"{self.dataset.size} rows" if self.dataset.left_out else traces
 
     @property
-    def judged(self) -> list[tuple[Mode, Errors]]:
+    def judged(self) -> list[Question]:
         """The modes and kinds of error that have evaluators' rows or, without evaluators, baselines' rows."""
         evaluators = dict.fromkeys((row.mode, row.errors) for row in self.rows if not row.is_baseline)
         return list(evaluators or dict.fromkeys((row.mode, row.errors) for row in self.rows))

@@ -70,6 +70,7 @@ def dataset_part(evaluation: Evaluation) -> Part:
         _results(evaluation, look),
         _calibration(evaluation, look),
         _first_errors(evaluation),
+        *_redundancy(evaluation),
         *_prm_score(evaluation),
         _by_mode(evaluation, look),
         _by_position(evaluation, look),
@@ -132,6 +133,7 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     sections = [
         Section("Solutions and steps", [*contents, _roc_plots(evaluation, look, mode, errors)]),
         _first_errors(of_mode),
+        *_redundancy(of_mode),
         *_prm_score(of_mode),
         _by_mode(of_errors, look),
         _by_position(of_errors, look),
@@ -253,6 +255,12 @@ def _first_errors(evaluation: Evaluation) -> Section:
             *([outcome_table] if outcome_table else []),
         ],
     )
+
+
+def _redundancy(evaluation: Evaluation) -> Iterator[Section]:
+    table = outcomes(evaluation, of_redundancy=True) if Errors.REDUNDANT in _kinds(evaluation) else None
+    if table:
+        yield Section("Redundant solutions", [table])
 
 
 def _prm_score(evaluation: Evaluation) -> Iterator[Section]:

@@ -329,6 +329,9 @@ OUTCOMES = {
     Outcome.WRONG_STEP: "Wrong step",
 }  # fmt: skip
 
+REDUNDANCY = "redundancy-outcomes"
+"""The end of the name of the table of outcomes of redundancy."""
+
 Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
@@ -432,24 +435,28 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
     ]
 
 
-def outcomes(evaluation: Evaluation) -> Table | None:
-    """Return a table that counts the traces by outcome, or None if no evaluator judges steps.
+def outcomes(evaluation: Evaluation, of_redundancy: bool = False) -> Table | None:
+    """Return a table that counts the traces by outcome, or None if no evaluator has any.
 
     The outcome says whether the first step judged wrong is the first gold error or a different step, and whether
-    only one of the two exists.
+    only one of the two exists. With `of_redundancy`, solutions called redundant are compared instead.
     """
-    rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
-    columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
-    columns += [TRACES]
+    rows = [row for row in ordered(subjects(evaluation)) if of_redundancy or _says_validity(row)]
+    kinds = [kind for kind in OUTCOMES if not (of_redundancy and kind == Outcome.WRONG_STEP)]
+    columns = [EVALUATOR, MODE, *(Column(kind.value, OUTCOMES[kind], CellKind.COUNT) for kind in kinds), TRACES]
     cells, remarks = [], []
     for row in rows:
-        errors = row.subject.first_errors
+        errors = row.subject.redundant_solutions if of_redundancy else row.subject.first_errors
         counts = count_outcomes(errors)
-        shown = [counts[kind] for kind in OUTCOMES]
+        shown = [counts[kind] for kind in kinds]
+        if of_redundancy and not sum(shown):
+            continue
         cells.append((row, (row.evaluator, row.mode.value, *shown, sum(shown))))
         remarks += [f"{row.evaluator}: {errors.left_out}"] if errors.left_out and not row.is_baseline else []
-    caption = "the first step judged wrong against the first error, in traces"
-    return make_table(evaluation, "outcomes", caption, columns, cells, remarks) if cells else None
+    name, caption = "outcomes", "the first step judged wrong against the first error, in traces"
+    if of_redundancy:
+        name, caption = REDUNDANCY, "solutions called redundant against those with a redundant step, in traces"
+    return make_table(evaluation, name, caption, columns, cells, remarks) if cells else None
 
 
 def _says_validity(row: Row) -> bool:

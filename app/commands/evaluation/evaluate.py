@@ -37,6 +37,7 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
+from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
 from stepsight.training.report.results import PROTOCOL, published, results
 from stepsight.training.report.tables import CellKind, Table, show, to_text
@@ -67,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="cut each trace after a step drawn at random; its scores are those of hindsight judgments",
     )
     parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="the paired difference of two evaluators")
+    parser.add_argument(
+        "--by",
+        metavar="FIELD",
+        help="also the outcomes by a metadata field, or by steps: their number",
+    )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
         "--force",
@@ -87,6 +93,8 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     if args.random_cut is not None and args.patch:
         raise UserError("--random-cut and --patch do not go together.", "Give one of them.")
+    if args.by and (args.json or args.patch or args.random_cut is not None):
+        raise UserError("--by does not go with --json, --patch or --random-cut.", "Leave it or them out.")
     if args.random_cut is not None and args.random_cut < 0:
         raise UserError(f"--random-cut is {args.random_cut}, expected 0 or more.")
     asked = [*(args.evaluator or []), *(args.compare or [])]
@@ -120,6 +128,14 @@ def run(args: argparse.Namespace) -> None:
         measure = partial(evaluate, store, dataset, evaluators, modes, args.draws, args.force, args.group)
         evaluation = measure(cut=args.random_cut)
         patched = Patched(evaluation, measure(patch=patch), patch) if patch else None
+        fields = outcome_fields(store, dataset.id)
+        if args.by and args.by not in fields:
+            raise UserError(f"{dataset.name} has no field {args.by!r:.60}.", f"Take one of {', '.join(fields)}.")
+        ids = [(one.name, one.id) for one in evaluators if one.id is not None]
+        counted = [
+            outcomes_by_field(store, evaluation, ids, question, args.by)[0]
+            for question in (evaluation.judged if args.by else [])
+        ]
     evaluations = [evaluation, patched.after] if patched else [evaluation]
     pair = _table_names(compared_names, names, evaluators)
     compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
@@ -134,6 +150,8 @@ def run(args: argparse.Namespace) -> None:
     if patched:
         print(f"\nLabel patch {patched.patch.name} (digest {patched.patch.digest[:12]}…): {patched.patch.size}")
     _print_tables(evaluation, patched)
+    for table in counted:
+        _print(table)
     for one, comparisons in compared.items():
         for comparison in comparisons:
             _print_comparison(comparison, ", patched" if one.patch else "")

@@ -89,7 +89,7 @@ def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
     page = show(dataset=NAME, mode="online", errors="redundant")
     assert page.one("h1").text == NAME
     assert [selected(page, name) for name in ("dataset", "mode", "errors")] == [NAME, "online", "redundant"]
-    assert len(page.all("section")) == 7
+    assert len(page.all("section")) == 8
     assert page.one("p", id="three-way-redundant-online").text.startswith(
         "three_way: redundant errors, online, 4 traces"
     )
@@ -97,6 +97,20 @@ def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
     assert links == {"/results", "/browse?dataset=three_way", "/results/report?dataset=three_way"}
     assert page.all("p", role="status") == []
     assert page.all("div")[0]["data-plotly"].startswith("/stepsight/plotly/plotly.min.js?v=")
+
+
+def test_outcomes_by_length_stand_first_and_are_to_be_had_as_a_file(sqlite_store, show):
+    fill(sqlite_store)
+    page = show(dataset=NAME, mode="offline", errors="redundant", by="steps")
+    first = page.all("section")[0]
+    assert first.one("h2").text == "Outcomes by number of steps"
+    rows = [[cell.text for cell in row.all("td")] for row in first.one("tbody").all("tr")]
+    # Every trace has three steps.
+    assert {row[0] for row in rows} == {"3"}
+    (link,) = (link["href"] for link in first.all("a") if link.text == "CSV")
+    assert "by=steps" in link
+    assert "table=three-way-outcomes-by-steps" in link
+    assert len(show(dataset=NAME, by="no such field").all("section")) == 8
 
 
 def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, evaluators):

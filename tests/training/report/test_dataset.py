@@ -11,6 +11,7 @@ TITLES = [
     "Solutions and steps",
     "Calibration of validity",
     "First errors",
+    "Redundant solutions",
     "Online and offline",
     "By position",
     "By class",
@@ -34,9 +35,9 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
     assert part.lead == ("plain, from test.jsonl (SHA-256 000000000000…): 4 traces, 2 with a wrong step, 12 steps.")
     assert [table.name.removeprefix("three-way-") for table in tables_of([part])] == [
         "invalid-offline", "invalid-online", "redundant-offline", "redundant-online", "calibration", "first-errors",
-        "outcomes", "online-minus-offline", "change-invalid", "change-redundant", "position-invalid",
-        "position-invalid-gain", "position-redundant", "position-redundant-gain", "three-way", "classes",
-        "neu-decisions", "confusion",
+        "outcomes", "redundancy-outcomes", "online-minus-offline", "change-invalid", "change-redundant",
+        "position-invalid", "position-invalid-gain", "position-redundant", "position-redundant-gain", "three-way",
+        "classes", "neu-decisions", "confusion",
     ]  # fmt: skip
     names, plots = zip(*plots_of([part]).items(), strict=True)
     assert names[0] == "three-way-solutions-and-steps-roc-of-validity-step-level-offline"
@@ -95,8 +96,8 @@ def test_an_excerpt_is_of_one_mode_and_one_kind_of_error(sqlite_store):
     tables = {table.name.removeprefix("three-way-"): table for table in contents
               if isinstance(table, Table)}  # fmt: skip
     assert list(tables) == [
-        "redundant-offline", "first-errors", "outcomes", "online-minus-offline", "change-redundant",
-        "position-redundant", "position-redundant-gain", "calibration", "three-way", "classes",
+        "redundant-offline", "first-errors", "outcomes", "redundancy-outcomes", "online-minus-offline",
+        "change-redundant", "position-redundant", "position-redundant-gain", "calibration", "three-way", "classes",
     ]  # fmt: skip
     # What is of no kind of error is there beside redundant errors.
     assert {row[1] for row in tables["calibration"].rows} == {"offline"}
