@@ -26,7 +26,7 @@ COMMANDS = {
     "campaign": "make and follow campaigns in which people label traces",
     "export": "write labels, judgments or traces of the store into a file",
     "agreement": "measure how far the annotators of a campaign agree",
-    "datasets": "list the datasets of the store",
+    "datasets": "list the datasets of the store, rename, archive and delete them",
     "evaluators": "list evaluators, fetch public ones, and verify their published figures",
     "evaluate": "measure evaluators on a dataset of the store",
     "calibrate": "choose a threshold of an evaluator on a validation dataset",

@@ -30,6 +30,16 @@ def add_db(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def confirm(told: str, *, yes: bool) -> None:
+    """Print what is about to happen and, unless `yes` is True, ask whether to go on. Raises `UserError` if the user
+    declines, or if nobody can be asked."""
+    if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(told, "Give --yes to go on.")
+    print(told, "" if yes else "Go on? [y/N] ", end="\n" if yes else "", file=sys.stderr, flush=True)
+    if not yes and sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UserError("cancelled, nothing was done.")
+
+
 def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vllm",)) -> None:
     """Add `--evaluator`. Its help mentions addresses of evaluators behind these kinds of `servers`."""
     addresses = " or ".join(f"{server}:http://HOST:8000/v1#MODEL" for server in servers)

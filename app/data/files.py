@@ -2,19 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from stepsight.app.access.rights import RequiresRight, Right, user_of_request
+from stepsight.app.access.rights import user_of_request
+from stepsight.app.data.datasets import add_dataset_routes, write_dependencies
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
 from stepsight.storage.database.schema import check_name
-from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import LABELS, ColumnMap
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
@@ -53,13 +54,12 @@ class Fetching(Model):
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """Build the routes for files. The application turns the `UserError`s they raise into responses."""
-    needs = [Depends(RequiresRight(Right.WRITE))]
-    if read_only:
-        needs.append(Depends(_refuse))
-    routes = APIRouter(include_in_schema=False, dependencies=needs, prefix="/data")
+    """Build the routes for files, and those that change datasets. The application turns the `UserError`s they raise
+    into responses."""
+    routes = APIRouter(include_in_schema=False, dependencies=write_dependencies(read_only), prefix="/data")
     _add_sending(routes, store)
     _add_adding(routes, store)
+    add_dataset_routes(routes, store)
     return routes
 
 
@@ -149,7 +149,3 @@ def _columns(given: dict[str, str]) -> ColumnMap | None:
     if chosen.get("labels_as", "ratings") not in LABELS:
         chosen.pop("labels_as")
     return ColumnMap(**({"problem": "", "steps": ""} | chosen))
-
-
-def _refuse() -> None:
-    raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to add data.")

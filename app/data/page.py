@@ -23,7 +23,7 @@ from stepsight.storage.importers.catalogue import Benchmark, benchmarks
 from stepsight.storage.jobs.jobs import Job, State, Task, list_requests
 from stepsight.storage.jobs.uploads import LARGEST, PART, list_uploads
 from stepsight.storage.judgments.evaluators import count_evaluators
-from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
+from stepsight.storage.traces.queries import find_dataset, list_datasets, list_deletions, list_left_out
 
 PATH = "/data"
 # The page reports a failed import for this long.
@@ -72,7 +72,7 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     importing = [job for job in jobs if job.state.is_active]
-    here = {one.name for one in datasets}
+    here = {one.name for one in (*datasets, *list_datasets(store, archived=True))}
     evaluators = count_evaluators(store)
     return render(
         "data/state.html",
@@ -82,6 +82,8 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
         running=State.RUNNING,
         failed=State.FAILED,
         datasets=[(one, evaluators.get(one.id, 0), _title(one.kind)) for one in datasets],
+        archived=list_datasets(store, archived=True),
+        deletions=list_deletions(store) if may_add else [],
         catalogue=list(_catalogue(here, importing)),
     )
 

@@ -33,6 +33,7 @@ from stepsight.storage.jobs.jobs import Job, State, Task
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.judgments.left_outs import count_missing_left_out, score_left_out
+from stepsight.storage.traces.dataset_changes import remove_withdrawn
 from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
@@ -94,13 +95,15 @@ class Worker:
                 self._run_one()
 
     def _run_one(self) -> None:
-        """Carry out a job. If no job is available, wait until one is queued, but at most `_POLL` seconds."""
+        """Carry out a job. If no job is available, remove the rows of deleted datasets and wait until a job is
+        queued, but at most `_POLL` seconds."""
         looks = self.signals.looks
         try:
             if self.work_one():
                 self._worked = time.monotonic()
             else:
                 self._rest()
+                remove_withdrawn(self.store, lambda: self.signals.looks == looks and not self.signals.is_stopping)
                 self.signals.wait(_POLL, looks)
         except UserError as error:
             # A job that was held when the database failed is taken up again when its heartbeat is old.

@@ -11,7 +11,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import find_dataset, list_datasets
+from stepsight.storage.traces.queries import find_dataset, list_datasets, was_deleted
 from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
@@ -30,11 +30,14 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
     """Store the gallery, and have the evaluators `names` judge the traces that they have not judged.
 
     Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a user's own
-    dataset has the gallery's name, nothing is stored. If the store has an earlier version of the gallery, that
-    version is kept.
+    dataset has the gallery's name, or the gallery was deleted, nothing is stored. If the store has an
+    earlier version of the gallery, that version is kept.
     """
-    gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
+    stored = [*list_datasets(store), *list_datasets(store, archived=True)]
+    gallery = [dataset for dataset in stored if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
+        return
+    if not gallery and was_deleted(store, DATASET):
         return
     try:
         import_file(store, "jsonl", GALLERY, DATASET)

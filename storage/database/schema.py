@@ -8,6 +8,7 @@ Steps and sub-steps are keyed by trace and position, so reading a trace touches 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from random import randrange
 from typing import Any
 
 from sqlalchemy import (
@@ -88,7 +89,10 @@ class DatasetRow(Base):
     """A dataset: the traces imported under one name.
 
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
-    traces; deletions are counted by a trigger.
+    traces; deletions are counted by a trigger. It begins at a random number, because SQLite may give the id of a
+    deleted dataset to a new one, and caches must tell the two apart. `archived` is when the dataset was archived.
+    `withdrawn` is when it was deleted: its name is then replaced, nothing finds it or its traces any more, and its
+    rows are removed bit by bit.
     """
 
     __tablename__ = "datasets"
@@ -99,7 +103,26 @@ class DatasetRow(Base):
     source: Mapped[str] = mapped_column(Text)
     sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    revision: Mapped[int] = mapped_column(server_default="0")
+    revision: Mapped[int] = mapped_column(default=lambda: randrange(2**30), server_default="0")
+    archived: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    withdrawn: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class DeletionRow(Base):
+    """A record that a person deleted something. Records are never changed or deleted.
+
+    `kind` is what was deleted, such as `dataset`, and `name` is its name. `person` is the name of the user, and
+    `counts` holds the numbers of rows that were deleted with it.
+    """
+
+    __tablename__ = "deletions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    name: Mapped[str] = mapped_column(Text)
+    person: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    counts: Mapped[dict[str, Any]] = mapped_column(StoredJson("deletions.counts", dict[str, int]))
 
 
 class LeftOutRow(Base):

@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, and_, exists, func, literal_column, select, tuple_
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -66,7 +67,7 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
     A judgment replaces an earlier one of the same trace, evaluator and mode. Judgments are committed every few
     seconds, so that slow results survive a crash. If the iterable raises, the judgments before the error are kept.
     Raises `ValueError` if a trace is not a `StoredTrace`, if a judgment does not have one row per sub-step, or if a
-    value is not a probability.
+    value is not a probability. Raises `ConflictError` if a trace has been deleted.
     """
     waiting: dict[tuple[int, str], Values] = {}
     saved, since = 0, time.monotonic()
@@ -122,8 +123,12 @@ def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
         return
     # In the same order for all writers, who could otherwise deadlock.
     rows = [waiting[key] for key in sorted(waiting)]
-    with store.write() as session:
-        _insert(session, rows)
+    try:
+        with store.write() as session:
+            _insert(session, rows)
+    except IntegrityError:
+        waiting.clear()
+        raise ConflictError("Traces were deleted while they were being judged.", "Judge other traces.") from None
     waiting.clear()
 
 

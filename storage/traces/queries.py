@@ -2,7 +2,7 @@
 
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,15 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
+from stepsight.storage.database.schema import (
+    DatasetRow,
+    DeletionRow,
+    LeftOutRow,
+    StepRow,
+    SubstepRow,
+    TraceRow,
+    in_range,
+)
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 
 # Traces held in memory at once while going through a dataset.
@@ -108,10 +116,12 @@ class ProblemHashes:
         return self.trace_ids.nbytes + self.hashes.nbytes
 
 
-def list_datasets(store: Store) -> list[Dataset]:
-    """List all datasets by name, with their counts."""
+def list_datasets(store: Store, *, archived: bool = False) -> list[Dataset]:
+    """List the datasets by name, with their counts: those that are not archived or, if `archived` is true, those
+    that are."""
+    kept = DatasetRow.archived.is_not(None) if archived else DatasetRow.archived.is_(None)
     with store.read() as session:
-        return _with_counts(store, session, _datasets().order_by(DatasetRow.name))
+        return _with_counts(store, session, _datasets().where(kept).order_by(DatasetRow.name))
 
 
 def find_dataset(store: Store, name: str) -> Dataset:
@@ -120,9 +130,41 @@ def find_dataset(store: Store, name: str) -> Dataset:
     with store.read() as session:
         if datasets := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
             return datasets[0]
-        names = session.scalars(select(DatasetRow.name).order_by(DatasetRow.name).limit(10)).all()
+        there = select(DatasetRow.name).where(DatasetRow.withdrawn.is_(None))
+        names = session.scalars(there.order_by(DatasetRow.name).limit(10)).all()
     names_hint = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
     raise NotFoundError(f"There is no dataset {name!r}.", names_hint)
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """A recorded deletion. The fields are described in `DeletionRow`."""
+
+    kind: str
+    name: str
+    person: str
+    moment: datetime
+    counts: Mapping[str, int]
+
+    @property
+    def extent(self) -> str:
+        """What was deleted, with the counts that are not zero, such as `traces 150, views 2`."""
+        return ", ".join(f"{what} {count:,}" for what, count in self.counts.items() if count)
+
+
+def list_deletions(store: Store, limit: int = 100) -> list[Deletion]:
+    """List the newest deletions, newest first."""
+    columns: list[Any] = [getattr(DeletionRow, name) for name in Deletion.__dataclass_fields__]
+    with store.read() as session:
+        rows = session.execute(select(*columns).order_by(DeletionRow.id.desc()).limit(limit))
+        return [Deletion(**row) for row in rows.mappings()]
+
+
+def was_deleted(store: Store, name: str) -> bool:
+    """True if a dataset of this name has ever been deleted."""
+    recorded = select(DeletionRow.id).where(DeletionRow.kind == "dataset", DeletionRow.name == name).limit(1)
+    with store.read() as session:
+        return session.scalar(recorded) is not None
 
 
 def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
@@ -223,11 +265,13 @@ def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
 
 
 def traces() -> Select[Any]:
-    """Return an SQL statement for `load_traces`, to which conditions and an order can be added."""
+    """Return an SQL statement for `load_traces`, to which conditions and an order can be added. It leaves out the
+    traces of deleted datasets."""
+    there = (DatasetRow.id == TraceRow.dataset_id) & DatasetRow.withdrawn.is_(None)
     return select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
         TraceRow.dataset_id, DatasetRow.name,
-    ).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)  # fmt: skip
+    ).join(DatasetRow, there)  # fmt: skip
 
 
 def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
@@ -310,7 +354,8 @@ def _digest(text: str) -> bytes:
 def _datasets() -> Select[Any]:
     names = ("id", "name", "kind", "source", "sha256", "created", "revision")
     left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
-    return select(*[getattr(DatasetRow, name) for name in names], left_out.label("left_out"))
+    columns = [getattr(DatasetRow, name) for name in names]
+    return select(*columns, left_out.label("left_out")).where(DatasetRow.withdrawn.is_(None))
 
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:

@@ -82,6 +82,8 @@ def commands(folder: Path) -> list[list[object]]:
         synth --size 24 --output traces.jsonl
         import jsonl traces.jsonl --dataset made
         datasets
+        datasets rename made other
+        datasets rename other made
         import-scores sums scores.jsonl --evaluator published
         score --dataset made --evaluator mini-causal
         score --input traces.jsonl --evaluator mini-bidir --output judged.jsonl

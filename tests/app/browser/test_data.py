@@ -21,7 +21,7 @@ from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.app.browser.acts import DATA, MR_MATH, listening, overflow
 from tests.serving import served
 from tests.storage.public_server import PublicServer
-from tests.storage.samples import plain_row
+from tests.storage.samples import add, plain_row
 from tests.storage.strict_prmbench import publish
 
 MOST_CLICKS = 15
@@ -275,3 +275,22 @@ def test_a_file_goes_on_after_a_break_and_after_the_page_was_closed(
         page.get_by_role("link", name="Browse", exact=True).last.click()
         expect(page.locator("table.traces tbody tr").first).to_be_visible()
     assert find_dataset(store, "long").traces == 500
+
+
+def test_a_dataset_is_deleted_once_what_hangs_on_it_was_confirmed(
+    opened: Callable[..., object], fresh: tuple[Store, str]
+) -> None:
+    store, address = fresh
+    add(store)
+    with opened(base=address, expected=[]) as page:  # type: ignore[attr-defined]
+        page.goto("/data")
+        page.get_by_role("button", name="Change sums").click()
+        dialog = page.get_by_role("dialog", name="sums")
+        expect(dialog.locator("li")).to_have_text(["4 traces"])
+        dialog.get_by_role("button", name="Delete").click()
+        assert [one.name for one in list_datasets(store)] == ["sums"]
+        dialog.get_by_label("Delete all of this").check()
+        dialog.get_by_role("button", name="Delete").click()
+        expect(dialog).to_be_hidden()
+        expect(page.get_by_role("button", name="Change sums")).to_have_count(0)
+        assert list_datasets(store) == []

@@ -7,7 +7,7 @@ import pytest
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.web.page_route import PART
 from stepsight.core.trace import Trace
-from stepsight.storage.jobs.jobs import State, list_jobs
+from stepsight.storage.jobs.jobs import State, list_jobs, start_job
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
@@ -204,3 +204,27 @@ def test_fetching_is_a_job(client, sqlite_store):
     assert "Being fetched" in client.get("/data/state").text
     assert client.post(f"/api/v1/jobs/{job.id}/cancel").status_code == 200
     assert client.post("/data/fetch", json={"benchmark": "odd"}).json()["error"].startswith("There is no benchmark")
+
+
+def test_a_dataset_is_renamed_archived_and_deleted(client, sqlite_store):
+    add(sqlite_store, dataset=WILD)
+    shown = client.get("/data/dataset", params={"dataset": WILD})
+    assert "<script>alert" not in shown.text
+    assert [one.text for one in read(shown.text).all("li")] == ["4 traces"]
+    assert client.post("/data/dataset/rename", params={"dataset": WILD, "name": " new "}).status_code == 204
+    assert client.post("/data/dataset/archive", params={"dataset": "new"}).status_code == 204
+    page = page_of(client)
+    assert "1 archived" in page.text
+    assert [one for one in page.all("a") if one["href"].startswith("/results")] == []
+    assert client.post("/data/dataset/delete", params={"dataset": "new"}).status_code == 204
+    again = client.post("/data/dataset/delete", params={"dataset": "new"})
+    assert (again.status_code, again.json()["error"]) == (404, "There is no dataset 'new'.")
+    assert "dataset new traces 4" in " ".join(page_of(client).text.split())
+
+
+def test_a_dataset_on_which_a_job_works_has_no_button_to_delete_it(client, sqlite_store):
+    (trace, *_) = add(sqlite_store)
+    start_job(sqlite_store, trace.dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
+    shown = client.get("/data/dataset?dataset=sums").text
+    assert "It cannot be deleted. A job is working on it: mini." in shown
+    assert client.post("/data/dataset/delete", params={"dataset": "sums"}).status_code == 409

@@ -1,0 +1,22 @@
+"""`stepsight datasets` with an action."""
+
+from stepsight.storage.database.store import open_store
+from stepsight.storage.traces.queries import list_datasets
+from tests.storage.samples import add
+
+
+def test_datasets_are_renamed_archived_and_deleted(command, tmp_path):
+    db = str(tmp_path / "store.db")
+    with open_store(db) as store:
+        add(store)
+        assert command("datasets", "rename", "sums", "new", "--db", db)[1] == "sums is now new.\n"
+        assert command("datasets", "--db", db, "archive", "new")[1] == "new is archived.\n"
+        assert "new" in command("datasets", "--archived", "--db", db)[1]
+        assert command("datasets", "unarchive", "new", "--db", db)[1] == "new is listed again.\n"
+        # Nobody can be asked here.
+        refused = command("datasets", "delete", "new", "--db", db)
+        assert refused[::2] == (2, "stepsight datasets: new: 4 traces will be deleted. Give --yes to go on.\n")
+        assert [one.name for one in list_datasets(store)] == ["new"]
+        assert command("datasets", "delete", "new", "--yes", "--db", db)[1] == "new is deleted.\n"
+        assert list_datasets(store) == []
+    assert command("datasets", "deletions", "--db", db)[1].endswith("dataset new  traces 4\n")

@@ -1,0 +1,175 @@
+"""Renaming, archiving and deleting datasets."""
+
+from pathlib import Path
+
+from stepsight.core.judgment import Mode
+from stepsight.storage.backup.backup import count_rows
+from stepsight.storage.database.store import Store
+from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
+from stepsight.storage.jobs.jobs import cancel_job, start_job
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.labelling.campaigns import create_campaign
+from stepsight.storage.labelling.disputes import open_dispute
+from stepsight.storage.labelling.plan import CampaignPlan
+from stepsight.storage.people.users import local_user
+from stepsight.storage.people.views import list_views, save_view
+from stepsight.storage.traces.dataset_changes import (
+    archive_dataset,
+    delete_dataset,
+    read_dependents,
+    remove_withdrawn,
+    rename_dataset,
+)
+from stepsight.storage.traces.queries import (
+    find_dataset,
+    get_trace,
+    iterate_traces,
+    list_datasets,
+    list_deletions,
+)
+from tests.messages import refused
+from tests.storage.samples import add, evaluator, judge, many, write_lines
+
+LEFT_OUT = {"id": "error", "left_out": 1, "whole": [0.9, 0.8, 0.7], "scores": [0.2, 0.6]}
+
+
+def judged(store: Store, folder: Path) -> int:
+    """A dataset with everything that may be deleted with it, and another one; returns the id of the first."""
+    traces = add(store)
+    add(store, many(3), "others")
+    mini = evaluator(store)
+    save_judgments(store, mini.id, [judge(trace, Mode.HINDSIGHT) for trace in traces])
+    import_scores(store, "sums", write_lines(folder / "scores.jsonl", [LEFT_OUT]), "prm")
+    save_view(store, local_user(store), "wrong ones", "sums", "dataset=sums")
+    dataset_id = traces[0].dataset_id
+    job = start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
+    cancel_job(store, job.id)
+    return dataset_id
+
+
+def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: Store, tmp_path: Path) -> None:
+    add(store, many(3), "others")
+    evaluator(store)
+    with store.read() as session:
+        before = count_rows(session)
+    judged(store, tmp_path)
+    first, *_ = iterate_traces(store, find_dataset(store, "sums").id)
+    hanging = read_dependents(store, "sums")
+    assert hanging.counts == {"traces": 4, "judgments": 5, "scores without a step": 1, "views": 1, "jobs": 1}
+    assert (hanging.evaluators, hanging.views) == (("mini", "prm"), ("wrong ones",))
+    assert delete_dataset(store, "sums", local_user(store)) == hanging
+    # From here on nothing finds it, and its name is free.
+    assert [one.name for one in list_datasets(store)] == ["others"]
+    with refused():
+        get_trace(store, first.trace_id)
+    add(store, many(1), "sums")
+    remove_withdrawn(store)
+    assert [(one.name, one.traces) for one in list_datasets(store)] == [("others", 3), ("sums", 1)]
+    with store.read() as session:
+        after = count_rows(session)
+    new = {"deletions": 1, "datasets": 1, "traces": 1, "steps": 1, "substeps": 1, "evaluators": 1, "users": 1}
+    assert after == {name: count + new.get(name, 0) for name, count in before.items()}
+    (deletion,) = list_deletions(store)
+    assert (deletion.kind, deletion.name, deletion.person, deletion.counts) == (
+        "dataset",
+        "sums",
+        local_user(store).name,
+        hanging.counts,
+    )
+    assert deletion.extent == "traces 4, judgments 5, scores without a step 1, views 1, jobs 1"
+
+
+def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store: Store) -> None:
+    add(store)
+    delete_dataset(store, "sums", local_user(store))
+    with refused():
+        delete_dataset(store, "sums", local_user(store))
+
+
+def test_a_dataset_on_which_a_job_works_is_neither_deleted_nor_renamed(store: Store) -> None:
+    dataset_id = add(store)[0].dataset_id
+    start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
+    with refused():
+        delete_dataset(store, "sums", local_user(store))
+    with refused():
+        rename_dataset(store, "sums", "new")
+
+
+def test_a_dataset_that_is_being_fetched_again_is_not_deleted(store: Store) -> None:
+    add(store, dataset="mr-math-invalid")
+    import_benchmark(store, BenchmarkImport("mr-math-invalid"))
+    with refused():
+        delete_dataset(store, "mr-math-invalid", local_user(store))
+
+
+def test_a_dataset_that_people_labelled_is_not_deleted(store: Store) -> None:
+    trace = add(store)[0]
+    open_dispute(store, trace.trace_id, 0, "neg", "It is wrong.", local_user(store))
+    with refused():
+        delete_dataset(store, "sums", local_user(store))
+    create_campaign(store, CampaignPlan("first", "sums", "Say what is right."), local_user(store))
+    with refused():
+        delete_dataset(store, "sums", local_user(store))
+    assert find_dataset(store, "sums").traces == 4
+
+
+def test_a_renamed_dataset_keeps_its_views_and_judgments(store: Store, tmp_path: Path) -> None:
+    dataset_id = judged(store, tmp_path)
+    rename_dataset(store, "sums", "additions")
+    assert find_dataset(store, "additions").id == dataset_id
+    (view,) = list_views(store, local_user(store))
+    assert (view.dataset, view.is_gone) == ("additions", False)
+    assert read_dependents(store, "additions").evaluators == ("mini", "prm")
+
+
+def test_a_dataset_is_not_renamed_to_a_name_that_is_taken_or_empty(store: Store) -> None:
+    add(store)
+    add(store, many(1), "others")
+    with refused():
+        rename_dataset(store, "sums", "others")
+    with refused():
+        rename_dataset(store, "sums", "")
+    rename_dataset(store, "sums", "sums")
+    assert [one.name for one in list_datasets(store)] == ["others", "sums"]
+
+
+def test_an_archived_dataset_is_found_by_its_name_alone(store: Store) -> None:
+    add(store)
+    archive_dataset(store, "sums")
+    assert (list_datasets(store), [one.name for one in list_datasets(store, archived=True)]) == ([], ["sums"])
+    assert find_dataset(store, "sums").traces == 4
+    archive_dataset(store, "sums", archived=False)
+    assert [one.name for one in list_datasets(store)] == ["sums"]
+
+
+def test_judgments_of_traces_that_were_deleted_meanwhile_are_refused(store: Store) -> None:
+    traces, mini = add(store), evaluator(store)
+    delete_dataset(store, "sums", local_user(store))
+    remove_withdrawn(store)
+    with refused():
+        save_judgments(store, mini.id, [judge(traces[0], Mode.ONLINE)])
+
+
+def test_removing_stops_when_it_is_told_to_and_goes_on_later(store: Store) -> None:
+    add(store, many(450))
+    delete_dataset(store, "sums", local_user(store))
+    answers = iter([True, False])
+    remove_withdrawn(store, lambda: next(answers))
+    with store.read() as session:
+        assert count_rows(session)["traces"] == 250
+    remove_withdrawn(store)
+    with store.read() as session:
+        assert count_rows(session)["datasets"] == 0
+
+
+def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
+    judged(store, tmp_path)
+    assert read_dependents(store, "sums").lines == [
+        "4 traces",
+        "5 judgments by 2 evaluators: mini, prm",
+        "the scores of 1 trace without each of their steps",
+        "1 saved view: wrong ones",
+        "1 job that ended",
+    ]
+    assert read_dependents(store, "others").lines == ["3 traces"]
