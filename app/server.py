@@ -27,6 +27,7 @@ from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.evaluators import page as model_list
 from stepsight.app.evidence import page as evidence
+from stepsight.app.help.page import help_routes
 from stepsight.app.jobs import page as jobs
 from stepsight.app.people.page import router as people_routes
 from stepsight.app.results import page as results
@@ -103,6 +104,7 @@ def build_app(
     application.include_router(agreement_page(store))
     application.include_router(label_files(store))
     application.include_router(health_routes(store, has_worker))
+    application.include_router(help_routes())
     application.include_router(plain_style())
     add_files(application)
     return mount(application, interface("StepSight", score.events))

@@ -62,7 +62,14 @@ def _rule(method: str, path: str, rights: Iterable[Right] | None) -> Rule:
 # Paths are regular expressions.
 _STATIC = tuple(
     _rule("GET", path, None)
-    for path in ("/stepsight/(?s:.+)", "/assets/(?s:.+)", "/theme.css", "/favicon.ico", "/healthz")
+    for path in (
+        "/stepsight/(?s:.+)",
+        "/assets/(?s:.+)",
+        "/theme.css",
+        "/favicon.ico",
+        "/healthz",
+        "/help(/[a-z-]+)?",
+    )
 )
 _ADDED = (
     *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),

@@ -40,7 +40,7 @@ ROUTES = {
         GET /stepsight/{path} GET /stepsight/pages.css GET /stepsight/pages.js
         GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /assets/{name}.css
         GET /theme.css GET /favicon.ico GET /healthz GET /login POST /login GET /login/who POST /logout
-        GET /login/invitation POST /login/invitation""",
+        GET /login/invitation POST /login/invitation GET /help GET /help/{name}""",
     "by name": "GET /login/password POST /login/password GET /annotate GET /relabel{rest}",
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/

@@ -1,0 +1,117 @@
+"""The manual as HTML: the Markdown of `docs`, as far as the manual uses it.
+
+These are headings, paragraphs, lists, tables, code that is fenced or indented, bold and italic words, and links.
+Pictures and tables of contents are left out, and a link that leaves the manual keeps only its text.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from stepsight.app.web.html import macro
+
+MANUAL = Path(str(files("stepsight"))).joinpath("docs")
+"""The folder of the manual, which is shipped with the package."""
+
+_TEMPLATE = "help/parts.html"
+_CODE = re.compile(r"`([^`]+)`")
+_LINK = re.compile(r"\[([^\[\]]+)\]\(([^()\s]+)\)")
+_BOLD = re.compile(r"\*\*([^*]+)\*\*")
+_ITALIC = re.compile(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
+_PAGE = re.compile(r"(?:([a-z-]+)\.md)?(#[\w-]+)?")
+_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
+_RULE = re.compile(r"\|[-:| ]+\|")
+# A private-use character stands for code, whose signs are no Markdown.
+_PLACE = "\ue000"
+
+
+def document_html(text: str) -> Markup:
+    """Render a Markdown text as the parts of a page."""
+    return Markup().join(_parts(text.splitlines()))
+
+
+def list_pages() -> list[str]:
+    """Return the names of the manual's pages, without their ending."""
+    return sorted(path.stem for path in MANUAL.glob("*.md"))
+
+
+def _parts(lines: Sequence[str]) -> Iterator[Markup]:
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        end = at + 1
+        if not line.strip() or line.startswith("!["):
+            pass
+        elif line.startswith("```"):
+            end = next(i for i in range(end, len(lines)) if lines[i].startswith("```")) + 1
+            if not line.startswith("```{"):
+                yield macro(_TEMPLATE, "code", "\n".join(lines[at + 1 : end - 1]))
+        elif line.startswith("#"):
+            yield _heading(line)
+        elif line.startswith("|"):
+            end = _while(lines, end, lambda one: one.startswith("|"))
+            yield _table(lines[at:end])
+        elif line.startswith("    "):
+            end = _while(lines, end, lambda one: one.startswith("    ") or not one)
+            yield macro(_TEMPLATE, "code", "\n".join(one[4:] for one in lines[at:end]).rstrip())
+        elif _ITEM.match(line):
+            end = _while(lines, end, lambda one: bool(_ITEM.match(one)) or one.startswith("  "))
+            yield _list(lines[at:end])
+        else:
+            end = _while(lines, end, lambda one: bool(one.strip()) and not one.startswith(("#", "|", "```")))
+            yield macro(_TEMPLATE, "paragraph", _inline(" ".join(lines[at:end])))
+        at = end
+
+
+def _while(lines: Sequence[str], start: int, goes_on: Callable[[str], bool]) -> int:
+    return next((i for i in range(start, len(lines)) if not goes_on(lines[i])), len(lines))
+
+
+def _heading(line: str) -> Markup:
+    text = line.lstrip("#")
+    return macro(_TEMPLATE, "heading", len(line) - len(text), anchor(text), _inline(text.strip()))
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading, as forges of code build it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def _table(lines: Sequence[str]) -> Markup:
+    rows = [
+        [_inline(cell.strip()) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        for line in lines
+        if not _RULE.fullmatch(line.strip())
+    ]
+    return macro(_TEMPLATE, "table", rows[0] if any(rows[0]) else [], rows[1:])
+
+
+def _list(lines: Sequence[str]) -> Markup:
+    items: list[str] = []
+    for line in lines:
+        if _ITEM.match(line):
+            items.append(_ITEM.sub("", line, count=1))
+        else:
+            items[-1] += f" {line.strip()}"
+    return macro(_TEMPLATE, "items", [_inline(item) for item in items], lines[0][0].isdigit())
+
+
+def _inline(text: str) -> Markup:
+    """Render the words, code and links of a text. Everything else in it is escaped."""
+    code = [f"<code>{escape(one)}</code>" for one in _CODE.findall(text)]
+    html = str(escape(_CODE.sub(_PLACE, text)))
+    html = _LINK.sub(_link, html)
+    html = _BOLD.sub(r"<b>\1</b>", html)
+    html = _ITALIC.sub(r"<i>\1</i>", html)
+    pieces = html.split(_PLACE)
+    return Markup(pieces[0] + "".join(one + piece for one, piece in zip(code, pieces[1:], strict=True)))
+
+
+def _link(match: re.Match[str]) -> str:
+    page = _PAGE.fullmatch(match[2])
+    if page is None or (page[1] and not (MANUAL / f"{page[1]}.md").is_file()):
+        return match[1]
+    return f'<a href="{f"/help/{page[1]}" if page[1] else ""}{page[2] or ""}">{match[1]}</a>'
