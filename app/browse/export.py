@@ -41,6 +41,7 @@ PATH = "/browse/export"
 
 CONTENTS = {
     "judgments": "Judgments",
+    "outcomes": "Outcomes, a row per trace",
     "traces": "Traces",
     "labels": "Labels that people agree on",
     "annotations": "Labels of each person",
@@ -105,6 +106,9 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
     if address.content == "judgments":
         frames = judgment_frames(store, address.dataset, ids, _evaluators(selection, address.by))
         return frame_parts(frames, address.format), address.format
+    if address.content == "outcomes":
+        columns, outcomes = selection.outcomes(ids, address.by)
+        return table_parts(columns, outcomes, address.format), address.format
     rows = label_rows(store, ids, per_annotator=address.content == "annotations")
     return table_parts(LABEL_COLUMNS, rows, address.format), address.format
 

@@ -22,7 +22,7 @@ from stepsight.storage.browse.browse import (
 from stepsight.storage.browse.distribution import Distribution, read_distribution
 from stepsight.storage.browse.fields import FieldCounts, count_field
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.outcomes import OutcomePairs, pair_outcomes
+from stepsight.storage.browse.outcomes import OUTCOME_COLUMNS, OutcomePairs, outcome_rows, pair_outcomes
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import Neighbours, load_traces, traces
@@ -116,6 +116,14 @@ class Selection:
         """The cross-tabulated outcomes of the two evaluators in the address, or None if the address names only one
         evaluator."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
+
+    def outcomes(self, trace_ids: Sequence[int], key: str = "") -> tuple[dict[str, type], list[dict[str, object]]]:
+        """Return the columns and rows of a table of outcomes with a row per trace: those of all evaluators that
+        have judged the dataset, or of the one with this key."""
+        choices = [find_choice(self.choices, key)] if key else self.choices
+        judged = {one.key: one.id for one in choices if one.judged and one.id is not None}
+        columns = OUTCOME_COLUMNS | {f"outcome.{name}": str for name in judged}
+        return columns, outcome_rows(self.store, self.dataset_id, self.where, trace_ids, judged)
 
     @property
     def values(self) -> FieldCounts:

@@ -1,7 +1,7 @@
 """Counting the outcomes of evaluators: the traces with each pair of two evaluators' outcomes, and those with each
 outcome of one evaluator by the value of a metadata field or by length."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stepsight.core.metrics.bootstrap import Value, Weights, share
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome
 from stepsight.core.metrics.table import SILENT
+from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition
@@ -77,6 +78,41 @@ def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomeP
             for one, other, number in zip(*pairs, numbers, strict=True)
         }
     return OutcomePairs(counts, int((~known).sum()), columns.on_redundancy)
+
+
+OUTCOME_COLUMNS: dict[str, type] = {"trace": str, "steps": int, "first_error": int, "redundant_steps": int}
+"""The columns of `outcome_rows` before those of evaluators."""
+
+
+def outcome_rows(
+    store: Store, dataset_id: int, where: TraceFilter, trace_ids: Sequence[int], evaluators: Mapping[str, int]
+) -> list[dict[str, object]]:
+    """Return a row per trace, with the outcome of each evaluator in the column `outcome.NAME`, or None without one.
+
+    `trace_ids` gives the traces and their order, and `evaluators` maps names to database ids. Mode and kind of
+    error are those of the filter. Steps are counted from 1.
+    """
+    codes: dict[str, NDArray[np.int8]] = {}
+    only = TraceFilter(mode=where.mode, errors=where.errors)
+    with store.read() as session:
+        columns = BrowseColumns(store, session, dataset_id, only, FILE_ORDER)
+        for name, id in evaluators.items():
+            one = BrowseColumns(store, session, dataset_id, only.model_copy(update={"evaluator": id}), FILE_ORDER)
+            assert one.in_mode is not None
+            codes[f"outcome.{name}"] = one.in_mode.mistake
+        places = columns.traces.places(np.array(trace_ids, np.int64))
+        summaries = {row.trace_id: row for row in browse(store, dataset_id, only, limit=len(columns.traces)).rows}
+    return [
+        {
+            "trace": row.id,
+            "steps": row.n_steps,
+            "first_error": None if row.first_error is None else row.first_error + 1,
+            "redundant_steps": row.n_redundant,
+        }
+        | {name: None if of[place] == SILENT else OUTCOMES[of[place]].value for name, of in codes.items()}
+        for place, id in zip(places, trace_ids, strict=True)
+        if place != SILENT and (row := summaries.get(id)) is not None
+    ]
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,20 @@ def test_judgments_of_what_the_conditions_select_are_a_table_in_three_formats(cl
     assert read == [pytest.approx(row, abs=1e-6) for row in found]
 
 
+def test_outcomes_are_a_table_of_a_row_per_trace(client, stored):
+    query = {"dataset": "sums", "content": "outcomes", "sort": "-position"}
+    rows = read_csv(client.get(PATH, params=query))
+    listed = client.get("/api/v1/datasets/sums/traces", params={"evaluator": "mini", "sort": "-position"}).json()
+    assert [(row["trace"], row["outcome.mini"]) for row in rows] == [
+        (one["id"], one["mistake"]) for one in listed["traces"]
+    ]
+    # The other evaluator judged the first two alone.
+    assert [row["outcome.other"] == "" for row in rows] == [True, True, False, False]
+    assert [row["first_error"] for row in rows][-1] == "2"
+    (alone, *_) = read_csv(client.get(PATH, params=query | {"by": "mini"}))
+    assert list(alone) == ["trace", "steps", "first_error", "redundant_steps", "outcome.mini"]
+
+
 def test_the_file_has_the_order_of_the_list_and_one_evaluators_judgments_alone_where_asked(client, stored):
     rows = read_csv(client.get(PATH, params={"dataset": "sums", "sort": "-position", "by": "other"}))
     assert list(dict.fromkeys(row["trace"] for row in rows)) == ["clean", "error"]
