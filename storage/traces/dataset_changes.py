@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import token_hex
 
-from sqlalchemy import ColumnElement, delete, func, select, tuple_, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.storage.database.jobs_schema import JobRow
-from stepsight.storage.database.labelling_schema import CampaignRow, DisputeRow
+from stepsight.storage.database.labelling_schema import CampaignRow, DisputeRow, ItemRow
 from stepsight.storage.database.people_schema import ViewRow
 from stepsight.storage.database.schema import (
     NAME_LENGTH,
@@ -202,7 +202,10 @@ def _dependents(session: Session, row: DatasetRow) -> Dependents:
     evaluators = session.execute(judged.where(JudgedRow.dataset_id == row.id).order_by(EvaluatorRow.name)).all()
     ids = [one.id for one in evaluators]
     views = session.scalars(select(ViewRow.name).where(ViewRow.dataset == row.name).order_by(ViewRow.name))
-    campaigns = select(CampaignRow.name).where(CampaignRow.dataset_id == row.id).order_by(CampaignRow.name)
+    # A campaign may draw hidden gold items from another dataset.
+    items = select(ItemRow.campaign_id).join(TraceRow, TraceRow.id == ItemRow.trace_id)
+    uses = or_(CampaignRow.dataset_id == row.id, CampaignRow.id.in_(items.where(TraceRow.dataset_id == row.id)))
+    campaigns = select(CampaignRow.name).where(uses).order_by(CampaignRow.name)
     working = _working(session, row)
     return Dependents(
         traces=count(TraceRow.dataset_id == row.id),

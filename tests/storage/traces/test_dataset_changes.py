@@ -114,6 +114,14 @@ def test_a_dataset_that_people_labelled_is_not_deleted(store: Store) -> None:
     assert find_dataset(store, "sums").traces == 4
 
 
+def test_a_dataset_whose_gold_another_one_s_campaign_uses_is_not_deleted(store: Store) -> None:
+    add(store)
+    add(store, many(3), "others")
+    plan = CampaignPlan("first", "others", "Say what is right.", gold_rate=0.5, gold_dataset="sums")
+    create_campaign(store, plan, local_user(store))
+    assert read_dependents(store, "sums").campaigns == ("first",)
+
+
 def test_a_renamed_dataset_keeps_its_views_and_judgments(store: Store, tmp_path: Path) -> None:
     dataset_id = judged(store, tmp_path)
     rename_dataset(store, "sums", "additions")
