@@ -29,7 +29,7 @@ _MOST_STEPS = 6
 # The kinds of file that a file of traces may be read as.
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
 # The fields that a person fills in besides the kind.
-_TYPED = ("dataset", "evaluator", "mode", "leave_out")
+_TYPED = ("dataset", "evaluator", "campaign", "mode", "leave_out")
 
 
 class Beginning(Model):
@@ -92,8 +92,8 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
     @routes.post("/imports")
     def add(request: Request, given: Annotated[Files, body(Files)]) -> JSONResponse:
         user = user_of_request(request)
-        # Traces are added before scores of them.
-        wanted = sorted(given.files, key=lambda one: one.holds == Holds.SCORES)
+        # Traces are added before scores and labels of them.
+        wanted = sorted(given.files, key=lambda one: list(Holds).index(Holds(one.holds)))
         if len({one.upload for one in wanted}) < len(wanted):
             raise UserError("A file is there twice.", "Add it once.")
         # No import is started unless all can be.
@@ -111,6 +111,10 @@ def _check(wanted: FileImport) -> None:
     if not wanted.dataset.strip():
         raise UserError("The name of the dataset is empty.", "Enter a name.")
     check_name(wanted.dataset, "the name of the dataset")
+    if wanted.holds == Holds.LABELS:
+        if not wanted.campaign.strip():
+            raise UserError("The name of the campaign is empty.", "Enter a name.")
+        check_name(wanted.campaign, "the name of the campaign")
     if wanted.holds == Holds.SCORES:
         if not wanted.evaluator.strip():
             raise UserError("The name of the evaluator is empty.", "Enter a name.")

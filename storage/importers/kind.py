@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import chain
 from typing import Any, Protocol
 
@@ -14,6 +15,8 @@ from stepsight.core.trace import Trace
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
+# The first row of the events of a campaign, as `storage.labelling.files.export_events` writes it.
+_EVENTS = "stepsight-events"
 _WRITE = "Write one JSON array of objects."
 OnBad = Callable[[str, UserError, bytes], None]
 """Called with the place of a bad row, its error and its content; reading then continues."""
@@ -220,3 +223,25 @@ class FileKind:
             names = ", ".join(file.name for file in self.files)
             raise UserError(f"{self.name} is published as {names}.", "Name one of them in place of the path.")
         return replace(matches[0], sha256=sha256) if sha256 else matches[0]
+
+
+class LabelSource(StrEnum):
+    """The program that wrote a file of people's labels."""
+
+    EVENTS = "StepSight"
+    LABEL_STUDIO = "Label Studio"
+    ARGILLA = "Argilla"
+
+
+def label_source(row: Row) -> LabelSource | None:
+    """Return the program that wrote a row of people's labels, or None if the row is not of such a file."""
+    if row.get("format") == _EVENTS:
+        return LabelSource.EVENTS
+    if {"data", "annotations"} <= row.keys() or is_json_min(row):
+        return LabelSource.LABEL_STUDIO
+    return LabelSource.ARGILLA if {"fields", "metadata", "responses"} <= row.keys() else None
+
+
+def is_json_min(row: Row) -> bool:
+    """True if a row is an annotation as Label Studio exports it in JSON-MIN."""
+    return {"annotation_id", "annotator"} <= row.keys()

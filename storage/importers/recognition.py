@@ -18,7 +18,7 @@ from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.chat import KIND as CHAT
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
-from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows
+from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows, label_source
 from stepsight.storage.importers.tables import csv_rows, parquet_rows
 
 BEGINNING = 1 << 18
@@ -36,15 +36,17 @@ _SUFFIXES = re.compile(r"_(?:perturbed_)?eval_results$|_scores$|_results$", re.I
 class Holds(StrEnum):
     TRACES = "traces"
     SCORES = "scores"
+    LABELS = "labels"
 
 
 @dataclass(frozen=True)
 class Finding:
     """The recognised content of a file.
 
-    `holds` says whether the file contains traces or scores, and `kind` is the kind of a trace file. For a file that
-    is read as a table, `names` are its column names and `columns` is a guess at their meaning. `dataset` and
-    `evaluator` are suggested names, or empty. `known` is True if the hash of the file is in the catalogue.
+    `holds` says whether the file contains traces, scores or labels by people. `kind` is the kind of a trace file,
+    or the `LabelSource` of labels. For a file that is read as a table, `names` are its column names and `columns`
+    is a guess at their meaning. `dataset` and `evaluator` are suggested names, or empty. `known` is True if the
+    hash of the file is in the catalogue.
     """
 
     holds: Holds
@@ -126,6 +128,9 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     stem = stem_of(PurePath(name))
     names = tuple(column_names(rows))
     columns = guess_columns(names, rows)
+    source = label_source(rows[0]) if of_json else None
+    if source is not None:
+        return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
     if kind == CHAT.name and columns.problem and columns.steps and columns.labels:
@@ -142,6 +147,14 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     if of_json and _is_scores(rows[0]):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
     return Finding(Holds.TRACES, COLUMNS, stem, names=names, columns=columns)
+
+
+def _labelled_dataset(row: Row) -> str:
+    """Return the name of the dataset in a row of labels, or "" if the row does not name it."""
+    for about in (row.get("data"), row.get("metadata"), row.get("campaign"), row):
+        if isinstance(about, dict) and isinstance(about.get("dataset"), str):
+            return str(about["dataset"])
+    return ""
 
 
 def _is_scores(row: Row) -> bool:

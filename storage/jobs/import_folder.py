@@ -61,6 +61,9 @@ def inspect_file(path: Path) -> Found:
             finding = recognise(beginning, file, path.name, sha256)
     except UserError as error:
         return Found(path, error=error)
+    if finding.holds == Holds.LABELS:
+        hint = "Put them into a campaign: stepsight import labels FILE --campaign NAME --dataset NAME"
+        return Found(path, error=UserError(f"{path.name}: labels by people, from {finding.kind}.", hint))
     columns = finding.columns
     if finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
         hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"

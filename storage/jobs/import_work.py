@@ -23,6 +23,7 @@ from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
+from stepsight.storage.labelling.files.import_labels import import_label_lines
 from stepsight.storage.traces.imports import (
     BadRows,
     FileSource,
@@ -156,6 +157,12 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         summary = str(
             import_score_lines(store, wanted.dataset, lines, upload.name, wanted.evaluator, Mode(wanted.mode))
         )
+    elif wanted.holds == Holds.LABELS:
+        labels, dataset_id = import_label_lines(
+            store, source, upload.name, wanted.user, wanted.campaign, wanted.dataset
+        )
+        remove_upload(store, upload.id)
+        return Imported(str(labels), dataset_id)
     else:
         kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
         # Before anything is stored, since nobody else can write to a store on SQLite during the import itself.

@@ -24,8 +24,9 @@ class FileImport(Record):
     `upload` is the id of the upload, and `holds` says what it contains. `dataset` is the dataset to add the traces
     to, or the one that the scores refer to. For traces, `kind` is the file kind, `columns` is set if the kind is
     `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. For scores, `evaluator` names the
-    evaluator and `mode` is the mode in which it gave them. `sha256` is the hash of the content that the user
-    previewed.
+    evaluator and `mode` is the mode in which it gave them. For labels, `campaign` is the campaign to put them
+    into, and `user` the person who adds them, whom the server sets. `sha256` is the hash of the content that the
+    user previewed.
     """
 
     upload: int
@@ -37,6 +38,8 @@ class FileImport(Record):
     evaluator: str = ""
     mode: Annotated[str, choice((Mode.OFFLINE.value, Mode.ONLINE.value))] = Mode.OFFLINE.value
     sha256: str = ""
+    campaign: str = ""
+    user: int = 0
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -55,10 +58,14 @@ def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
     if not upload.is_whole:
         raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
     keep_upload(store, upload.id)
-    what = f"scores of {wanted.evaluator} for {wanted.dataset}" if wanted.holds == Holds.SCORES else wanted.dataset
-    return start_request(
-        store, Task.IMPORT, f"{upload.name} → {what}", asdict(replace(wanted, sha256=upload.sha256))
-    )
+    what = wanted.dataset
+    if wanted.holds == Holds.SCORES:
+        what = f"scores of {wanted.evaluator} for {wanted.dataset}"
+    elif wanted.holds == Holds.LABELS:
+        what = f"labels of {wanted.campaign}"
+    adder = user_id if wanted.holds == Holds.LABELS else 0
+    request = asdict(replace(wanted, sha256=upload.sha256, user=adder))
+    return start_request(store, Task.IMPORT, f"{upload.name} → {what}", request)
 
 
 def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:

@@ -9,7 +9,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.recognition import Finding, Holds, kind_of, recognise
+from stepsight.storage.importers.recognition import Finding, Holds, find_reader, kind_of, recognise
 from stepsight.storage.jobs.uploads import Upload, UploadSource, read_beginning
 from stepsight.storage.judgments.score_files import datasets_of, outputs_of, read_scores
 from stepsight.storage.traces.queries import list_datasets
@@ -59,6 +59,8 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
     finding = recognise(beginning, source, upload.name, upload.sha256)
     if finding.holds == Holds.SCORES:
         return _preview_scores(store, Preview(upload, finding), source)
+    if finding.holds == Holds.LABELS:
+        return _preview_labels(Preview(upload, finding), source, beginning)
     if kind:
         finding = replace(finding, kind=kind)
     if columns is not None:
@@ -100,6 +102,19 @@ def _preview_traces(shown: Preview, source: UploadSource, beginning: bytes) -> P
     notes = kind.notes() if kind else ()
     shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults))
     return replace(shown, whole=whole, error=error, notes=notes)
+
+
+def _preview_labels(shown: Preview, source: UploadSource, beginning: bytes) -> Preview:
+    until, good, whole = time.monotonic() + _SECONDS, 0, True
+    try:
+        for _ in find_reader(beginning)(source, shown.upload.name):
+            good += 1
+            if time.monotonic() > until:
+                whole = False
+                break
+    except UserError as fault:
+        return replace(shown, error=fault)
+    return replace(shown, good=good, whole=whole)
 
 
 def _preview_scores(store: Store, shown: Preview, source: UploadSource) -> Preview:

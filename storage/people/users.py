@@ -154,6 +154,12 @@ def local_user(store: Store) -> User:
         return user_of_row(_existing(session, LOCAL))
 
 
+def get_user(store: Store, user_id: int) -> User:
+    """Return the user with this id."""
+    with store.read() as session:
+        return user_of_row(session.get_one(UserRow, user_id))
+
+
 def user_of_row(row: UserRow) -> User:
     return User(row.id, row.name, Role(row.role), row.ended is None)
 

@@ -1,6 +1,7 @@
 """Importing people's labels from a file in a single transaction."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,13 +17,13 @@ from stepsight.storage.database.schema import DatasetRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import guess_kind
 from stepsight.storage.importers.fields import describe, located, text
-from stepsight.storage.importers.kind import Row, json_rows
+from stepsight.storage.importers.kind import LabelSource, Row, json_rows, label_source
 from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
 from stepsight.storage.labelling.files.import_events import EventImporter
 from stepsight.storage.labelling.files.import_prm800k import read_prm800k
-from stepsight.storage.labelling.files.import_tools import is_json_min, read_argilla, read_label_studio
+from stepsight.storage.labelling.files.import_tools import read_argilla, read_label_studio
 from stepsight.storage.labelling.files.rows import ImportedTrace
-from stepsight.storage.people.users import User
+from stepsight.storage.people.users import User, get_user
 
 Located = Iterator[tuple[str, Row]]
 
@@ -52,8 +53,10 @@ def import_labels(
     campaign: str | None = None,
     dataset: str | None = None,
     annotator: str | None = None,
+    lines: Iterable[bytes] | None = None,
 ) -> LabelImport:
-    """Store all labels in a file. Importing the same file again adds nothing.
+    """Store all labels in a file. Importing the same file again adds nothing. If its `lines` are given, the file is
+    not opened.
 
     The file can contain what `export_labels` writes as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio,
     or records of Argilla.
@@ -69,7 +72,8 @@ def import_labels(
     """
     if campaign is not None:
         check_name(campaign, "the name of the campaign")
-    with open_input(path) as file, store.write() as session:
+    opened = open_input(path) if lines is None else nullcontext(lines)
+    with opened as file, store.write() as session:
         rows: Located = json_rows(file, str(path))
         first = next(rows, None)
         if first is None:
@@ -85,6 +89,18 @@ def import_labels(
             traces = reader(session, rows, of, annotator)
             return _add(AnnotationImporter(store, session, campaign or "", user), traces)
         raise _not_labels(first[1], first[0])
+
+
+def import_label_lines(
+    store: Store, lines: Iterable[bytes], name: str, user_id: int, campaign: str, dataset: str
+) -> tuple[LabelImport, int]:
+    """Like `import_labels`, but for the lines of a file called `name`, added by the user with this id. Also return
+    the database id of the campaign's dataset. `dataset` may be empty if the file or the campaign names it."""
+    user = get_user(store, user_id)
+    done = import_labels(store, name, user, campaign=campaign, dataset=dataset or None, lines=lines)
+    with store.read() as session:
+        of = select(CampaignRow.dataset_id).where(CampaignRow.name == done.campaign)
+        return done, session.scalars(of).one()
 
 
 def _import_events(session: Session, rows: Located, campaign: str | None) -> LabelImport:
@@ -120,9 +136,10 @@ _Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, Impo
 def _reader(row: Row) -> _Reader | None:
     """Return the function that reads rows of this form from PRM800K or another tool, or None if the form is
     unknown."""
-    if {"data", "annotations"} <= row.keys() or is_json_min(row):
+    source = label_source(row)
+    if source is LabelSource.LABEL_STUDIO:
         return read_label_studio
-    if {"fields", "metadata", "responses"} <= row.keys():
+    if source is LabelSource.ARGILLA:
         return read_argilla
     return read_prm800k if guess_kind(row) == "prm800k" else None
 

@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import describe, field, located, text, whole
-from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.kind import Row, is_json_min
 from stepsight.storage.labelling.annotation import LABELS
 from stepsight.storage.labelling.files.formats.argilla import QUESTION, user_id
 from stepsight.storage.labelling.files.rows import ImportedTrace
@@ -70,11 +70,6 @@ def read_label_studio(
                 moment, seconds = one.get("created_at") or one.get("updated_at"), one.get("lead_time")
                 answers.append(_answer(who, labels, _moment(moment), seconds))
             yield where, _imported(dataset, trace, answers)
-
-
-def is_json_min(row: Row) -> bool:
-    """True if a row is an annotation as Label Studio exports it in JSON-MIN."""
-    return {"annotation_id", "annotator"} <= row.keys()
 
 
 def _tasks(rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:

@@ -9,6 +9,8 @@ from stepsight.app.web.page_route import PART
 from stepsight.core.trace import Trace
 from stepsight.storage.jobs.jobs import State, list_jobs, start_job
 from stepsight.storage.jobs.uploads import list_uploads
+from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.app.client import asking
@@ -102,6 +104,39 @@ def test_a_dataset_without_labels_says_so_where_its_errors_would_stand(client, s
     assert [cell.text for cell in row.all("td", cls="number")] == ["1", "no labels", "0"]
 
 
+def test_labels_of_label_studio_are_put_into_a_campaign(client, sqlite_store):
+    traces = [Trace.of("?", ["One.", "Two."], id="a")]
+    add(sqlite_store, traces, "sums")
+    choices = [
+        {
+            "type": "choices",
+            "from_name": f"label_{place}",
+            "to_name": f"step_{place}",
+            "value": {"choices": [label]},
+        }
+        for place, label in enumerate(("pos", "neg"))
+    ]
+    said = {"completed_by": "ada@lab", "created_at": "2026-03-01T09:30:00+00:00", "result": choices}
+    task = {"data": {"problem": "?", "steps": ["One.", "Two."]}, "annotations": [said]}
+    upload = send(client, json.dumps([task]).encode(), "tasks.json")
+    page = read(client.get(f"/data/uploads/{upload}").text)
+    (row,) = page.all("li", data_upload=str(upload))
+    assert (row["data-holds"], "ready" in row["class"]) == ("labels", True)
+    assert "1 row of Label Studio" in " ".join(row.text.split())
+    wanted = {"upload": upload, "holds": "labels", "dataset": "sums", "campaign": ""}
+    assert add_files(client, wanted).json()["error"] == "The name of the campaign is empty."
+    # The person who adds them is the one who asks, whatever the request says.
+    assert add_files(client, wanted | {"campaign": "again", "user": 99}).status_code == 201
+    assert Worker(sqlite_store).work_one()
+    (job,) = list_jobs(sqlite_store)
+    assert (job.state, job.dataset, job.reason) == (
+        State.DONE, "sums", "again: 1 annotations and decisions added."
+    )  # fmt: skip
+    again = find_campaign(sqlite_store, "again")
+    (given,) = iterate_annotations(sqlite_store, again.id)
+    assert (given.user, list(given.labels)) == ("ada@lab", ["pos", "neg"])
+
+
 def test_bad_rows_are_named_before_anything_is_stored_and_can_be_had_afterwards(client, sqlite_store):
     upload = send(client, rows("{", '{"id": "z", "problem": "?"}'))
     page = read(client.get(f"/data/uploads/{upload}").text)
@@ -148,7 +183,7 @@ def test_columns_are_named_and_the_look_follows(client, sqlite_store):
             404,
             "This file is no longer here.",
         ),
-        ({"upload": 1, "holds": "labels", "dataset": "a"}, 422, "holds is 'labels'"),
+        ({"upload": 1, "holds": "figures", "dataset": "a"}, 422, "holds is 'figures'"),
         (
             {"upload": 1, "holds": "traces", "dataset": " ", "kind": "plain"},
             422,
