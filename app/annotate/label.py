@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.annotate.campaigns import sees_everybody
-from stepsight.app.annotate.label_keys import LABEL_KEYS, script_keys
+from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import checked_html
 from stepsight.core.trace import Trace
@@ -84,6 +84,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         progress=campaign_progress(store, campaign.id, user.id),
         sees_everybody=sees_everybody(user),
         script_keys=script_keys(LABEL_KEYS),
+        kind_keys=KIND_KEYS,
         previous=last_submitted(store, campaign.id, user),
         answer=formula(assignment.answer),
         **_steps(store, assignment, annotation, user),
@@ -124,8 +125,10 @@ def _steps(
         (number, steps[number], marked_step(campaign, trace, number), score_bars(scores, number))
         for number in shown
     ]
-    kinds = campaign.error_kinds
-    errors = [(kind, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, "")) for kind in kinds]
+    errors = [
+        (kind, key, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, ""))
+        for kind, key in zip(campaign.error_kinds, KIND_KEYS, strict=False)
+    ]
     return {"rows": rows, "keys": LABEL_KEYS, "errors": errors}
 
 

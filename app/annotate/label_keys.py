@@ -26,6 +26,10 @@ DECISION_KEYS = (_NEG, _NEU, _POS, _UNLABELLED)
 """The choices of adjudicators."""
 
 
+KIND_KEYS = "456789abdghilmopqrst"
+"""The keyboard shortcuts for a campaign's kinds of error, in their order. None of them does anything else."""
+
+
 def script_keys(keys: Iterable[LabelKey]) -> str:
     """Return (key, label) pairs as JSON, for the scripts of the pages."""
     return json.dumps([(one.key, one.label) for one in keys])

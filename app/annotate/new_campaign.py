@@ -51,9 +51,9 @@ _TERMS = (
         "after_submission",
         "After submission",
         (
-            ("everything", "gold, scores and others’ labels"),
-            ("gold", "gold"),
             ("nothing", "nothing: the next trace"),
+            ("gold", "gold"),
+            ("everything", "gold, scores and others’ labels"),
         ),
     ),
     (
@@ -97,7 +97,7 @@ class NewCampaign(BaseModel):
     gold_rate: float = 0.0
     gold_dataset: str | None = None
     answer: Literal["yes", "no"] = "yes"
-    after_submission: AfterSubmission = AfterSubmission.EVERYTHING
+    after_submission: AfterSubmission = AfterSubmission.NOTHING
     error_kinds: str = ""
     sample: int | None = None
     seed: int = 0

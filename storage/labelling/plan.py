@@ -91,7 +91,7 @@ class CampaignPlan:
     error_kinds: Annotated[tuple[str, ...], "a kind of error to choose from; may be repeated"] = ERROR_KINDS
     shows_answer: bool = True
     after_submission: Annotated[AfterSubmission, "what is shown of a trace once it is submitted"] = (
-        AfterSubmission.EVERYTHING
+        AfterSubmission.NOTHING
     )
     suggests: Annotated[bool, "with --show-scores: begin with the labels that --evaluator suggests"] = False
     shows_equations: Annotated[bool, "mark equations that fail; the labels are then not blind"] = False

@@ -50,11 +50,11 @@ def people(store: Store, count: int) -> list[User]:
 
 def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: Any) -> Campaign:
     """A campaign over traces of the dataset `sums`, which are added unless None is given; in file order, with
-    PRMBench's kinds of error."""
+    PRMBench's kinds of error, and with everything shown after submission."""
     if traces is not None:
         add(store, traces, DATASET)
     given: dict[str, Any] = {"name": "first", "dataset": DATASET, "guideline": GUIDELINE, "ordering": "file"}
-    given["error_kinds"] = PRMBENCH_KINDS
+    given |= {"error_kinds": PRMBENCH_KINDS, "after_submission": "everything"}
     with store.write() as session:
         # What is drawn by chance is the same in every run.
         insert_once(session, ServerSecretRow, [{"name": "pseudonyms", "secret": SECRET}], "name")

@@ -76,6 +76,9 @@ document.addEventListener("submit", (event) => {
   send(url, read(form, submitter), submitter, form.querySelector(".told") ?? undefined);
 });
 
+// A browser cannot show its message at a field that is folded away.
+document.addEventListener("invalid", ({ target }) => target.closest("details.more")?.setAttribute("open", ""), true);
+
 document.addEventListener("click", (event) => {
   if (!page()?.contains(event.target)) return;
   const button = event.target.closest("button");

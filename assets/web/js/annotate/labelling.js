@@ -44,6 +44,7 @@ const click = (page, { target }) => {
   const button = target.closest("button");
   const row = target.closest("[data-step]");
   if (!button) {
+    page.labelled = null;
     if (row && !target.closest("textarea, label")) page.moveTo(stepOf(row));
     return;
   }
@@ -172,6 +173,8 @@ class Labelling {
     this.lost = [];
     this.over = false;
     this.early = false;
+    // The step that was labelled last, until the person goes to another one.
+    this.labelled = null;
     this.away = false;
     this.frame = null;
     this.life = new AbortController();
@@ -240,6 +243,7 @@ class Labelling {
     if (this.annotation.labels[step] !== value) this.record("label", { step, new: value });
     this.announce(`Step ${step + 1}: ${value ?? "no label"}.`);
     if (value === null) return this.moveTo(step);
+    this.labelled = step;
     this.reveal();
     this.advance(step);
   }
@@ -251,13 +255,33 @@ class Labelling {
     if (this.firstOpen() < 0) this.announce("Every step has its label. Enter submits.");
   }
 
-  chooseError(kind, step) {
+  toggleError(kind, step) {
     const chosen = this.annotation.errors[step] === kind ? null : kind;
     this.record("error", { step, new: chosen });
+    return chosen;
+  }
+
+  chooseError(kind, step) {
+    this.toggleError(kind, step);
     this.moveTo(step);
   }
 
+  /**
+   * Choose the kind of error with the key `name`, or take it back: of the step just labelled neg, from which the page
+   * has moved on, or else of the current one.
+   */
+  pressKind(name) {
+    const { labels } = this.annotation;
+    const step = labels[this.labelled] === "neg" ? this.labelled : this.here;
+    const chip = this.rows[step]?.querySelector(`[data-error][aria-keyshortcuts="${name}"]`);
+    if (!chip) return;
+    if (labels[step] !== "neg") return this.announce("Only a step labelled neg has a kind of error.");
+    const kind = this.toggleError(chip.dataset.error, step);
+    this.announce(`Step ${step + 1}: ${kind === null ? "no kind of error" : chip.lastChild.textContent}.`);
+  }
+
   move(by) {
+    this.labelled = null;
     this.moveTo(Math.min(Math.max(this.here + by, 0), this.rows.length - 1));
   }
 
@@ -422,6 +446,8 @@ const registerKeys = (section) => {
   for (const [name, label] of labelKeys(section)) {
     key(name, label || "no label", () => page.label(label || null, page.here));
   }
+  const kinds = [...section.dataset.kindKeys];
+  register({ key: kinds, shown: [kinds[0], "…"], label: "kind of error of a neg step", when: () => page !== null, run: ({ key: name }) => page.pressKind(name) });
   key("j", "next step", () => page.move(1));
   key("k", "previous step", () => page.move(-1));
   key("Enter", "submit, or go to the first step without a label", () => page.submit());
