@@ -230,7 +230,10 @@ def test_falls_of_scores_that_are_stored_already_are_worked_out_by_the_migration
         imported(store, add(store, TRACES), tmp_path, [*OURS, THEIRS])
         before = falls(store)
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DROP TABLE step_falls")
+        for table in ("step_falls", "deletions"):
+            connection.execute(f"DROP TABLE {table}")
+        for column in ("archived", "withdrawn"):
+            connection.execute(f"ALTER TABLE datasets DROP COLUMN {column}")
         connection.execute("UPDATE alembic_version SET version_num = '0021_left_out_scores'")
     with open_store(str(path)) as store:
         assert falls(store) == before
