@@ -67,7 +67,8 @@ ROUTES = {
     "managing": """
         POST /data/uploads POST /data/uploads/{upload}/parts POST /data/uploads/{upload}/remove
         GET /data/uploads/{upload} GET /data/dataset POST /data/dataset/rename POST /data/dataset/archive
-        POST /data/dataset/unarchive POST /data/dataset/delete POST /data/imports POST /data/fetch POST /evaluators/fetch
+        POST /data/dataset/unarchive POST /data/dataset/delete
+        POST /data/imports POST /data/fetch POST /evaluators/fetch
         POST /api/v1/jobs POST /api/v1/jobs/{job}/cancel POST /api/v1/jobs/{job}/resume
         GET /annotate/new GET /annotate/campaign GET /annotate/export POST /annotate/campaigns
         GET /people POST /people/invitations POST /people/invitations/{invitation}/revoke
