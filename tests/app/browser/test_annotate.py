@@ -69,6 +69,7 @@ def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
         "guideline": GUIDELINE,
         "ordering": "file",
         "error_kinds": PRMBENCH_KINDS,
+        "after_submission": "everything",
     }
     plan |= changes
     return create_campaign(store, CampaignPlan(**plan), local_user(store))
@@ -602,6 +603,7 @@ def test_a_campaign_is_made_of_what_browse_shows(store, opened):
         expect(page.locator(".notice")).to_contain_text("name of the campaign")
         expect(page.get_by_label("Guideline")).to_have_value("Look closely.")
         page.get_by_label("Name").fill("of errors")
+        page.locator("details.more > summary").click()
         page.get_by_label("View").select_option("stepwise")
         page.get_by_role("button", name="Make the campaign").click()
         expect(page.locator("h1")).to_have_text("of errors")
@@ -747,6 +749,7 @@ def test_suggested_labels_are_marked_until_they_are_touched(store, page):
         shows="scores",
         evaluator=judged.id,
         suggests=True,
+        after_submission="everything",
     )
     start(page, create_campaign(store, plan, local_user(store)))
     marks = page.locator("ol.steps > li[data-kept=suggested]")

@@ -151,7 +151,11 @@ def in_jobs(page: Page) -> None:
 
 def while_labelling(page: Page, store: Store) -> None:
     plan = CampaignPlan(
-        name="heard", dataset="sums", guideline="Say what is right. " * 40, ordering="file", overlap=1
+        name="heard",
+        dataset="sums",
+        guideline="Say what is right. " * 40,
+        ordering="file",
+        after_submission="everything",
     )
     create_campaign(store, plan, local_user(store))
     page.goto("/annotate/label?campaign=1")
