@@ -123,7 +123,7 @@ def resaved(values: Values, rng: random.Random) -> Values:
     else:
         values = _of_transformers(values, rng) if rng.random() < 0.3 else _by_hand(values, rng)
     if rng.random() < 0.5:
-        values |= {"_name_or_path": "/home/a/b", "transformers_version": "4.57.1", "unsloth_fixed": True}
+        values |= {"_name_or_path": "owner/name", "transformers_version": "4.57.1", "unsloth_fixed": True}
     if rng.random() < 0.3:
         values.pop("auto_map", None)
     if rng.random() < 0.3:
