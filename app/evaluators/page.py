@@ -3,8 +3,7 @@
 It includes the route that fetches them. The page's script refreshes the changing part of the page during a fetch.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import cache
 from math import ceil
@@ -19,12 +18,12 @@ from starlette.responses import JSONResponse
 from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.evaluators.model_list import PATIENCE, Shelf, first_choice, judges, ordered, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
+from stepsight.app.help.manual import document_html
 from stepsight.app.jobs.page import duration, fetch_progress
-from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body
-from stepsight.app.web.html import macro, render
+from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import NEWEST, find_fetched
@@ -41,9 +40,6 @@ from stepsight.storage.jobs.fetches import list_fetches, start_fetch
 from stepsight.storage.jobs.jobs import Job, State
 
 PATH = "/evaluators"
-_CARD = "evaluators/card.html"
-_CODE = " " * 4
-_RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
 # A failed fetch is reported above everything else for this long, and then only beside its model.
 _SHOWN_FAILURES = timedelta(hours=1)
 _KEPT_FAILURES = timedelta(days=365)
@@ -185,31 +181,4 @@ def card_html(name: str) -> Markup:
     if name not in shipped_evaluators():
         return Markup()
     path = asset("evaluators", name) / "README.md"
-    return Markup().join(_blocks(path.read_text(encoding="utf-8"))) if path.is_file() else Markup()
-
-
-def _blocks(text: str) -> Iterator[Markup]:
-    """Yield the HTML of each block of a card: headings, tables, code and paragraphs, separated by blank lines. The
-    top heading is left out because it repeats the evaluator's name."""
-    for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
-        if block.startswith("# "):
-            continue
-        if block.startswith("## "):
-            yield macro(_CARD, "heading", block.removeprefix("## "))
-        elif block.startswith("|"):
-            yield _table(block.splitlines())
-        elif block.startswith(_CODE):
-            yield macro(_CARD, "code", "\n".join(line.removeprefix(_CODE) for line in block.splitlines()))
-        else:
-            yield macro(_CARD, "paragraph", markdown_html(" ".join(block.split())))
-
-
-def _table(lines: list[str]) -> Markup:
-    """Render a Markdown table. A heading line whose cells are all empty is left out."""
-    rows = [
-        [markdown_html(cell.strip()) for cell in line.strip().strip("|").split("|")]
-        for line in lines
-        if not _RULE.fullmatch(line.strip())
-    ]
-    head = rows[0] if any(rows[0]) else []
-    return macro(_CARD, "table", head, rows[1:])
+    return document_html(path.read_text(encoding="utf-8"), within=name) if path.is_file() else Markup()

@@ -23,14 +23,18 @@ _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _ITALIC = re.compile(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
 _PAGE = re.compile(r"(?:([a-z-]+)\.md)?(#[\w-]+)?")
 _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
-_RULE = re.compile(r"\|[-:| ]+\|")
+_RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
 # A private-use character stands for code, whose signs are no Markdown.
 _PLACE = "\ue000"
 
 
-def document_html(text: str) -> Markup:
-    """Render a Markdown text as the parts of a page."""
-    return Markup().join(_parts(text.splitlines()))
+def document_html(text: str, within: str = "") -> Markup:
+    """Render a Markdown text as the parts of a page.
+
+    If `within` is given, the text is a section of a page. It then gets no top heading, its other headings are a
+    level lower, and their anchors begin with `within`.
+    """
+    return Markup().join(_parts(text.splitlines(), within))
 
 
 def list_pages() -> list[str]:
@@ -38,19 +42,19 @@ def list_pages() -> list[str]:
     return sorted(path.stem for path in MANUAL.glob("*.md"))
 
 
-def _parts(lines: Sequence[str]) -> Iterator[Markup]:
+def _parts(lines: Sequence[str], within: str) -> Iterator[Markup]:
     at = 0
     while at < len(lines):
         line = lines[at]
         end = at + 1
-        if not line.strip() or line.startswith("!["):
+        if not line.strip() or line.startswith("![") or (within and line.startswith("# ")):
             pass
         elif line.startswith("```"):
             end = next(i for i in range(end, len(lines)) if lines[i].startswith("```")) + 1
             if not line.startswith("```{"):
                 yield macro(_TEMPLATE, "code", "\n".join(lines[at + 1 : end - 1]))
         elif line.startswith("#"):
-            yield _heading(line)
+            yield _heading(line, within)
         elif line.startswith("|"):
             end = _while(lines, end, lambda one: one.startswith("|"))
             yield _table(lines[at:end])
@@ -70,9 +74,12 @@ def _while(lines: Sequence[str], start: int, goes_on: Callable[[str], bool]) -> 
     return next((i for i in range(start, len(lines)) if not goes_on(lines[i])), len(lines))
 
 
-def _heading(line: str) -> Markup:
+def _heading(line: str, within: str) -> Markup:
     text = line.lstrip("#")
-    return macro(_TEMPLATE, "heading", len(line) - len(text), anchor(text), _inline(text.strip()))
+    level, name = len(line) - len(text), anchor(text)
+    if within:
+        level, name = level + 1, f"{within}-{name}"
+    return macro(_TEMPLATE, "heading", level, name, _inline(text.strip()))
 
 
 def anchor(heading: str) -> str:
