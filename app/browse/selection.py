@@ -22,7 +22,7 @@ from stepsight.storage.browse.browse import (
 from stepsight.storage.browse.distribution import Distribution, read_distribution
 from stepsight.storage.browse.fields import FieldCounts, count_field
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.outcomes import OUTCOME_COLUMNS, OutcomePairs, outcome_rows, pair_outcomes
+from stepsight.storage.browse.outcomes import OutcomePairs, outcome_table, pair_outcomes
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import Neighbours, load_traces, traces
@@ -122,8 +122,7 @@ class Selection:
         have judged the dataset, or of the one with this key."""
         choices = [find_choice(self.choices, key)] if key else self.choices
         judged = {one.key: one.id for one in choices if one.judged and one.id is not None}
-        columns = OUTCOME_COLUMNS | {f"outcome.{name}": str for name in judged}
-        return columns, outcome_rows(self.store, self.dataset_id, self.where, trace_ids, judged)
+        return outcome_table(self.store, self.dataset_id, self.where, trace_ids, judged)
 
     @property
     def values(self) -> FieldCounts:

@@ -10,11 +10,16 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import DRAWS, Value
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, read_data_version
+from stepsight.storage.judgments.evaluators import (
+    StoredEvaluator,
+    evaluators_of,
+    read_data_version,
+    with_distinct_names,
+)
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate, with_thresholds
 from stepsight.training.report.dataset import Excerpt, excerpt
-from stepsight.training.report.report import with_distinct_names, write_up
+from stepsight.training.report.report import write_up
 from stepsight.training.report.tables import Table
 
 # Seconds that a page waits for a measurement before it is shown without it.

@@ -80,14 +80,14 @@ def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomeP
     return OutcomePairs(counts, int((~known).sum()), columns.on_redundancy)
 
 
-OUTCOME_COLUMNS: dict[str, type] = {"trace": str, "steps": int, "first_error": int, "redundant_steps": int}
-"""The columns of `outcome_rows` before those of evaluators."""
+_OUTCOME_COLUMNS: dict[str, type] = {"trace": str, "steps": int, "first_error": int, "redundant_steps": int}
 
 
-def outcome_rows(
+def outcome_table(
     store: Store, dataset_id: int, where: TraceFilter, trace_ids: Sequence[int], evaluators: Mapping[str, int]
-) -> list[dict[str, object]]:
-    """Return a row per trace, with the outcome of each evaluator in the column `outcome.NAME`, or None without one.
+) -> tuple[dict[str, type], list[dict[str, object]]]:
+    """Return the columns and rows of a table with a row per trace, which has the outcome of each evaluator in the
+    column `outcome.NAME`, or None without one.
 
     `trace_ids` gives the traces and their order, and `evaluators` maps names to database ids. Mode and kind of
     error are those of the filter. Steps are counted from 1.
@@ -102,7 +102,7 @@ def outcome_rows(
             codes[f"outcome.{name}"] = one.in_mode.mistake
         places = columns.traces.places(np.array(trace_ids, np.int64))
         summaries = {row.trace_id: row for row in browse(store, dataset_id, only, limit=len(columns.traces)).rows}
-    return [
+    rows = [
         {
             "trace": row.id,
             "steps": row.n_steps,
@@ -113,6 +113,7 @@ def outcome_rows(
         for place, id in zip(places, trace_ids, strict=True)
         if place != SILENT and (row := summaries.get(id)) is not None
     ]
+    return _OUTCOME_COLUMNS | dict.fromkeys(codes, str), rows
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 Thresholds are kept as a history, in which the newest thresholds are in force.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -174,6 +175,15 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
     with store.read() as session:
         rows = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
+
+
+def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
+    """Return the evaluators sorted by name. If several share a name, their fingerprints are added to it."""
+    chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
+    often = Counter(one.name for one in chosen)
+    return [
+        one if often[one.name] == 1 else replace(one, name=f"{one.name} ({one.fingerprint[:8]})") for one in chosen
+    ]
 
 
 def count_evaluators(store: Store) -> dict[int, int]:

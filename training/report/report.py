@@ -1,8 +1,7 @@
 """A report on evaluators and stored datasets, written as an HTML page and as files of its tables and figures."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from stepsight.core.files.atomic import write_text
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, with_distinct_names
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
 from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, plots_of, tables_of
@@ -133,15 +132,6 @@ def _chosen(
         one.id: one
         for one in with_distinct_names(one for one in evaluators.values() if not names or one.name in names)
     }
-
-
-def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
-    """Return the evaluators sorted by name. If several share a name, their fingerprints are added to it."""
-    chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
-    often = Counter(one.name for one in chosen)
-    return [
-        one if often[one.name] == 1 else replace(one, name=f"{one.name} ({one.fingerprint[:8]})") for one in chosen
-    ]
 
 
 def write_report(report: Report, folder: Path, figures: bool = False) -> Path:

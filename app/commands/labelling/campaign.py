@@ -114,7 +114,7 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
         name=args.name,
         dataset=args.dataset,
         guideline=_read(args.guideline),
-        where=where,
+        where=where.pruned(),
         after_error=not args.to_first_error,
         shows=Shows.SCORES if args.show_scores else Shows.NOTHING,
         evaluator=evaluator,

@@ -29,7 +29,7 @@ def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter
     `UserError` if a value is invalid or an evaluator does not exist."""
     where = validate(NamedFilter, read_fields(args, *NamedFilter.model_fields))
     ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
-    return where.with_ids(*ids).pruned(), ids[0]
+    return where.with_ids(*ids), ids[0]
 
 
 def find_evaluator_id(store: Store, name: str) -> int | None:

@@ -1,7 +1,8 @@
-"""Write traces, judgments, scores without a step, or labels to a file.
+"""Write traces, judgments, outcomes, scores without a step, or labels to a file.
 
 stepsight export labels my-campaign labels.jsonl --format prm800k
 stepsight export judgments mr-math-invalid judgments.csv --format csv --gold error
+stepsight export outcomes mr-math-invalid outcomes.csv --format csv --mode online
 stepsight export left-out strict-prmbench left-out.parquet --format parquet
 stepsight export traces mr-math-invalid errors.jsonl --gold error
 """
@@ -16,12 +17,14 @@ from stepsight.app.commands.labelling.conditions import add_conditions, read_con
 from stepsight.app.commands.options import add_db
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
+from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import write_judgments
 from stepsight.storage.exports.frames import judgment_frames, named_evaluators
 from stepsight.storage.exports.left_out_frames import left_out_frames
-from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, trace_lines
+from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, table_parts, trace_lines
+from stepsight.storage.judgments.evaluators import with_distinct_names
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.traces.queries import find_dataset
 
@@ -45,17 +48,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     judgments = whats.add_parser("judgments", help="the judgments of a dataset", description=_JUDGMENTS)
     traces = whats.add_parser("traces", help="the traces of a dataset, with their gold", description=_TRACES)
     left_out = whats.add_parser("left-out", help="the scores of a dataset without a step", description=_LEFT_OUT)
-    for one in (judgments, left_out, traces):
+    outcomes = whats.add_parser("outcomes", help="the outcomes of a dataset", description=_OUTCOMES)
+    for one in (judgments, outcomes, left_out, traces):
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
     judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, FOLDER), help=_FORMAT)
-    left_out.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
-    for one in (judgments, left_out):
+    for one in (outcomes, left_out):
+        one.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
+    for one in (judgments, outcomes, left_out):
         one.add_argument(
             "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
         )
-    for one in (labels, judgments, left_out, traces):
+    for one in (labels, judgments, outcomes, left_out, traces):
         one.add_argument("--force", action="store_true", help="replace an existing file")
         add_db(one)
 
@@ -71,6 +76,10 @@ _JUDGMENTS = (
 _LEFT_OUT = (
     "Write stored scores without a step as a tidy table: a row per trace, evaluator, gap, missing sub-step and each"
     " other one. Parquet has the rows of stepsight.left_out_frame."
+)
+_OUTCOMES = (
+    "Write a table with a row per trace: what gold says of it, and the outcome of each evaluator, such as right or"
+    " missed, in the given mode and for the given kind of error. Unknown outcomes are empty."
 )
 _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE"
 
@@ -98,7 +107,8 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     dataset = find_dataset(store, args.dataset)
     ids = list_matching(store, dataset.id, where)
     by = [] if args.what == "traces" else args.by
-    chosen = {one.id for one in named_evaluators(store, dataset, by)} if by else None
+    named = named_evaluators(store, dataset, by or None)
+    chosen = {one.id for one in named} if by else None
     rows = 0
 
     def counted() -> Iterator[pd.DataFrame]:
@@ -111,8 +121,14 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     if args.what == "judgments" and args.format == FOLDER:
         written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
         return f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}."
+    if args.what == "traces":
+        parts = trace_lines(store, ids)
+    elif args.what == "outcomes":
+        evaluators = {one.name: one.id for one in with_distinct_names(named)}
+        parts = table_parts(*outcome_table(store, dataset.id, where, ids, evaluators), args.format)
+    else:
+        parts = frame_parts(counted(), args.format)
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
-        is_table = args.what != "traces"
-        file.writelines(frame_parts(counted(), args.format) if is_table else trace_lines(store, ids))
-    of = f"{rows:,} rows of " if is_table else ""
+        file.writelines(parts)
+    of = f"{rows:,} rows of " if args.what in ("judgments", "left-out") else ""
     return f"{args.path}: {of}{len(ids):,} {'trace' if len(ids) == 1 else 'traces'}."

@@ -8,6 +8,7 @@ import pytest
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.browse.export import PATH
 from stepsight.storage.importers import find_kind, parse_row
+from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.logins import open_login
@@ -75,6 +76,20 @@ def test_outcomes_are_a_table_of_a_row_per_trace(client, stored):
     assert [row["first_error"] for row in rows][-1] == "2"
     (alone, *_) = read_csv(client.get(PATH, params=query | {"by": "mini"}))
     assert list(alone) == ["trace", "steps", "first_error", "redundant_steps", "outcome.mini"]
+
+
+def test_the_command_writes_the_outcomes_of_the_page_in_the_mode_that_it_is_given(
+    client, stored, sqlite_store, command, tmp_path
+):
+    row = find_by_name(sqlite_store, "mini")
+    save_judgments(sqlite_store, row.id, [judge(trace, "online", seed=3) for trace in stored])
+    for mode in ("offline", "online"):
+        file = tmp_path / f"{mode}.csv"
+        line = ["export", "outcomes", "sums", file, "--format", "csv", "--mode", mode, "--db", sqlite_store.name]
+        assert command(*line) == (0, f"{file}: 4 traces.\n", "")
+        query = {"dataset": "sums", "content": "outcomes", "mode": mode}
+        assert file.read_bytes() == client.get(PATH, params=query).content
+    assert (tmp_path / "offline.csv").read_bytes() != (tmp_path / "online.csv").read_bytes()
 
 
 def test_the_file_has_the_order_of_the_list_and_one_evaluators_judgments_alone_where_asked(client, stored):
