@@ -1,30 +1,23 @@
 """Rendering untrusted chat templates in a separate process.
 
-The process is `python -m stepsight.core.formats.chat_template`. Transformers' sandbox keeps a template away from
-files and Python's internals. It does not keep a template from computing forever or using up all memory, whereas a
-process can be limited and killed.
+Transformers' sandbox keeps a template away from files and Python's internals. It does not keep a template from
+computing forever or using up all memory, as `core.files.child` does.
 """
 
 import json
-import subprocess
-import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from math import ceil
-from pathlib import Path
 from typing import Any
 
-SECONDS = 5
-"""Processor time after Transformers is loaded; the templates of public models take a hundredth of it."""
-MEMORY = 500_000_000
-"""Bytes that a template may use beyond those of Transformers itself."""
+from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
+from stepsight.core.files.json_values import parse_json
+
+BOUNDS = Bounds(seconds=5, memory=500_000_000)
+"""What a template may take; those of public models take a hundredth of it."""
 
 LONGEST = 1_000_000
 """The longest chat, in characters."""
 
-# Loading Transformers takes seconds, on a busy machine many.
-_PATIENCE = 120
 _KEPT = 64
 
 
@@ -35,55 +28,28 @@ class TemplateError(ValueError):
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
     """Render a chat with a template. `names` holds additional template variables. Raises `TemplateError` if the
     template fails or exceeds its limits on time and memory."""
-    bounds = {"seconds": SECONDS, "memory": MEMORY}
-    return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names), **bounds}))
+    return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names)}))
 
 
 @lru_cache(_KEPT)
 def _rendered(asked: str) -> str:
-    command = [sys.executable, "-m", __name__]
     try:
-        done = subprocess.run(command, input=asked, capture_output=True, encoding="utf-8", timeout=_PATIENCE)
-    except subprocess.TimeoutExpired:
-        raise TemplateError("it takes too long") from None
-    lines = done.stdout.splitlines()
-    if not lines:
-        raise TemplateError("it takes too long or too much memory")
-    answer = json.loads(lines[-1])
-    if "error" in answer:
-        raise TemplateError(answer["error"])
-    return str(answer["text"])
+        with Child(make_renderer, BOUNDS) as child:
+            return str(child.ask(parse_json(asked)))
+    except ChildError as error:
+        raise TemplateError(f"{error}") from None
 
 
-def _render(asked: Mapping[str, Any]) -> dict[str, str]:
+def make_renderer() -> Answerer:
+    """Return the function by which the child renders chats."""
     # It brings Transformers.
     from transformers.utils.chat_template_utils import render_jinja_template
 
-    _bound(asked["seconds"], asked["memory"])
-    try:
+    def render(asked: Any, content: Iterator[bytes]) -> str:
         rendered: Any = render_jinja_template([asked["chat"]], chat_template=asked["template"], **asked["names"])
-    except MemoryError:
-        return {"error": "it takes too much memory"}
-    except Exception as error:  # a template may raise whatever it likes
-        return {"error": f"{error}" or type(error).__name__}
-    text = str(rendered[0][0])
-    return {"text": text} if len(text) <= LONGEST else {"error": f"it writes {len(text):,} characters"}
+        text = str(rendered[0][0])
+        if len(text) > LONGEST:
+            raise TemplateError(f"it writes {len(text):,} characters")
+        return text
 
-
-def _bound(seconds: int, memory: int) -> None:
-    """Limit the CPU time and memory of this process, if the system supports that. If it does not, the only limit is
-    that the caller waits at most `_PATIENCE`."""
-    try:
-        import resource
-    except ImportError:
-        return
-    last = ceil(time.process_time()) + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (last, last))
-    pages = Path("/proc/self/statm")
-    if pages.is_file():
-        taken = int(pages.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + memory, taken + memory))
-
-
-if __name__ == "__main__":
-    print(json.dumps(_render(json.load(sys.stdin))))
+    return render

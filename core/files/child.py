@@ -1,0 +1,304 @@
+"""Work on what strangers wrote, in a separate process with limits on memory and time.
+
+A model's tokenizer or a data file can make its reader compute forever, use up all memory, or crash. A process can
+be limited and killed, whatever it does. The parent and its child write frames to each other: the length in four
+bytes, then JSON, or bytes of a file. Nothing that a child writes is unpickled.
+"""
+
+import json
+import math
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from threading import Lock, Timer
+from types import TracebackType
+from typing import IO, Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
+
+Answerer = Callable[[Any, Iterator[bytes]], Any]
+"""Answers a request, in the child. It gets the request and the content that comes with it, and returns JSON."""
+
+TOO_LONG = "it takes too long"
+TOO_MUCH = "it takes too much memory"
+TOO_DEEP = "it is nested too deep"
+_CRASHED = "its reader crashes, or takes too much memory"
+
+_LENGTH = struct.Struct("<I")
+_LONGEST = 1 << 26
+_READY, _MORE = b"ready", b"more"
+_CODE = "from stepsight.core.files.child import serve; serve()"
+# What a child has no use for.
+_SECRET = re.compile("TOKEN|SECRET|PASS|KEY|_DB$|DATABASE", re.IGNORECASE)
+# Starting takes seconds, on a busy machine many.
+_STARTING = 300.0
+
+
+class ChildError(Exception):
+    """Raised when a request exceeds its bounds or crashes its process. The message gives the reason, such as
+    `TOO_LONG`."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a request may take: `seconds` of processor time, `memory` in bytes beyond that of a child that has just
+    started, and `patience`, the seconds for which its parent waits."""
+
+    seconds: int
+    memory: int
+    patience: float = 120.0
+
+
+class Child:
+    """A process that answers requests, one at a time. It starts with the first request, and again with the next
+    one after it was killed.
+
+    `make` returns the function that answers; it is called in the child, where it imports what this needs. If
+    `fresh` is True, a copy of the process answers each request, so that nothing of an earlier one is left.
+    """
+
+    def __init__(self, make: Callable[[], Answerer], bounds: Bounds, *, fresh: bool = False) -> None:
+        self._target = f"{make.__module__}:{make.__qualname__}"
+        self._bounds, self._fresh = bounds, fresh and hasattr(os, "fork")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, if it runs."""
+        with self._lock:
+            self._end()
+
+    def ask(self, request: Any, content: Iterable[bytes] = ()) -> Any:
+        """Return the child's answer to a request, which is JSON. The child gets `content` in pieces, as it asks
+        for them.
+
+        Raises the `UserError` that the child raises, `ChildError` if the request exceeds its bounds or fails in
+        any other way, and whatever `content` raises.
+        """
+        with self._lock:
+            try:
+                process = self._started()
+                with _Deadline(process, self._bounds.patience) as deadline:
+                    answer = _asked(process, request, iter(content))
+            except EOFError:
+                code = self._end()
+                raise ChildError(TOO_LONG if deadline.is_over else _reason(code)) from None
+            except BaseException:
+                self._end()
+                raise
+        if "refused" in answer:
+            raise UserError(*answer["refused"])
+        if "failed" in answer:
+            raise ChildError(answer["failed"])
+        return answer["answer"]
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        # The process must find the same modules, whatever its current folder.
+        path = os.pathsep.join(one or os.getcwd() for one in sys.path)
+        kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+        command = [sys.executable, "-c", _CODE, self._target, str(self._bounds.seconds), str(self._bounds.memory)]
+        process = subprocess.Popen(
+            [*command, str(int(self._fresh))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Its own pool takes as much address space as it can get.
+            env=kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+            start_new_session=True,
+        )
+        self._process = process
+        with _Deadline(process, _STARTING):
+            try:
+                ready = _read(_of(process.stdout)) == _READY
+            except EOFError:
+                ready = False
+        if not ready:
+            self._end()
+            raise UserError("a process for reading does not start.", "Its messages are above.")
+        return process
+
+    def _end(self) -> int:
+        """Kill the process, if there is one, and return its exit status."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        # One that has ended by itself tells why.
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+        _kill(process)
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                _of(pipe).close()
+        return process.wait()
+
+
+class _Deadline:
+    """A context manager that kills a process when its time is over."""
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self.is_over = False
+        self._process = process
+        self._timer = Timer(seconds, self._ring)
+        self._timer.daemon = True
+
+    def __enter__(self) -> "_Deadline":
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+
+    def _ring(self) -> None:
+        self.is_over = True
+        _kill(self._process)
+
+
+def _asked(process: subprocess.Popen[bytes], request: Any, content: Iterator[bytes]) -> dict[str, Any]:
+    to, back = _of(process.stdin), _of(process.stdout)
+    _write(to, json.dumps(request).encode())
+    while (frame := _read(back)) == _MORE:
+        _write(to, next(content, b""))
+    try:
+        answer = parse_json(frame)
+    except ValueError:
+        raise EOFError from None
+    if not isinstance(answer, dict):
+        raise EOFError
+    return answer
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with its copies."""
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def _reason(code: int) -> str:
+    return TOO_LONG if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU else _CRASHED
+
+
+def _of(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
+
+
+def _write(file: IO[bytes], frame: bytes) -> None:
+    """Write a frame. Raises `EOFError` if the other side has ended."""
+    try:
+        file.write(_LENGTH.pack(len(frame)))
+        file.write(frame)
+        file.flush()
+    except OSError:
+        raise EOFError from None
+
+
+def _read(file: IO[bytes]) -> bytes:
+    """Read a frame. Raises `EOFError` if the other side has ended, or if the frame is too long."""
+    head = file.read(_LENGTH.size)
+    size = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else _LONGEST + 1
+    body = file.read(size) if size <= _LONGEST else b""
+    if len(body) < size:
+        raise EOFError
+    return body
+
+
+def serve() -> None:
+    """Answer requests from standard input until it is closed. The command-line arguments are the function that
+    makes the answerer, as `module:name`, the bounds in seconds and bytes, and 1 if copies answer."""
+    target, seconds, memory, fresh = sys.argv[1:]
+    module, _, name = target.partition(":")
+    source, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What libraries print does not belong between the frames.
+    os.dup2(2, 1)
+    answerer: Answerer = getattr(import_module(module), name)()
+    silent = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(silent, number)
+    _bound_memory(int(memory))
+    _write(out, _READY)
+    while True:
+        try:
+            asked = json.loads(_read(source))
+        except EOFError:
+            return
+        copy = os.fork() if fresh == "1" else 0
+        if copy:
+            # The last frame of a copy that was ended may be incomplete, so nothing can follow it.
+            _end_as(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
+            continue
+        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + int(seconds))
+        _write(out, _answer(answerer, asked, source, out))
+        if fresh == "1":
+            return
+
+
+def _answer(answerer: Answerer, asked: Any, source: IO[bytes], out: IO[bytes]) -> bytes:
+    try:
+        answer = {"answer": answerer(asked, _content(source, out))}
+    except UserError as error:
+        answer = {"refused": [error.message, error.hint]}
+    except MemoryError:
+        answer = {"failed": TOO_MUCH}
+    except RecursionError:
+        answer = {"failed": TOO_DEEP}
+    except BaseException as error:  # Rust's panics are no `Exception`.
+        answer = {"failed": f"{error}" or type(error).__name__}
+    return json.dumps(answer).encode()
+
+
+def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
+    while True:
+        _write(out, _MORE)
+        if not (piece := _read(source)):
+            return
+        yield piece
+
+
+def _end_as(status: int) -> None:
+    """End this process as another one with this exit status ended, unless that is 0."""
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    if status:
+        sys.exit(1)
+
+
+def _bound_memory(memory: int) -> None:
+    """Limit the memory of this process to `memory` more bytes than it has, if the system tells its size."""
+    _limit("RLIMIT_CORE", 0)
+    pages = Path("/proc/self/statm")
+    if pages.is_file():
+        taken = int(pages.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        _limit("RLIMIT_AS", taken + memory)
+
+
+def _limit(resource: str, most: int) -> None:
+    """Set a limit of this process, if the system supports that."""
+    with suppress(ImportError):
+        limits = import_module("resource")
+        kind = getattr(limits, resource)
+        limits.setrlimit(kind, (most, limits.getrlimit(kind)[1]))

@@ -1,0 +1,105 @@
+"""The process that works on what strangers wrote: its answers, its bounds, and what is left of it."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.child import TOO_LONG, TOO_MUCH, Bounds, Child, ChildError
+
+SMALL = Bounds(seconds=1, memory=200_000_000)
+
+
+def make_worker():
+    """What the child does: it is imported there by the name of this module."""
+    kept = []
+
+    def work(asked, content):
+        kept.append(asked)
+        match asked:
+            case "count":
+                return sum(map(len, content))
+            case "first":
+                return next(content).decode()
+            case "kept":
+                return kept
+            case "secrets":
+                return [name for name in os.environ if "TOKEN" in name]
+            case "refuse":
+                raise UserError("It is empty.", "Fill it.")
+            case "panic":
+                raise BaseException("thread 'main' panicked")
+            case "memory":
+                return len(bytearray(10**9))
+            case "compute":
+                while True:
+                    pass
+            case "sleep":
+                time.sleep(1000)
+            case "crash":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "recurse":
+                return work(asked, content)
+        return None
+
+    return work
+
+
+@pytest.fixture(params=[False, True], ids=["kept", "fresh"])
+def child(request):
+    with Child(make_worker, SMALL, fresh=request.param) as one:
+        yield one
+
+
+def test_a_child_answers_and_gets_the_content_as_it_asks_for_it(child):
+    assert child.ask("count", [b"ab", b"c" * 10**6]) == 10**6 + 2
+    given = iter([b"one", b"two"])
+    assert child.ask("first", given) == "one"
+    assert list(given) == [b"two"]
+
+
+def test_what_fails_says_why_and_the_next_request_is_answered(child):
+    for asked, reason in (
+        ("memory", TOO_MUCH),
+        ("panic", "thread 'main' panicked"),
+        ("compute", TOO_LONG),
+        ("crash", "its reader crashes, or takes too much memory"),
+        ("recurse", "it is nested too deep"),
+    ):
+        with pytest.raises(ChildError) as raised:
+            child.ask(asked)
+        assert str(raised.value) == reason
+    with pytest.raises(UserError) as refusal:
+        child.ask("refuse")
+    assert (refusal.value.message, refusal.value.hint) == ("It is empty.", "Fill it.")
+    assert child.ask("count", [b"abc"]) == 3
+
+
+def test_content_that_cannot_be_read_ends_the_request_and_not_the_child(child):
+    def broken():
+        yield b"a"
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError):
+        child.ask("count", broken())
+    assert child.ask("count", [b"abc"]) == 3
+
+
+def test_a_child_that_waits_is_ended():
+    with Child(make_worker, Bounds(1, 200_000_000, patience=0.5)) as child, pytest.raises(ChildError) as raised:
+        child.ask("sleep")
+    assert str(raised.value) == TOO_LONG
+
+
+def test_a_fresh_child_keeps_nothing_of_earlier_requests():
+    with Child(make_worker, SMALL, fresh=True) as child:
+        child.ask("count")
+        assert child.ask("kept") == ["kept"]
+
+
+def test_a_child_gets_no_token(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    with Child(make_worker, SMALL) as child:
+        assert child.ask("secrets") == []
