@@ -79,7 +79,9 @@ class Trace:
             if not step.substeps:
                 raise UserError(f"step {number} is empty.", "Remove it or give it a text.")
             for text in step.substeps:
-                check_text(text, f"step {number}")
+                # Messages are made for the texts that need one.
+                if not is_text(text):
+                    check_text(text, f"step {number}")
 
     @classmethod
     def of(
@@ -181,6 +183,16 @@ def digest_text(problem: str, substeps: Iterable[str]) -> str:
     return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
 
+def is_text(value: object) -> bool:
+    """True if a value can be a problem or a step: a text that is not empty and can be stored and encoded."""
+    if not isinstance(value, str) or not value.strip() or "\x00" in value:
+        return False
+    try:
+        return value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def check_text(text: object, what: str) -> str:
     """Return `text` if it can be a problem or a step. Otherwise raise `UserError`, with a message that refers to
     the text as `what`."""
@@ -190,10 +202,8 @@ def check_text(text: object, what: str) -> str:
         raise UserError(f"{what} is empty.", "Give it a text.")
     if "\x00" in text:
         raise UserError(f"{what} holds a NUL byte.", "Remove it.")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UserError(f"{what} holds half of a surrogate pair.", "Save the text as UTF-8.") from None
+    if not is_text(text):
+        raise UserError(f"{what} holds half of a surrogate pair.", "Save the text as UTF-8.")
     return text
 
 

@@ -78,6 +78,7 @@ LLADA_CONFIG = {
     "n_kv_heads": 3,
     "mlp_hidden_size": 40,
     "max_sequence_length": 128,
+    "rope": True,
     "rope_theta": 500000.0,
     "rms_norm_eps": 1e-05,
     "include_bias": False,

@@ -187,9 +187,10 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
 
 
 def read_conclusion(answer: Answer, count: int) -> Verdicts:
-    """Read R-PRM's format, which ends with "Is the step correct (Yes/No)? X" and judges only the last step."""
+    """Read R-PRM's format, which ends with "Is the step correct (Yes/No)? X" and judges only the last step. If the
+    answer goes on and asks again, the first verdict counts, at which R-PRM's authors cut it."""
     _, text = answer.parts
-    return _one(_CONCLUSION.findall(text), text)
+    return _one(_CONCLUSION.findall(text)[:1], text)
 
 
 def read_judgement(answer: Answer, count: int) -> Verdicts:

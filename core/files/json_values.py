@@ -19,16 +19,31 @@ LARGEST = 1 << 28
 """The largest file, in bytes, that is read as one value."""
 
 
-def parse_json(text: str | bytes) -> Any:
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        for key, value in pairs:
+            if value != values[key]:
+                raise ValueError(f"the key {key!r:.60} is there twice, with different values")
+    return values
+
+
+STRICT = json.JSONDecoder(object_pairs_hook=_distinct)
+"""Decodes what people wrote, where it would otherwise depend on the reader which of two values counts."""
+_ANY = json.JSONDecoder()
+
+
+def parse_json(text: str | bytes, *, decoder: json.JSONDecoder = _ANY) -> Any:
     """Parse a JSON text. Bytes are decoded as UTF-8. Raises `ValueError` with a reason if the text is invalid or
-    nested more than `DEEPEST` levels deep."""
+    nested more than `DEEPEST` levels deep. With `STRICT` as its `decoder`, it also raises `ValueError` if a key has
+    two values in one object."""
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"byte {error.start + 1} is not UTF-8") from None
     try:
-        value = json.loads(text)
+        value = decoder.decode(text)
     except RecursionError:
         raise _too_deep() from None
     # Counting brackets is quicker, and most texts have fewer in all.

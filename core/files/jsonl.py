@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import LARGEST, parse_json
+from stepsight.core.files.json_values import LARGEST, STRICT, parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.trace import Step, Trace, check_text
 
@@ -35,7 +35,7 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
     try:
-        row = parse_json(text)
+        row = parse_json(text, decoder=STRICT)
     except ValueError as error:
         raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
     if not isinstance(row, dict):

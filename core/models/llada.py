@@ -35,6 +35,9 @@ _AS_LLAMA = {
     "clip_qkv": None,
 }
 
+# Those of them for which LLaDA's own code takes another value if they are missing.
+_STATED = ("rope", "block_type")
+
 # Regular expressions over tensor names; the top-level `ff_out` is the language-modelling head, which we drop.
 NAMES = {
     r"^model\.transformer\.wte\.": "embed_tokens.",
@@ -78,6 +81,12 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
             "config.json: the key 'rope_theta' is missing or not a number.",
             "Copy config.json again: LLaDA's own code would take 10000, with which none was published.",
         )
+    for key in _STATED:
+        if config.get(key) is None:
+            raise UserError(
+                f"config.json: the key {key!r} is missing.",
+                "Copy config.json again: without it, LLaDA's own code builds other layers than those published.",
+            )
     for key, expected in _AS_LLAMA.items():
         if config.get(key) not in (None, expected):
             raise UserError(

@@ -7,7 +7,7 @@ Pandas writes a list into a CSV file as Python prints it, `['a', "b's", None]`, 
 import re
 from typing import Any
 
-from stepsight.core.files.json_values import DEEPEST, parse_json
+from stepsight.core.files.json_values import DEEPEST, STRICT, parse_json
 
 MISSING = frozenset(
     ("", "n/a", "na", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "+nan", "none", "null", "nat", "undefined")
@@ -25,6 +25,10 @@ _STEPS = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+# Quoted texts with commas between them, as a list has without its brackets.
+_TEXT = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
+_QUOTED = re.compile(rf"\s*+{_TEXT}(?:\s*+,\s*+{_TEXT})++\s*+", re.DOTALL)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>[bBuU]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))
@@ -52,8 +56,17 @@ def is_printed(text: str) -> bool:
 
 
 def holds_steps(text: str) -> bool:
-    """True if a text starts like a printed list of strings or objects rather than like a solution or an answer."""
-    return _STEPS.match(text) is not None
+    """True if a text starts like a printed list of strings or objects rather than like a solution or an answer, or
+    if it is such a list without its brackets."""
+    return _STEPS.match(text) is not None or _QUOTED.fullmatch(text) is not None
+
+
+def is_unquoted_list(text: str) -> bool:
+    """True if a text in brackets has commas between parts in words, so that it may be a list of texts without their
+    quotes."""
+    inside = text.strip()[1:-1]
+    is_plain = text.strip() == f"[{inside}]" and not set(inside) & set("[]$\\\n")
+    return is_plain and "," in inside and all(map(_LETTERS.search, inside.split(",")))
 
 
 def parse_printed(text: str) -> Any:
@@ -66,8 +79,10 @@ def parse_printed(text: str) -> Any:
     Raises `ValueError`, with a reason, if the text is not a list or object, or if its middle was left out, as NumPy
     does in long arrays.
     """
+    if _QUOTED.fullmatch(text):
+        text = f"[{text}]"
     try:
-        value = parse_json(text)
+        value = parse_json(text, decoder=STRICT)
     except ValueError:
         value = _Parser(text).parse()
     return parse_printed(value) if isinstance(value, str) and holds_steps(value) else value
@@ -143,7 +158,9 @@ class _Parser:
             key = self._value(depth + 1)
             if isinstance(key, bool) or not isinstance(key, str | int) or self._next()[1] != ":":
                 raise ValueError("an object has a key without a value")
-            values[str(key)] = self._value(depth + 1)
+            value = self._value(depth + 1)
+            if values.setdefault(str(key), value) != value:
+                raise ValueError(f"the key {key!r:.60} is there twice, with different values")
             if self._peek() == ",":
                 self._next()
         self._next()

@@ -39,7 +39,7 @@ _MODULES = (
     chat,
     plain,
 )
-KINDS: dict[str, FileKind] = {module.KIND.name: module.KIND for module in _MODULES}
+KINDS: dict[str, FileKind] = {kind.name: kind for kind in (*(module.KIND for module in _MODULES), chat.SHAREGPT)}
 ALIASES = {"jsonl": plain.KIND.name}
 
 

@@ -8,9 +8,14 @@ before it is the problem:
 
 A content may be a list of parts with a text each. Earlier messages are kept in the metadata as `messages`, together
 with all other fields. Rows without an `id` get a hash of their row as id.
+
+ShareGPT's form is the same under other names (`stepsight import sharegpt`):
+
+    {"conversations": [{"from": "human", "value": "What is …?"}, {"from": "gpt", "value": "First, …"}]}
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -23,16 +28,20 @@ from stepsight.storage.importers.kind import FileKind, Row
 
 _SOLVER, _ASKER = "assistant", "user"
 _HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."
+_MESSAGES = {"messages": "messages", "role": "role", "content": "content"}
+_CONVERSATIONS = {"messages": "conversations", "role": "from", "content": "value"}
+_ROLES = {"human": _ASKER, "gpt": _SOLVER}
 # What an assistant answers where each message of a user is a step to be judged.
 _VERDICTS = ("+", "-")
 
 
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if the chat has no solution after a problem, or if its answers
-    are verdicts on steps."""
+def _parse(names: Mapping[str, str], row: Row, where: str) -> Trace:
+    """Parse a row into a trace. `names` gives the names of its fields. Raises `UserError` if the chat has no
+    solution after a problem, or if its answers are verdicts on steps."""
     with located(where):
-        messages = listed(row, "messages")
-        turns = [_turn(message, number) for number, message in enumerate(messages, start=1)]
+        key = names["messages"]
+        messages = listed(row, key)
+        turns = [_turn(message, number, names) for number, message in enumerate(messages, start=1)]
         last = max((place for place, (role, _) in enumerate(turns) if role == _SOLVER), default=0)
         asked = max((place for place in range(last) if turns[place][0] == _ASKER), default=-1)
         if asked < 0:
@@ -40,12 +49,12 @@ def parse(row: Row, where: str) -> Trace:
         solution = turns[last][1]
         if solution.strip() in _VERDICTS:
             raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
-        earlier = {"messages": messages[:asked]} if asked else {}
+        earlier = {key: messages[:asked]} if asked else {}
         return Trace.of(
             turns[asked][1].strip(),
             _split(solution),
             id=identifier(row, "id") if row.get("id") is not None else content_id(row),
-            meta=rest(row, "id", "messages") | earlier,
+            meta=rest(row, "id", key) | earlier,
         )
 
 
@@ -55,22 +64,29 @@ def _split(solution: str) -> Sequence[str | list[str]]:
     return split_steps(solution) if len(parts) == 1 else [part.strip() for part in parts if not is_blank(part)]
 
 
-def _turn(message: Any, number: int) -> tuple[str, str]:
+def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str]:
     """Return a message's role and its content as one text."""
     if not isinstance(message, dict):
         raise UserError(f"message {number} is {describe(message)}, expected an object.", _HINT)
     # An assistant's call of a tool has no content.
-    content = message.get("content") or ""
+    content = message.get(names["content"]) or ""
     parts = content if isinstance(content, list) else [content]
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
     if not all(isinstance(text, str) for text in texts):
         raise UserError(f"message {number} has something other than text.", _HINT)
-    return str(message.get("role")), "".join(texts)
+    role = str(message.get(names["role"]))
+    return _ROLES.get(role, role), "".join(texts)
 
 
 KIND = FileKind(
     name="chat",
     title="chats, whose last answer is the solution",
     fields=frozenset({"messages"}),
-    parse=parse,
+    parse=partial(_parse, _MESSAGES),
+)
+SHAREGPT = FileKind(
+    name="sharegpt",
+    title="chats as ShareGPT has them, whose last answer is the solution",
+    fields=frozenset({"conversations"}),
+    parse=partial(_parse, _CONVERSATIONS),
 )

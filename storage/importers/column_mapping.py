@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.printed import holds_steps, parse_printed
+from stepsight.core.text.printed import holds_steps, is_unquoted_list, parse_printed
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace
@@ -339,6 +339,11 @@ def _steps_of_text(text: str, columns: ColumnMap) -> list[Any]:
             ) from None
         return steps
     if not columns.split:
+        if is_unquoted_list(text):
+            raise UserError(
+                f"the column {columns.steps!r:.60} is a list whose texts have no quotes around them.",
+                "Write the list as JSON, or without its brackets.",
+            )
         return split_steps(text)
     text, separator = _with_plain_lines(text, columns.split)
     return [part.strip() for part in text.split(separator) if not is_blank(part)]

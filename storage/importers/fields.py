@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable, is_blank
-from stepsight.core.trace import Step, Trace, check_text
+from stepsight.core.trace import Step, Trace, check_text, is_text
 from stepsight.storage.importers.kind import Row
 
 Meaning = Label | bool
@@ -31,6 +31,7 @@ _WORDS: Mapping[str, Meaning] = (
     | dict.fromkeys(("+", "true", "t", "yes", "y", "correct", "good", "right", "valid", "ok"), True)
     | dict.fromkeys(("-", "false", "f", "no", "n", "incorrect", "bad", "wrong", "invalid"), False)
 )  # fmt: skip
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NAMES = "neg, neu, pos, true, false, + or -"
 # With characters that are not visible.
 _LONGEST_WORD = 40
@@ -81,7 +82,7 @@ def content_id(row: Row) -> str:
 def canonical(row: Row) -> bytes:
     """Serialise a row so that rows with the same content give the same bytes, whatever the order of their keys."""
     try:
-        return json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
+        return _CANONICAL.encode(row).encode()
     except RecursionError:
         raise UserError("the row is nested too deep.", "Check the kind of the file.") from None
 
@@ -108,7 +109,11 @@ def listed(row: Row, key: str) -> list[Any]:
 
 def texts(row: Row, key: str) -> list[str]:
     """Return the value of a field that must be a list of non-empty texts, one per step."""
-    return [check_text(item, f"step {number} of {key!r}") for number, item in enumerate(listed(row, key), start=1)]
+    found = listed(row, key)
+    if not all(map(is_text, found)):
+        for number, item in enumerate(found, start=1):
+            check_text(item, f"step {number} of {key!r}")
+    return found
 
 
 def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step, ...]:
@@ -227,7 +232,7 @@ def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: M
     `numbers` gives the meaning of each number. Raises `UserError`, with a message that names step `number`, if the
     value is not a label.
     """
-    says = meaning(label, numbers)
+    says = label if isinstance(label, bool) else meaning(label, numbers)
     if says is None:
         if is_missing(label):
             return Step(texts)

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import check_depth
+from stepsight.core.files.json_values import STRICT, check_depth
 from stepsight.core.files.jsonl import read_row
 from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.trace import Trace
@@ -17,6 +17,7 @@ Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
 # The first row of the events of a campaign, as `storage.labelling.files.export_events` writes it.
 _EVENTS = "stepsight-events"
+_OF_JSON_MIN = frozenset({"annotation_id", "annotator"})
 _WRITE = "Write one JSON array of objects."
 OnBad = Callable[[str, UserError, bytes], None]
 """Called with the place of a bad row, its error and its content; reading then continues."""
@@ -103,7 +104,6 @@ def _values(lines: Iterable[bytes], name: str, *, is_array: bool) -> Iterator[tu
     buffer, wants, number, due = "", first, 0, 0
     waiting: list[str] = []
     held = 0
-    decoder = json.JSONDecoder()
     for at, raw, is_last in _with_last(lines):
         waiting.append(decode_line(raw, at, name))
         held += len(waiting[-1])
@@ -122,7 +122,7 @@ def _values(lines: Iterable[bytes], name: str, *, is_array: bool) -> Iterator[tu
                 wants, offset = "end", offset + 1
             else:
                 where = f"{name} row {number + 1}"
-                parsed = _value(decoder, buffer, offset, where)
+                parsed = _value(buffer, offset, where)
                 if parsed is None:
                     due = 2 * (len(buffer) - offset)
                     break
@@ -155,10 +155,10 @@ def _punctuation(sign: str, wanted: str, where: str) -> str:
     return "end" if sign == "]" else "row"
 
 
-def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
+def _value(buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
     """Decode the value at `offset`. Return it and the offset after it, or None if more lines are needed."""
     try:
-        value, end = decoder.raw_decode(buffer, offset)
+        value, end = STRICT.raw_decode(buffer, offset)
         check_depth(value)
         return value, end
     except json.JSONDecodeError as error:
@@ -169,7 +169,7 @@ def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> t
     except RecursionError:
         raise UserError(f"{where}: not JSON (nested too deep).", _WRITE) from None
     except ValueError as error:
-        # Nested too deep, or a number of thousands of digits, which Python refuses to read.
+        # Nested too deep, a key with two values, or a number of thousands of digits, which Python refuses to read.
         raise UserError(f"{where}: not JSON ({error}).", _WRITE) from None
 
 
@@ -242,6 +242,15 @@ def label_source(row: Row) -> LabelSource | None:
     return LabelSource.ARGILLA if {"fields", "metadata", "responses"} <= row.keys() else None
 
 
+def check_label_table(columns: Iterable[str], name: str) -> None:
+    """Raise `UserError` if the columns of a table are those that Label Studio exports as CSV or TSV."""
+    if _OF_JSON_MIN.issubset(columns):
+        raise UserError(
+            f"{name}: labels that Label Studio exported as a table, whose cells do not say what they are.",
+            "Export them as JSON or JSON-MIN.",
+        )
+
+
 def is_json_min(row: Row) -> bool:
     """True if a row is an annotation as Label Studio exports it in JSON-MIN."""
-    return {"annotation_id", "annotator"} <= row.keys()
+    return row.keys() >= _OF_JSON_MIN

@@ -16,9 +16,10 @@ from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.chat import KIND as CHAT
+from stepsight.storage.importers.chat import SHAREGPT
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
-from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows, label_source
+from stepsight.storage.importers.kind import FileKind, Row, RowReader, check_label_table, json_rows, label_source
 from stepsight.storage.importers.tables import csv_rows, parquet_rows
 
 BEGINNING = 1 << 18
@@ -128,12 +129,14 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     stem = stem_of(PurePath(name))
     names = tuple(column_names(rows))
     columns = guess_columns(names, rows)
+    if not of_json:
+        check_label_table(rows[0], name)
     source = label_source(rows[0]) if of_json else None
     if source is not None:
         return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
-    if kind == CHAT.name and columns.problem and columns.steps and columns.labels:
+    if kind in (CHAT.name, SHAREGPT.name) and columns.problem and columns.steps and columns.labels:
         # The chat repeats what has labels in columns of its own.
         kind = None
     if kind is not None:

@@ -137,10 +137,10 @@ def _plain(row: dict[str, Any], binary: set[str]) -> dict[str, Any]:
     """Convert a row to JSON types. Dates and similar values become text. Bytes that are no text are left out, and
     the names of their columns are added to `binary`."""
     try:
-        written = json.dumps(row, default=_text)
+        written = _ENCODER.encode(row)
     except UnicodeDecodeError:
-        written = json.dumps(_without_binary(row, binary), default=_text)
-    value: dict[str, Any] = json.loads(written, parse_constant=_constant)
+        written = _ENCODER.encode(_without_binary(row, binary))
+    value: dict[str, Any] = _DECODER.decode(written)
     return value
 
 
@@ -180,6 +180,10 @@ def _constant(name: str) -> float | None:
 def _text(value: object) -> str:
     # Many programs write texts as binary.
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+_ENCODER = json.JSONEncoder(default=_text)
+_DECODER = json.JSONDecoder(parse_constant=_constant)
 
 
 def _names(header: list[str], name: str) -> list[str]:

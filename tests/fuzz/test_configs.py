@@ -114,7 +114,7 @@ def resaved(values: Values, rng: random.Random) -> Values:
     values = dict(values)
     if values["model_type"] == "llada":
         # Null, missing and the value that LLaDA's layers have are the same.
-        for name in rng.sample(["include_bias", "alibi", "activation_type", "weight_tying", "rope", "clip_qkv"], 3):
+        for name in rng.sample(["include_bias", "alibi", "activation_type", "weight_tying", "clip_qkv"], 3):
             values.pop(name, None)
             values |= {name: None} if rng.random() < 0.5 else {}
         values |= rng.choice(

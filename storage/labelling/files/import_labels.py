@@ -1,5 +1,6 @@
 """Importing people's labels from a file in a single transaction."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from stepsight.storage.database.schema import DatasetRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import guess_kind
 from stepsight.storage.importers.fields import describe, located, text
-from stepsight.storage.importers.kind import LabelSource, Row, json_rows, label_source
+from stepsight.storage.importers.kind import LabelSource, Row, check_label_table, json_rows, label_source
 from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
 from stepsight.storage.labelling.files.import_events import EventImporter
 from stepsight.storage.labelling.files.import_prm800k import read_prm800k
@@ -74,7 +75,10 @@ def import_labels(
         check_name(campaign, "the name of the campaign")
     opened = open_input(path) if lines is None else nullcontext(lines)
     with opened as file, store.write() as session:
-        rows: Located = json_rows(file, str(path))
+        content = iter(file)
+        head = next(content, b"")
+        check_label_table(re.split(r"[,;\t\"]+", head.decode("utf-8-sig", "replace").strip()), str(path))
+        rows: Located = json_rows(chain([head], content), str(path))
         first = next(rows, None)
         if first is None:
             raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")

@@ -198,9 +198,10 @@ def test_other_numbers_of_boxes_are_no_judgment(text: str, count: int) -> None:
     [
         ("Conclusion: all well.\nVerification: Is the step correct (Yes/No)? Yes", POS),
         ("Verification: Is the step correct (Yes/No)? **No**.", NEG),
+        ("Is the step correct (Yes/No)? Yes … Is the step correct (Yes/No)? No", POS),
     ],
 )
-def test_a_conclusion_is_read_at_its_end(text: str, label: Label) -> None:
+def test_the_first_conclusion_is_read(text: str, label: Label) -> None:
     assert read(text, 7, "conclusion").labels == (label,)
 
 
@@ -209,7 +210,6 @@ def test_a_conclusion_is_read_at_its_end(text: str, label: Label) -> None:
     [
         "The step is correct. Yes.",
         "Is the step correct (Yes/No)? Yesterday",
-        "Is the step correct (Yes/No)? Yes … Is the step correct (Yes/No)? No",
     ],
 )
 def test_other_conclusions_are_no_judgment(text: str) -> None:

@@ -63,7 +63,7 @@ def test_rows_count_lines_and_pass_over_blank_ones():
     assert list(read_rows([b'\xef\xbb\xbf{"a": 1}\n', b"\n", b'{"a": 2}'], "f")) == [(1, {"a": 1}), (3, {"a": 2})]
 
 
-@pytest.mark.parametrize("line", [b'{"a": ', b"[1]", b'{"a": "\xff"}'])
+@pytest.mark.parametrize("line", [b'{"a": ', b"[1]", b'{"a": "\xff"}', b'{"b": [{"a": 1, "a": 2}]}'])
 def test_a_line_that_cannot_be_read_is_named(line):
     with refused():
         list(read_rows([b"{}", line], "f"))

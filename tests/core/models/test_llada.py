@@ -93,7 +93,9 @@ def test_a_base_model_has_no_score_head(tmp_path):
         {"include_bias": True},
         {"bias_for_layer_norm": True},
         {"rope": False},
+        {"rope": None},
         {"block_type": "sequential"},
+        {"block_type": None},
         {"activation_type": "swiglu"},
         {"layer_norm_type": "default"},
         {"layer_norm_with_affine": False},
@@ -118,7 +120,7 @@ def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change):
 def test_values_that_a_config_omits_are_llamas(tmp_path):
     write_llada(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    for key in ("bias_for_layer_norm", "clip_qkv", "block_type", "alibi"):
+    for key in ("bias_for_layer_norm", "clip_qkv", "alibi"):
         assert backbone_values(config | {key: None})["hidden_size"] == config["d_model"]
 
 

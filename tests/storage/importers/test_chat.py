@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stepsight.storage.importers.chat import KIND
+from stepsight.storage.importers.chat import KIND, SHAREGPT
 from tests.cases import each
 from tests.messages import refused
 
@@ -26,6 +26,16 @@ def test_a_content_may_come_in_parts_with_tokens_after_steps() -> None:
     parts = [{"type": "text", "text": "2 + 3 = 5.<extra_0>"}, {"type": "text", "text": "5 + 4 = 9.<extra_0>"}]
     trace = KIND.parse({"messages": [ASKED, answer(parts)]}, "f line 1")
     assert [step.text for step in trace.steps] == ["2 + 3 = 5.", "5 + 4 = 9."]
+
+
+def test_a_chat_under_the_names_of_sharegpt_is_read() -> None:
+    before, asked = {"from": "system", "value": "Reason."}, {"from": "human", "value": "What is 2 + 3 + 4?"}
+    solved = {"from": "gpt", "value": "Step 1: 2 + 3 = 5.\nStep 2: 5 + 4 = 9."}
+    trace = SHAREGPT.parse({"id": "a", "conversations": [before, asked, solved]}, "f line 1")
+    assert (trace.problem, [step.text for step in trace.steps]) == (asked["value"], ["2 + 3 = 5.", "5 + 4 = 9."])
+    assert trace.meta == {"conversations": [before]}
+    with refused():
+        SHAREGPT.parse({"conversations": [solved]}, "f line 1")
 
 
 @each(

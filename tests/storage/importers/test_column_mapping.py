@@ -95,6 +95,8 @@ def test_blank_lines_separate_steps_whatever_ends_a_line(text: str) -> None:
         ),
         ("[('a', 'b'), ['c']]", ["a\nb", "c"]),
         ("[x + 1] is even.", ["[x + 1] is even."]),
+        ('"She has 3, he 4.", "So 7."', ["She has 3, he 4.", "So 7."]),
+        ("[-2, 2]", ["[-2, 2]"]),
     ],
 )
 def test_a_list_in_a_cell_is_read_as_programs_print_it(cell: str, steps: list[str]) -> None:
@@ -207,6 +209,7 @@ def test_labels_in_every_form(labels_as: str, value: object, steps: list[Step]) 
         ({"q": "?", "s": ["a"], "l": float("inf")}, LABELLED | {"labels_as": "error-from-0"}),
         ({"q": "?", "s": ["a", "b"], "l": [1, -1]}, LABELLED | {"labels_as": "validity"}),
         ({"q": "?", "s": "['a', 'b"}, NAMES),
+        ({"q": "?", "s": "[She has 3, She eats 1]"}, NAMES),
         ({"q": "?", "s": "['a' ... 'z']"}, NAMES),
         ({"q": "?", "s": "[{'text': 'a'}]"}, NAMES),
         ({"q": "?", "s": "None"}, NAMES),

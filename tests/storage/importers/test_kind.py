@@ -107,6 +107,9 @@ def test_elements_that_are_not_objects_are_skipped_but_syntax_errors_are_not() -
     assert bad == [("f row 2", "f row 2: int found, expected an object.", b"2")]
     with refused():
         told('[{"a": 1}, 2,\n{"a" 3}, {"a": 4}]')
+    assert told('[{"a": 1, "a": 1}]') == ([("f row 1", {"a": 1})], [])
+    with refused():
+        told('[{"a": 1, "a": 2}]')
 
 
 def test_a_number_that_python_refuses_to_read() -> None:

@@ -103,6 +103,7 @@ def test_any_other_table_asks_for_its_columns() -> None:
         b"plain words\nof a text\n",
         b"{broken\n",
         b"[1, 2]",
+        b"id,problem,annotation_id,annotator,label_0\n1,What?,5,1,pos\n",
     ],
 )
 def test_an_unimportable_file_is_refused_by_its_name(content: bytes) -> None:

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from types import TracebackType
 
+from stepsight.core.equations.parsing.units import conversion
 from stepsight.core.metrics.best_of_n import NO_ANSWER
 from stepsight.core.text.signs import CURRENCY, comparable
 from stepsight.training.evaluate.grading import Grader
@@ -55,6 +56,7 @@ _BOX = re.compile(r"\\boxed\s*\{")
 _HASHES = re.compile(r"^####[ \t]*(\S.*)$", re.MULTILINE)
 _FRACTION = re.compile(r"(-?)\\frac\{?(\d{1,40})\}?\{?(\d{1,40})\}?")
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{0,60})(?:\.\d{0,60})?")
+_SCIENTIFIC = re.compile(r"([-+]?\d{1,40}(?:\.\d{1,40})?)[eE]([-+]?\d{1,2})")
 _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
 
 
@@ -111,7 +113,7 @@ class AnswerComparer:
     def _compare(self, first: str, second: str) -> bool:
         (left, unit), (right, other) = _measured(first), _measured(second)
         if _is_number(left) and _is_number(right):
-            return left == right and (unit == other or not unit or not other)
+            return _is_same_measure(Fraction(left), unit, Fraction(right), other)
         # math-verify adds the parts of `1 2` and does not tell all kinds of brackets apart.
         if self._grader is None or any(map(_BETWEEN_DIGITS.search, (first, second))) or _differ(first, second):
             return False
@@ -185,6 +187,22 @@ def _measured(answer: str) -> tuple[str, str]:
     return (number, unit) if _is_number(number) and not unit[:1].isdigit() else (answer, "")
 
 
+def _is_same_measure(left: Fraction, unit: str, right: Fraction, other: str) -> bool:
+    """True if two numbers with units are equal, also after conversion, as 5 km and 5000 m are. A missing unit may
+    be any. Currencies are not converted into each other."""
+    if unit == other or not unit or not other:
+        return left == right
+    (name, _, power), (theirs, _, its_power) = unit.partition("^"), other.partition("^")
+    if power != its_power or {name, theirs} <= set(CURRENCY):
+        return False
+    return any(
+        left * Fraction(size) ** int(power or 1) == right * Fraction(its_size) ** int(power or 1)
+        for system, size in conversion(name)
+        for its_system, its_size in conversion(theirs)
+        if system == its_system
+    )
+
+
 def _differ(first: str, second: str) -> bool:
     """True if two answers have brackets of different kinds, such as those of an open and a closed interval."""
     left, right = _SEQUENCE.fullmatch(first), _SEQUENCE.fullmatch(second)
@@ -219,6 +237,8 @@ def _number(text: str) -> str:
     text = _OTHER_SPACES.sub("", text)
     if match := _FRACTION.fullmatch(text):
         text = f"{match[1]}{match[2]}/{match[3]}"
+    if scientific := _SCIENTIFIC.fullmatch(text):
+        return str(Fraction(scientific[1]) * Fraction(10) ** int(scientific[2]))
     if ratio := _RATIO.fullmatch(text):
         return str(Fraction(int(ratio[1]), int(ratio[2]))) if int(ratio[2]) else ""
     if not any(sign.isdigit() for sign in text) or not _NUMBER.fullmatch(text):
