@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from stepsight.app.browse.evaluator_choice import find_choice, judge_trace, list_choices
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, judge_trace, list_choices
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import (
     change_sentence,
@@ -36,8 +36,9 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import evaluators_with_left_out, find_left_out
-from stepsight.storage.traces.queries import get_trace
+from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 
 class JudgingError(LoadingError):
@@ -102,7 +103,11 @@ class Evidence:
 
     @property
     def record(self) -> JudgmentRecord:
-        return judgment_record(self.judgment, self.about, self.thresholds, name=self.evaluator)
+        return self.record_of(self.judgment)
+
+    def record_of(self, judgment: Judgment) -> JudgmentRecord:
+        """Build the record of a judgment of the trace by this evaluator."""
+        return judgment_record(judgment, self.about, self.thresholds, name=self.evaluator)
 
     def __len__(self) -> int:
         """Return the number of sub-steps."""
@@ -255,8 +260,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     trace = get_trace(store, address.trace)
     listed = list_choices(store, evaluators, trace.dataset_id, address.evaluator)
     offers = [one for one in listed if one.outputs.has_scores]
-    # The first one is loaded here if any is, and bidirectional if one of these is.
-    offer = find_choice(offers, address.evaluator or (offers[0].key if offers else evaluators.default))
+    offer = find_choice(offers, address.evaluator or _first_key(store, offers, trace) or evaluators.default)
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
     left_out = evaluators_with_left_out(store, trace.trace_id)
     gaps = left_out.get(offer.id or 0, ())
@@ -275,6 +279,15 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     find = partial(find_left_out, store, about.fingerprint, trace)
     only_offline = stored is None and not _is_causal(offer.row)
     return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, gaps, find, only_offline)
+
+
+def _first_key(store: Store, offers: Sequence[EvaluatorChoice], trace: StoredTrace) -> str:
+    """Return the key of the evaluator to begin with: one whose hindsight judgment of the trace is stored, or else
+    the first one, which is loaded here if any is and bidirectional if one of these is. Returns "" without any."""
+    stored = {
+        one.evaluator.id for one in read_judgments(store, trace) if one.mode == Mode.HINDSIGHT and not one.stale
+    }
+    return next((one.key for one in offers if one.id in stored), offers[0].key if offers else "")
 
 
 def _is_causal(row: StoredEvaluator | None) -> bool:

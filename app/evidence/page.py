@@ -231,7 +231,9 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
         evidence, address = _asked(store, evaluators, request)
         asks = address.left_out in evidence.stored_gaps or (evidence.scorer is not None and not evidence.calls)
         left_out = left_outs.of(evidence, address.left_out) if asks else None
-        page = evidence_file(evidence, evidence_html(evidence, address, left_out=left_out), datetime.now(UTC))
+        page = evidence_file(
+            evidence, evidence_html(evidence, address, left_out=left_out, in_file=True), datetime.now(UTC)
+        )
         name = f'attachment; filename="{file_name(evidence.trace)}"'
         # Not as HTML, since the server writes its own policy into every HTML page.
         return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})

@@ -1,5 +1,6 @@
 """The evidence on one trace as HTML: the hindsight matrix, the reveal, the curve, and explanatory sentences."""
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from stepsight.app.web.step_bars import (
     solution_html,
 )
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import triangle_cells
 from stepsight.core.left_out import PLACEHOLDER, Gap, LeaveOneOut
 from stepsight.core.scores import StepScores
@@ -31,24 +33,32 @@ _MOST_NAMES = 20
 _GAPS = {Gap.DELETED: "left out", Gap.PLACEHOLDER: f"replaced by “{PLACEHOLDER}”"}
 # The number of sub-steps from which on the page asks before it leaves each of them out.
 _MANY = 60
+# The largest number of sub-steps that all have a row and a column in the matrix; the script puts more into groups.
+_MOST_CELLS = 60
 # The largest matrices, in sub-steps, whose numbers fit on every screen, on a tablet, and on a wide screen.
 _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 
 
 def evidence_html(
-    evidence: Evidence, address: EvidenceAddress, ask: str = "", left_out: LeaveOneOut | None = None
+    evidence: Evidence,
+    address: EvidenceAddress,
+    ask: str = "",
+    left_out: LeaveOneOut | None = None,
+    *,
+    in_file: bool = False,
 ) -> Markup:
     """Render all evidence on one trace, with the selection that the address makes.
 
     Leave-one-out scores are included if `left_out` is given. Otherwise, the page's script requests them from the
-    URL `ask` unless it is "".
+    URL `ask` unless it is "". With `in_file`, the whole record of the judgment is included, however long it is.
     """
     problem, step, after = _opened(evidence, address)
     value = address.value if address.value in evidence.values else evidence.values[0]
     if value != address.value:
         problem += f" {evidence.evaluator} {ONLY_VALIDITY}. There is no {address.value} to show."
-    data = {
-        "judgment": evidence.record.model_dump_json(),
+    n = len(evidence)
+    data = ({"judgment": evidence.record.model_dump_json()} if in_file else judgment_data(evidence)) | {
+        "marked": json.dumps([[row, column, words] for (row, column), words in evidence.marked_cells.items()]),
         "step": str(step),
         "after": str(after),
         "value": value,
@@ -57,7 +67,6 @@ def evidence_html(
         data["left-out"] = json.dumps(left_out_record(evidence, left_out))
     elif ask:
         data["ask"] = ask
-    n = len(evidence)
     return render(
         "evidence/trace.html",
         evidence=evidence,
@@ -76,9 +85,19 @@ def evidence_html(
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
-        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows],
+        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= _MOST_CELLS else [],
         ends=evidence.trace.step_ends.tolist(),
     )
+
+
+def judgment_data(evidence: Evidence) -> dict[str, str]:
+    """Return the judgment as attributes for the page's script: its record or, for a long trace, the record of its
+    offline scores and the triangle in base64: rows one after another, as three little-endian float32 a cell."""
+    if len(evidence) <= _MOST_CELLS:
+        return {"judgment": evidence.record.model_dump_json()}
+    offline = replace(evidence.judgment, mode=Mode.OFFLINE, result=evidence.hindsight.offline)
+    triangle = base64.b64encode(evidence.hindsight.packed.astype("<f4").tobytes()).decode()
+    return {"judgment": evidence.record_of(offline).model_dump_json(), "triangle": triangle}
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:

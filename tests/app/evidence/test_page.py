@@ -1,5 +1,6 @@
 """The Evidence page without a browser: one trace, the gallery, and what it asks for beside itself."""
 
+import base64
 import json
 import re
 import shutil
@@ -405,6 +406,34 @@ def test_a_matrix_names_as_many_steps_as_there_is_room_for(kept, evaluators, n, 
 def client(kept, evaluators):
     with asking(kept, evaluators) as client:
         yield client
+
+
+def test_a_long_trace_has_its_triangle_packed_for_the_script_and_its_record_whole_in_the_file(
+    sqlite_store, evaluators
+):
+    n = 61
+    rows = tuple(
+        np.tile(np.float32([[0.1, 0.2, 0.7]]) - np.float32([[j, 0, -j]]) / 1000, (j + 1, 1)) for j in range(n)
+    )
+    trace = Trace.of("Q", [f"Step {i}: $1 + 1 = {2 + (i == 7)}$" for i in range(n)], ["pos"] * n, id="l")
+    (long,) = add(sqlite_store, [trace], "long")
+    theirs = register_evaluator(
+        sqlite_store, name="theirs", fingerprint="theirs", format="stepsight", attention="bidirectional"
+    )
+    save_judgments(sqlite_store, theirs.id, [Judgment(long, Mode.HINDSIGHT, Hindsight(rows))])
+    # The evaluator that is loaded would have to judge it first.
+    html = evidence_page(sqlite_store, evaluators, read_query(f"trace={long.trace_id}")).html
+    found = section(read(html))
+    assert not found.one("table", role="grid").all("td")[1:]
+    assert np.array_equal(
+        np.frombuffer(base64.b64decode(found["data-triangle"]), "<f4"), np.concatenate(rows).ravel()
+    )
+    assert JudgmentRecord.model_validate_json(found["data-judgment"]).mode == "offline"
+    assert json.loads(found["data-marked"])[0] == [7, 7, "an equation fails here"]
+    evidence = open_evidence(sqlite_store, evaluators, EvidenceAddress(trace=long.trace_id), 60.0)
+    file = section(read(evidence_html(evidence, EvidenceAddress(trace=long.trace_id), in_file=True)))
+    assert len(JudgmentRecord.model_validate_json(file["data-judgment"]).hindsight) == n
+    assert "data-triangle" not in file.attributes
 
 
 def test_leaving_out_is_answered_for_every_sub_step(client, ids):

@@ -82,18 +82,22 @@ const fold = () => {
   inPage("button.sheet")?.setAttribute("aria-expanded", open);
 };
 
-// A text that is wider than its box scrolls within it, also by keys.
-const reach = () => {
-  for (const text of document.querySelectorAll("#browse :is(.t, .q):not([tabindex])")) {
-    if (text.scrollWidth > text.clientWidth) text.tabIndex = 0;
+// A text that is wider than its box scrolls within it, also by keys. To measure one that is out of sight would lay it out.
+const isLaidOut = (text) => text.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
+const reach = (room) => {
+  for (const text of room.querySelectorAll(":is(.t, .q):not([tabindex])")) {
+    if (isLaidOut(text) && text.scrollWidth > text.clientWidth) text.tabIndex = 0;
   }
 };
+document.addEventListener("contentvisibilityautostatechange", ({ target, skipped }) => {
+  if (!skipped && target.closest("#browse")) requestAnimationFrame(() => reach(target));
+});
 
 onChange(() => {
   if (!pager()) return;
   fold();
   focusAgain();
-  reach();
+  reach(document.querySelector("#browse"));
   if (waiting.length && isShown()) step(waiting.shift());
 });
 

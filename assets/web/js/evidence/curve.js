@@ -1,5 +1,6 @@
 // The reveal curve as SVG: a number of a step as later steps are revealed.
 import { drawn } from "../shared/dom.js";
+import { NOTABLE } from "./reveal.js";
 
 const WIDTH = 470;
 const HEIGHT = 214;
@@ -11,6 +12,9 @@ const BOTTOM = 28;
 const MOST_NUMBERS = 8;
 const MANY = 16;
 const MOST_NAMES = 10;
+// The number of points from which dots would cover the line, so that only those with a number have one, and diamonds only
+// where the one step missing makes a notable difference.
+const CROWDED = 100;
 // How far apart places are that have room for `after 3`.
 const WIDE = 72;
 // The width of a number.
@@ -106,11 +110,13 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
   }
   const size = values.length < MANY ? 4 : 2.2;
   without?.forEach((value, i) => {
-    if (value !== null) svg.append(diamond(x(i + 1), y(value), `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2));
+    const isShown = value !== null && (values.length < CROWDED || Math.abs(value - values.at(-1)) >= NOTABLE);
+    if (isShown) svg.append(diamond(x(i + 1), y(value), `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2));
   });
   const withNumber = numbered(values.length, jump, x);
   values.forEach((value, i) => {
     const number = withNumber.has(i);
+    if (!number && values.length >= CROWDED) return;
     const kind = threshold === null ? "" : value >= threshold ? "yes" : "no";
     // Where the curve turns down, there is room below its line.
     const below = y(value) < TOP + 8 || (i > 0 && values[i - 1] > value + 0.15 && value > 0.15);

@@ -2,13 +2,21 @@
 import { onChange, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { drawCurve } from "./curve.js";
+import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
-import { colourCell, onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
+import { onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
 import { saveDrawing } from "./saving.js";
 
 // Milliseconds between two steps, of a short trace and of a long one.
 const PACE = [900, 350];
 const LONG = 20;
+
+// The values of a curve that are read out; of many the ends and the extremes.
+const MOST_SPOKEN = 30;
+const spoken = (values) => {
+  const [first, last, least, most] = [values[0], values.at(-1), Math.min(...values), Math.max(...values)].map((value) => value?.toFixed(2));
+  return values.length <= MOST_SPOKEN ? values.map((value) => value.toFixed(2)).join(", ") : `from ${first} to ${last}, between ${least} and ${most}`;
+};
 
 let current = null;
 
@@ -24,10 +32,9 @@ class Evidence extends RevealedJudgment {
     const pace = PACE[this.last < LONG ? 0 : 1];
     this.player = new Player(section.querySelector("button.play"), () => pace, () => this.tick());
     this.slider = section.querySelector("input[type=range]");
-    this.rows = [...section.querySelectorAll(".matrix tbody tr")].map((row) => [...row.cells].slice(1));
+    this.matrix = new Matrix(this);
     this.items = [...section.querySelectorAll("ol.steps > li")];
     this.listen();
-    this.paint();
     this.show();
     this.rests.learn();
   }
@@ -47,16 +54,15 @@ class Evidence extends RevealedJudgment {
     if (target.closest("button.play")) this.play();
     if (target.closest("button.picture")) saveDrawing(this.section.querySelector(".curve"), `step-${this.names[this.step]}-${this.value}`);
     if (target.closest("button.offer")) this.rests.ask(target.closest("button.offer"));
-    const cell = target.closest(".matrix tbody td");
-    if (!cell) return;
-    this.go(cell.parentElement.rowIndex - 1, cell.cellIndex - 1);
+    const place = this.matrix.at(target);
+    if (place) this.go(place.after, place.step);
   }
 
   press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input")) return;
     const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (!way) return;
-    const row = this.rests.leftOut ?? this.after;
+    const { row } = this.matrix;
     if (event.target.closest(".matrix td")) this.go(row + way[0], this.step + way[1]);
     else if (way[1]) this.reveal(this.after + way[1]);
     else return;
@@ -74,7 +80,7 @@ class Evidence extends RevealedJudgment {
     this.hides &&= this.after < this.last;
     this.step = step;
     this.changed();
-    this.rows[after][step].focus();
+    this.matrix.find(after, step).focus();
   }
 
   look(step) {
@@ -91,7 +97,6 @@ class Evidence extends RevealedJudgment {
 
   choose(value) {
     this.value = value;
-    this.paint();
     this.changed();
   }
 
@@ -115,25 +120,6 @@ class Evidence extends RevealedJudgment {
     this.address();
   }
 
-  /** Set the texts and colours of the matrix's cells, whenever another number is chosen. */
-  paint() {
-    const { validity } = this.thresholds;
-    this.section.dataset.value = this.value;
-    this.rows.forEach((row, j) =>
-      row.slice(0, j + 1).forEach((cell, i) => {
-        const value = this.number(j, i, this.value);
-        cell.textContent = value.toFixed(2);
-        cell.setAttribute("aria-label", `${this.value} ${value.toFixed(2)}, ${this.verdict(j, i)}, ${this.mode(j, i)}`);
-        if (this.value !== "validity") {
-          cell.className = "";
-          cell.style.setProperty("--x", value.toFixed(3));
-          return;
-        }
-        colourCell(cell, value, validity);
-      }),
-    );
-  }
-
   /** The mode of the scores in a cell, in words. */
   mode(after, step) {
     const modes = [...(after === this.ends[step] ? ["online"] : []), ...(after === this.last ? ["offline"] : [])];
@@ -142,7 +128,8 @@ class Evidence extends RevealedJudgment {
 
   show() {
     this.section.classList.toggle("hides", this.hides);
-    this.showMatrix();
+    this.section.dataset.value = this.value;
+    this.matrix.show();
     this.showPlayer();
     this.items.forEach((item, i) => this.showStep(item, i));
     for (const told of this.section.querySelectorAll(".told")) told.hidden = Number(told.dataset.of) !== this.step;
@@ -154,20 +141,6 @@ class Evidence extends RevealedJudgment {
 
   isShown(step) {
     return !this.hides || step <= this.after;
-  }
-
-  showMatrix() {
-    const table = this.section.querySelector(".matrix table");
-    [...table.tHead.rows[0].cells].forEach((cell, i) => cell.classList.toggle("on", i === this.step + 1 && this.isShown(this.step)));
-    [...table.tBodies[0].rows].forEach((row, j) => {
-      row.classList.toggle("on", j === this.after);
-      row.classList.toggle("later", j > this.after);
-    });
-    const now = this.rows[this.rests.leftOut ?? Math.max(this.after, this.step)][this.step];
-    const before = table.querySelector("td[tabindex]");
-    if (before === now) return;
-    before?.removeAttribute("tabindex");
-    now.setAttribute("tabindex", "0");
   }
 
   showPlayer() {
@@ -200,7 +173,7 @@ class Evidence extends RevealedJudgment {
       threshold: this.value === "validity" ? this.thresholds.validity : null,
       without,
       now: this.after === this.last ? -1 : this.after - this.step,
-      title: `${name} of step ${this.names[this.step]} as later steps are revealed: ${values.map((v) => v.toFixed(2)).join(", ")}`,
+      title: `${name} of step ${this.names[this.step]} as later steps are revealed: ${spoken(values)}`,
     });
     const key = without?.length ? ` ◇ with that one step left out of the whole solution.` : "";
     this.section.querySelector(".curve-key").textContent =

@@ -11,6 +11,8 @@ const ROOM = 8;
 // The largest number of steps whose numbers fit into the matrix, and of names beside it.
 const NUMBERED = 10;
 const MOST_NAMES = 16;
+// The most steps in the matrix and the curves: of a long solution the last ones revealed.
+const MOST_STEPS = 60;
 // The font sizes of the steps, of which the first that fits is used, and the window that they are meant for, in pixels.
 const SIZES = [29, 26, 24, 22];
 const OF_PROBLEM = [27, 23, 20];
@@ -115,8 +117,10 @@ export class PresentationView extends RevealedJudgment {
 
   showMatrix(count) {
     const { validity } = this.thresholds;
-    const every = Math.ceil(count / MOST_NAMES);
-    const name = (i) => (i % every === 0 ? this.names[i] : "");
+    const first = Math.max(0, count - MOST_STEPS);
+    const shown = count - first;
+    const every = Math.ceil(shown / MOST_NAMES);
+    const name = (i) => ((i - first) % every === 0 ? this.names[i] : "");
     const cell = (after, step) => {
       const value = this.number(after, step);
       const marks = {
@@ -127,16 +131,16 @@ export class PresentationView extends RevealedJudgment {
       colourCell(data, value, validity);
       return data;
     };
-    const places = [...Array(count).keys()];
+    const places = [...Array(shown).keys()].map((i) => first + i);
     const head = element("tr", {}, element("td"), ...places.map((i) => element("th", { scope: "col" }, name(i))));
     const rows = places.map((j) =>
-      element("tr", {}, element("th", { scope: "row" }, name(j)), ...places.slice(0, j + 1).map((i) => cell(j, i))),
+      element("tr", {}, element("th", { scope: "row" }, name(j)), ...places.filter((i) => i <= j).map((i) => cell(j, i))),
     );
     const caption = element("caption", { class: "unseen" }, "Validity of each step, with a row for each step revealed.");
     const kind = count <= NUMBERED ? "numbered" : "bare";
     const table = element("table", { class: kind }, caption, element("thead", {}, head), element("tbody", {}, ...rows));
-    table.style.setProperty("--n", Math.max(ROOM, count));
-    table.style.setProperty("--columns", count);
+    table.style.setProperty("--n", Math.max(ROOM, shown));
+    table.style.setProperty("--columns", shown);
     this.section.querySelector(".matrix").replaceChildren(...(count ? [table] : []));
     this.section.querySelector(".matrix-key").hidden = !count;
   }
@@ -153,11 +157,12 @@ export class PresentationView extends RevealedJudgment {
     const holder = this.section.querySelector(".curve");
     if (!count) return holder.replaceChildren();
     const after = count - 1;
-    const revealed = this.names.slice(0, count);
+    const first = Math.max(0, count - MOST_STEPS);
+    const revealed = this.names.slice(first, count);
     drawCurves(holder, {
       revealed,
-      kinds: revealed.map((_, i) => (conclusions ? this.whole(i) : this.kind(after, i))),
-      curves: revealed.map((_, i) => revealed.slice(i).map((_, later) => this.number(i + later, i))),
+      kinds: revealed.map((_, i) => (conclusions ? this.whole(first + i) : this.kind(after, first + i))),
+      curves: revealed.map((_, i) => revealed.slice(i).map((_, later) => this.number(first + i + later, first + i))),
       threshold: this.thresholds.validity,
       room: ROOM,
       title: `Validity of each step as steps were revealed, up to step ${this.names[after]}`,

@@ -50,31 +50,22 @@ export class Rests {
   }
 
   learned({ rows, says, rests, unused }) {
-    this.rows = rows.map((row) => row.map((entry) => (entry === null ? null : readProbs(entry))));
-    this.page.rows.forEach((row, i) => {
-      if (row.length > i + 1) return;
-      const added = [...Array(rows.length - row.length)].map(() => Object.assign(document.createElement("td"), { className: "rest" }));
-      row[i].after(...added);
-      row.push(...added);
-    });
+    this.rows = rows;
+    this.carried = this.notable();
     this.tell((step) => says[step], (step) => rests[step]);
     setText(this.section.querySelector(".unused"), unused);
     this.section.querySelector(".of-rest").hidden = false;
-    this.list.parentElement.classList.toggle("with-arcs", this.hasPairs());
+    this.list.parentElement.classList.toggle("with-arcs", this.carried.length > 0);
     this.focus();
     // The address stays: nobody has chosen anything.
     this.page.show();
-  }
-
-  hasPairs() {
-    return this.page.names.some((_, i) => this.pairs(i).length > 0);
   }
 
   /** Where later steps change nothing, begin with the step on which most rests. */
   focus() {
     const { page, section } = this;
     if (!section.querySelector(".say.constant") || new URLSearchParams(location.search).has("step")) return;
-    const carried = page.names.map((_, i) => this.pairs(i).filter(({ leftOut }) => leftOut === i).length);
+    const carried = page.names.map((_, i) => this.carried.filter(({ leftOut }) => leftOut === i).length);
     const most = Math.max(...carried);
     if (most > 0) page.step = carried.indexOf(most);
   }
@@ -88,51 +79,45 @@ export class Rests {
   }
 
   knows(leftOut, step) {
-    return Boolean(this.rows?.[leftOut]?.[step]);
+    return (this.rows?.[leftOut]?.[step] ?? null) !== null;
   }
 
   /** A step's probabilities without each later one in turn, null for one that is not known; undefined if none is. */
   later(step) {
-    return this.rows?.slice(step + 1).map((row) => row[step]);
+    return this.rows?.slice(step + 1).map((row) => (row[step] === null ? null : readProbs(row[step])));
   }
 
   /** The change of a step's number without another one. */
   change(leftOut, step) {
     const { page } = this;
-    return valueOf(this.rows[leftOut][step], page.value) - page.number(page.last, step, page.value);
+    return this.without(leftOut, step, page.value) - page.number(page.last, step, page.value);
+  }
+
+  /** A number of a step without another one. */
+  without(leftOut, step, value = "validity") {
+    return valueOf(readProbs(this.rows[leftOut][step]), value);
   }
 
   show() {
-    this.showCells();
     this.showSteps();
     this.drawArcs();
   }
 
-  showCells() {
+  // The pairs of a step that is left out and another one that loses validity.
+  notable() {
     const { page } = this;
-    page.rows.forEach((row, leftOut) =>
-      row.slice(leftOut + 1).forEach((cell, place) => {
-        const step = leftOut + 1 + place;
-        const known = this.knows(leftOut, step);
-        const change = known ? this.change(leftOut, step) : 0;
-        cell.className = known ? `rest ${Math.abs(change) < NOTABLE ? "" : change < 0 ? "fell" : "rose"}` : "rest";
-        cell.textContent = known ? signed(change) : "";
-        cell.title = known ? `step ${page.names[step]} without step ${page.names[leftOut]}: ${signed(change)}` : "";
-        cell.style.setProperty("--x", Math.min(1, Math.abs(change)).toFixed(3));
-      }),
-    );
+    const places = page.names.map((_, i) => i);
+    const offline = places.map((step) => page.number(page.last, step));
+    const loses = (leftOut, step) => this.knows(leftOut, step) && this.without(leftOut, step) - offline[step] <= -NOTABLE;
+    return places.flatMap((leftOut) => places.filter((step) => step !== leftOut && loses(leftOut, step)).map((step) => ({ leftOut, step })));
   }
 
   /** The pairs of a step and another: those that rest on it, and those that it rests on. */
   pairs(chosen = this.page.step) {
-    const { page } = this;
-    const others = page.names.map((_, i) => i).filter((i) => this.rows && i !== chosen);
-    const notable = (leftOut, step) =>
-      this.knows(leftOut, step) &&
-      valueOf(this.rows[leftOut][step], "validity") - page.number(page.last, step) <= -NOTABLE;
+    if (!this.rows) return [];
     return [
-      ...others.filter((i) => notable(chosen, i)).map((i) => ({ other: i, leftOut: chosen, step: i })),
-      ...others.filter((i) => notable(i, chosen)).map((i) => ({ other: i, leftOut: i, step: chosen })),
+      ...this.carried.filter(({ leftOut }) => leftOut === chosen).map((pair) => ({ other: pair.step, ...pair })),
+      ...this.carried.filter(({ step }) => step === chosen).map((pair) => ({ other: pair.leftOut, ...pair })),
     ];
   }
 
@@ -140,7 +125,7 @@ export class Rests {
     const { page } = this;
     const marks = new Map();
     for (const { other, leftOut, step } of this.pairs()) {
-      const lost = valueOf(this.rows[leftOut][step], "validity") - page.number(page.last, step);
+      const lost = this.without(leftOut, step) - page.number(page.last, step);
       const words = leftOut === page.step ? `rests on ${page.names[page.step]}` : `${page.names[page.step]} rests on it`;
       marks.set(other, [...(marks.get(other) ?? []), `${words} (${signed(lost)})`]);
     }

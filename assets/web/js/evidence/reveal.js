@@ -9,7 +9,19 @@ const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
  * Read rows of entries, which are three probabilities, only a validity, or null. Returns a function from row and column
  * to three numbers in single precision, as on the server; row `j` has the columns 0 to `j`.
  */
-export const readTriangle = (rows) => (row, column) => readProbs(rows[row][column] ?? [0, 0, 0]);
+const readTriangle = (rows) => (row, column) => readProbs(rows[row][column] ?? [0, 0, 0]);
+
+/** The same of a triangle that is packed: the numbers of its rows one after another, in single precision and base64. */
+const readPacked = (text) => {
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  const numbers = new Float32Array(bytes.buffer);
+  return (row, column) => {
+    const at = 3 * ((row * (row + 1)) / 2 + column);
+    return [numbers[at], numbers[at + 1], numbers[at + 2]];
+  };
+};
 
 /** The three numbers of an entry: of validity alone, or of a label alone, those that it stands for. */
 export const readProbs = (entry) => {
@@ -49,7 +61,7 @@ export class RevealedJudgment {
     const ends = steps.map((step) => steps.lastIndexOf(step));
     const isWhole = steps.map((step, i) => steps.indexOf(step) === ends[i]);
     const names = offline.steps.map(({ step, substep }, i) => (isWhole[i] ? `${step}` : `${step}.${substep}`));
-    Object.assign(this, { section, names, ends, at: readTriangle(hindsight), last: names.length - 1 });
+    Object.assign(this, { section, names, ends, at: hindsight ? readTriangle(hindsight) : readPacked(section.dataset.triangle), last: names.length - 1 });
     const threeWay = thresholds.redundancy !== null;
     this.thresholds = {
       threeWay,

@@ -25,16 +25,44 @@ const render = (span) => {
 
 const draw = (span) => (raw || !window.katex ? showSource(span) : render(span));
 
-/** Draw the formulas below `root` that are not drawn yet. */
-export const drawMaths = (root = document) => {
-  for (const span of root.querySelectorAll("span.math:not([data-done])")) {
-    span.dataset.done = "1";
-    formulas.set(span, span.textContent);
-    // A formula runs from left to right, and says nothing about the direction of the text around it.
-    span.dir = "ltr";
-    draw(span);
+// Of many formulas, as a long solution has, those that follow these wait until the page has time for them.
+const AT_ONCE = 100;
+// Milliseconds of drawing after which the page may do something else.
+const SLICE = 12;
+const waiting = [];
+let timer = 0;
+
+const drawWaiting = () => {
+  const end = performance.now() + SLICE;
+  while (waiting.length && performance.now() < end) {
+    const span = waiting.shift();
+    if ("waits" in span.dataset) begin(span);
   }
+  timer = waiting.length ? setTimeout(drawWaiting) : 0;
 };
+
+const begin = (span) => {
+  delete span.dataset.waits;
+  span.dataset.done = "1";
+  formulas.set(span, span.textContent);
+  draw(span);
+};
+
+/** Draw the formulas below `root` that are not drawn yet; all `atOnce`, or of many the first ones. */
+export const drawMaths = (root = document, atOnce = AT_ONCE) => {
+  const spans = [...root.querySelectorAll("span.math:not([data-done])")];
+  // A formula runs from left to right, and says nothing about the direction of the text around it.
+  for (const span of spans) span.dir = "ltr";
+  spans.filter((span) => !("waits" in span.dataset) || atOnce === Infinity).slice(0, atOnce).forEach(begin);
+  for (const span of spans) {
+    if ("done" in span.dataset || "waits" in span.dataset) continue;
+    span.dataset.waits = "";
+    waiting.push(span);
+  }
+  if (waiting.length && !timer) timer = setTimeout(drawWaiting);
+};
+
+window.addEventListener("beforeprint", () => drawMaths(document, Infinity));
 
 const press = () => {
   for (const button of document.querySelectorAll("button.maths-switch")) button.setAttribute("aria-pressed", raw);
