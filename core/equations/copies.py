@@ -32,7 +32,7 @@ _COMMON = frozenset(
 )  # fmt: skip
 _FACTORS = tuple(map(Fraction, (2, 3, 4, 5, 6, 7, 8, 10, 12, 24, 30, 52, 60, 100, 365, 1000)))
 _ANSWER = re.compile(
-    r"^\s*(?:####|(?:#\s*|the\s+)?(?:final\s+)?answer\s*(?:is\b|:|\n)|A:)[\s:$\\(*]*(?:boxed\{)?(?=\d)",
+    r"^[^\S\n]*+(?:####|(?:#\s*|the\s+)?(?:final\s+)?answer[^\S\n]*+(?:is\b|:|\n)|A:)[\s:$\\(*]*+(?:boxed\{)?(?=\d)",
     re.IGNORECASE | re.MULTILINE,
 )
 # Problems whose solutions search among numbers, and choose those that they try.

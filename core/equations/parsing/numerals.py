@@ -9,6 +9,7 @@ from stepsight.core.text.signs import plain
 
 _MOST = 40
 """The most characters of a number that is read."""
+_MOST_WORDS = 16
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -42,7 +43,8 @@ def numbers_in(text: str) -> set[Fraction]:
     for match in _WORDS.finditer(text):
         words = [word[0].lower().removesuffix("s") for word in _WORD.finditer(match[0])]
         found.update(Fraction(_VALUES[word]) for word in words)
-        found.add(Fraction(_in_words(words)))
+        if len(words) <= _MOST_WORDS:
+            found.add(Fraction(_in_words(words)))
     found.update(Fraction(_PARTS[match[0].lower()]) for match in _PART.finditer(text))
     return found
 
