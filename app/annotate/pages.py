@@ -187,8 +187,11 @@ class _JsonErrors(APIRoute):
         return answer
 
 
-class _Key(Model):
+class _Turn(Model):
+    """An undo or redo. `of` is the key of the event that it is meant for; without it, the newest is undone."""
+
     key: Key
+    of: Key | None = None
 
 
 def labelling_routes(store: Store) -> APIRouter:
@@ -199,8 +202,8 @@ def labelling_routes(store: Store) -> APIRouter:
 
     `POST /annotate/slots/SLOT/events` takes `{kind, key, step, new, seconds, revealed, guideline}` and answers
     `{moment, repeated, state}` once the event is durably stored. If the page submits a trace and the campaign shows
-    nothing in between, the answer includes the `next` trace. `…/undo` and `…/redo` take `{key}`. Steps count from
-    0. Errors are `{error, hint}`, as in the API.
+    nothing in between, the answer includes the `next` trace. `…/undo` and `…/redo` take `{key, of}`. Steps count
+    from 0. Errors are `{error, hint}`, as in the API.
     """
     routes = APIRouter(prefix="/annotate", include_in_schema=False, route_class=_JsonErrors)
 
@@ -223,14 +226,18 @@ def labelling_routes(store: Store) -> APIRouter:
         return _recorded(recorded, _next(store, slot_id, user) if goes_on else None)
 
     @routes.post("/slots/{slot}/undo")
-    def undo(slot: str, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
-        return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause="undo")))
+    def undo(slot: str, user: Annotator, sent: Annotated[_Turn, body(_Turn)]) -> JSONResponse:
+        return _turned(store, slot, user, sent, "undo")
 
     @routes.post("/slots/{slot}/redo")
-    def redo(slot: str, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
-        return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause="redo")))
+    def redo(slot: str, user: Annotator, sent: Annotated[_Turn, body(_Turn)]) -> JSONResponse:
+        return _turned(store, slot, user, sent, "redo")
 
     return routes
+
+
+def _turned(store: Store, slot: str, user: User, sent: _Turn, cause: str) -> JSONResponse:
+    return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause=cause, of=sent.of)))
 
 
 def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from stepsight.app.browse.hits import marked_html, marked_markdown
+from stepsight.app.browse.hits import marked_markdown
 from stepsight.app.browse.verdicts import verdict_pieces
-from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import TraceJudgments, judged_steps, legend_html
 from stepsight.core.scores import Outputs
@@ -38,6 +37,6 @@ def trace_html(
         disputes=disputes or [Markup()] * len(trace.steps),
         legend=legend_html(columns),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
-        problem=marked_html(text_html(trace.problem), wanted),
+        problem=marked_markdown(trace.problem, wanted),
         marked=lambda text: marked_markdown(text, wanted),
     )

@@ -30,10 +30,10 @@ _ITALIC = re.compile(
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>(?![-\d]+$)\S[^\n]*)$", re.MULTILINE)
 _BULLET = re.compile(r"^(?P<indent>[ \t]*)[-*+][ \t]+(?=\S)(?=\D)", re.MULTILINE)
-# A line of cells, the line of dashes below it, and all further lines with a bar.
+# A line of cells, the line of dashes below it, and all further lines with a bar, with the blank line around them.
 _TABLE = re.compile(
-    r"^(?P<head>(?=[^\n]*\|)[^\n]++)\n"
-    r"(?P<rule>(?=[^\n]*\|)(?=[^\n]*-)[ \t|:-]+)(?P<rows>(?:\n[^\n]*\|[^\n]*)*)(?:\n|\Z)",
+    r"(?:^[ \t]*\n)?^(?P<head>(?=[^\n]*\|)[^\n]++)\n"
+    r"(?P<rule>(?=[^\n]*\|)(?=[^\n]*-)[ \t|:-]+)(?P<rows>(?:\n[^\n]*\|[^\n]*)*)(?:\n|\Z)(?:[ \t]*\n)?",
     re.MULTILINE,
 )
 _BAR = re.compile(r"(?<!\\)\|")
@@ -74,9 +74,8 @@ def _table(match: re.Match[str]) -> str:
         return match[0]
     body = [_cells(line) for line in match["rows"].split("\n")[1:]]
     rows = [(cells + [""] * len(head))[: len(head)] for cells in body]
-    return (
-        f"<table><thead>{_row('th', head)}</thead><tbody>{''.join(_row('td', row) for row in rows)}</tbody></table>"
-    )
+    lines = "".join(_row("td", row) for row in rows)
+    return f'<table class="written"><thead>{_row("th", head)}</thead><tbody>{lines}</tbody></table>'
 
 
 def _cells(line: str) -> list[str]:

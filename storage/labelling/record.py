@@ -146,7 +146,9 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEv
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")
     if event.of not in (None, stack[-1]):
-        raise ConflictError("Something else has been done in the meantime.", "Reload the page.")
+        raise ConflictError(
+            "Something else has been done in the meantime.", "Look at the labels as they are now, then do it again."
+        )
     return next(logged for logged in log if logged.key == stack[-1])
 
 

@@ -16,6 +16,11 @@ _ALLOWED = {
     "polyline", "pre", "rect", "s", "section", "select", "small", "span", "strong", "summary", "svg", "table",
     "tbody", "td", "template", "text", "textarea", "th", "thead", "time", "title", "tr", "ul", "wbr",
 }  # fmt: skip
+# A browser closes a paragraph at one of these.
+_ENDS_PARAGRAPH = {
+    "aside", "details", "div", "dl", "fieldset", "figure", "form", "h1", "h2", "h3", "header", "main", "nav", "ol",
+    "p", "pre", "section", "table", "ul",
+}  # fmt: skip
 
 
 @dataclass
@@ -65,6 +70,8 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         assert tag in _ALLOWED, f"<{tag}> has no place on our pages"
+        in_paragraph = any(element.tag == "p" for element in self.open)
+        assert not (in_paragraph and tag in _ENDS_PARAGRAPH), f"<{tag}> stands in a paragraph"
         names = [name for name, _ in attributes]
         assert len(set(names)) == len(names), f"<{tag}> has an attribute twice: {names}"
         for name, value in attributes:

@@ -68,6 +68,13 @@ def test_nothing_tells_what_the_benchmark_or_anybody_else_says(sqlite_store):
     assert json.loads(page["data-annotation"])["labels"] == [None, None]
 
 
+def test_tables_of_a_problem_are_drawn(sqlite_store):
+    ann = person(sqlite_store, "ann")
+    traces = [Trace.of("Sum:\n| n | 2n |\n|---|---|\n| 1 | <b> |", ["One."], id="table")]
+    page = page_of(sqlite_store, take(sqlite_store, campaign(sqlite_store, traces), ann), ann)
+    assert [cell.text for cell in page.one(cls="problem").one("table").all("td")] == ["1", "<b>"]
+
+
 FAILS = Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left.", ["A pair.", "So $70 + 2 = 73$."]], id="fails")
 
 

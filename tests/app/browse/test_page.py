@@ -159,7 +159,7 @@ def test_a_page_beyond_the_end_says_so(browse):
 
 def test_an_opened_trace_shows_gold_scores_and_neighbours(browse):
     page = browse(trace=trace_id(browse(dataset="sums"), "clean"))
-    assert page.one("p", cls="q").text == "What is 2 + 2?"
+    assert page.one("div", cls="q").text == "What is 2 + 2?"
     assert [mark.text for mark in page.all("span", cls="g")] == ["✓ pos"]
     assert len(page.all("div", cls="c")) == 2
     assert "scored for this page, not stored" in page.one("ul", cls="answers").text
@@ -168,7 +168,7 @@ def test_an_opened_trace_shows_gold_scores_and_neighbours(browse):
         "generator hand",
     ]
     near = [browse(**query_of(page.one("a", cls=kind)["href"])) for kind in ("prev", "next")]
-    assert [one.one("p", cls="q").text for one in near] == ["What is 1 + 1?", "What is 3 + 3?"]
+    assert [one.one("div", cls="q").text for one in near] == ["What is 1 + 1?", "What is 3 + 3?"]
     assert query_of(page.one("a", cls="up")["href"]) == {"dataset": ["sums"]}
 
 

@@ -162,7 +162,7 @@ def test_evidence_is_a_link_where_there_is_a_triangle():
 
 def test_searched_words_are_marked():
     page = view(both("mini"), wanted="1 + 1")
-    assert page.one("p", cls="q").one("mark").text == "1 + 1"
+    assert page.one("div", cls="q").one("mark").text == "1 + 1"
     assert [mark.text for mark in view(both("mini"), wanted="so 3").all("mark")] == ["So 3"]
 
 
@@ -182,11 +182,19 @@ def test_everything_is_escaped(texts):
     assert page.one("ul", cls="answers").all("li")[0].one("a")["aria-label"] == f"Evidence of {text}"
 
 
-def test_markdown_of_steps_is_rendered_and_hits_in_it_are_marked():
-    trace = stored(Trace.of("What is **1**?", ["**So** it is:\n```\nif a:\n    b = 3\n```"], id="one"))
+def test_markdown_is_rendered_and_hits_in_it_are_marked():
+    trace = stored(
+        Trace.of(
+            "What is **1**?\n| n | 2n |\n|---|---|\n| 1 | 2 |",
+            ["**So** it is:\n```\nif a:\n    b = 3\n```"],
+            id="one",
+        )
+    )
     page = view(wanted="b = 3", trace=trace)
     step = page.one("ol", cls="steps").one("div", cls="t")
     assert step.one("strong").text == "So"
     assert step.one("pre").text == "if a:\n    b = 3"
     assert step.one("pre").one("mark").text == "b = 3"
-    assert page.one("p", cls="q").text == "What is **1**?"
+    problem = page.one("div", cls="q")
+    assert problem.one("strong").text == "1"
+    assert [cell.text for cell in problem.one("table").all("td")] == ["1", "2"]

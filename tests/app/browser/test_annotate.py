@@ -427,6 +427,47 @@ def test_a_closed_tab_sends_the_rest_later_and_one_resumes_where_one_was(store, 
 
 
 @pytest.mark.slow
+def test_two_windows_on_one_trace_agree(store, opened):
+    made = campaign(store, trace(3), trace(1, "next"), after_submission="nothing")
+    me = local_user(store)
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        other = page.context.new_page()
+        start(other, made)
+        page.keyboard.press("1")
+        said(other, 0, "neg")
+        expect(other.locator(".said")).to_have_text("Changed in another window: step 1.")
+        other.keyboard.press("c")
+        other.keyboard.type("Why?")
+        other.keyboard.press("Enter")
+        expect(page.get_by_role("textbox", name="Comment on step 1")).to_have_value("Why?")
+        # Undo goes back over what either has done.
+        page.keyboard.press("z")
+        page.keyboard.press("z")
+        expect(other.locator("[data-label][aria-pressed=true]")).to_have_count(0)
+        # Another browser is heard of once the person comes back: undo takes back nothing that is not in view.
+        assignment = assign_next(store, made.id, me)
+        do(store, assignment.slot_id, me, "label", 1, "pos")
+        page.keyboard.press("2")
+        said(page, 1, "pos")
+        do(store, assignment.slot_id, me, "label", 2, "neu")
+        page.keyboard.press("z")
+        expect(page.locator(".notice")).to_contain_text("Something else has been done in the meantime.")
+        said(page, 2, "neu")
+        # What is typed here is not lost without a word once the other window submits.
+        other.bring_to_front()
+        other.keyboard.press("c")
+        other.keyboard.type("Hm")
+        page.keyboard.press("Enter")
+        expect(page.locator("#labelling .q")).to_contain_text("problem next")
+        expect(other.locator(".notice")).to_contain_text("You submitted this trace in another window.")
+        expect(other.locator(".notice")).to_contain_text("not stored is lost once you leave")
+        other.close()
+    assert events(store, made, "label", "submit")[-3:] == [
+        ("label", 0, "neu"), ("label", 2, "neu"), ("submit", None, None),
+    ]  # fmt: skip
+
+
 def test_step_by_step_reveals_nothing_early(store, opened):
     made = campaign(store, trace(3, "a", ["pos", "pos", "neg"]), trace(3, "b"), view="stepwise")
     bodies: list[str] = []

@@ -20,9 +20,9 @@ from tests.cases import each
         ("run `a_1 * b_1 < 2`", "run <code>a_1 * b_1 &lt; 2</code>"),
         ("see\n```python\nif a:\n    b = *c*\n```\ndone", "see\n<pre>if a:\n    b = *c*</pre>\ndone"),
         (
-            "sums\n| a | *b* |\n|---|:-:|\n| 1 | 2 |\n| 3 |\nend",
-            "sums\n<table><thead><tr><th>a</th><th><i>b</i></th></tr></thead><tbody><tr><td>1</td><td>2</td></tr>"
-            "<tr><td>3</td><td></td></tr></tbody></table>end",
+            "sums\n\n| a | *b* |\n|---|:-:|\n| 1 | 2 |\n| 3 |\n\nend",
+            'sums\n<table class="written"><thead><tr><th>a</th><th><i>b</i></th></tr></thead>'
+            "<tbody><tr><td>1</td><td>2</td></tr><tr><td>3</td><td></td></tr></tbody></table>end",
         ),
         ("[the rule](https://example.org/x) says", "the rule says"),
     ],

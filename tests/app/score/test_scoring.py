@@ -28,7 +28,7 @@ def test_a_solution_is_judged_with_the_evaluators_numbers(evaluators, names):
             hindsight = evaluators.judge(name, trace).hindsight
             expected += [hindsight.online.validity[i], hindsight.offline.validity[i]]
         assert [bar.one(cls="num").text for bar in item.all("div", cls="c")] == [f"{v:.2f}" for v in expected]
-    assert page.one("p", cls="q").text == PROBLEM
+    assert page.one("div", cls="q").text == PROBLEM
 
 
 def test_the_link_holds_the_form(evaluators):

@@ -37,13 +37,12 @@ const replace = (annotation, event) => {
 };
 
 // `undo` and `redo` contain events on their way, and the keys of stored ones. Only the server knows the content of those
-// stored before this page was opened.
+// stored before this page was opened, or by another window.
 const turn = (annotation, from, to, value, stored) => {
-  const entry = annotation[from].at(-1);
+  const entry = annotation[from].pop();
+  if (entry === undefined) return;
   const event = typeof entry === "object" ? entry : stored.get(entry);
-  if (!event) return;
-  annotation[from].pop();
-  setValue(annotation, event, event[value]);
+  if (event) setValue(annotation, event, event[value]);
   annotation[to].push(entry);
 };
 
@@ -69,10 +68,10 @@ export const fold = (annotation, events, stored) => {
   return result;
 };
 
-/** The first step in which two annotations differ, or -1. */
-export const firstChange = (one, other) => {
+/** The steps in which two annotations differ. */
+export const changedSteps = (one, other) => {
   const lists = Object.values(LISTS);
-  return one.labels.findIndex((_, step) => lists.some((list) => one[list][step] !== other[list][step]));
+  return [...one.labels.keys()].filter((step) => lists.some((list) => one[list][step] !== other[list][step]));
 };
 
 /** The number of steps that need a label: all, or those up to the first neg. */

@@ -1,11 +1,12 @@
 // The page for labelling a trace. Each event goes to the server at once; the page shows the server's annotation with the
 // events folded in that are still on their way.
+import { failure } from "../shared/connection.js";
 import { element, html, setText, showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
-import { firstChange, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
+import { changedSteps, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
 import { paintRow, statusText, stepOf, Texts } from "./labelling_steps.js";
 import { keepKeys, onTurn, releaseKeys, turnTo } from "./next_trace.js";
-import { dropTexts, freshKey, keepText, keptText, Outbox } from "./outbox.js";
+import { dropTexts, freshKey, isEvent, keepText, keptText, Outbox } from "./outbox.js";
 
 // The name under which the current step is stored.
 const HERE = "here";
@@ -90,6 +91,10 @@ const listen = (page) => {
     if (page.outbox.events.length || page.texts.typed.size) event.preventDefault();
   };
   window.addEventListener("beforeunload", leaving, { signal: page.life.signal });
+  // Another window of this browser has stored an event; one elsewhere shows only when the person comes back to this one.
+  const heard = ({ key, newValue }) => newValue === null && isEvent(key, page.person, page.slot) && page.refresh();
+  window.addEventListener("storage", heard, { signal: page.life.signal });
+  for (const sign of ["focus", "visibilitychange"]) window.addEventListener(sign, () => page.refresh(), { signal: page.life.signal });
   // The problem stays in view, so steps are scrolled to below it.
   const problem = section.querySelector(".problem");
   const measure = new ResizeObserver(() => section.style.setProperty("--problem", `${problem.offsetHeight}px`));
@@ -117,7 +122,7 @@ const end = (page, message) => {
   page.lost = [...page.outbox.events];
   page.over = true;
   page.outbox.clear();
-  const kept = page.lost.length ? " What is marked as not stored has been lost." : "";
+  const kept = page.lost.length || page.texts.typed.size ? " What is marked as not stored is lost once you leave." : "";
   show(page, message + kept, link("Next trace", page.next));
 };
 
@@ -155,9 +160,23 @@ const handleRefusal = async (page, event, status, message) => {
   const assignment = await response.json();
   // The event may come from a page that was closed before the guideline changed.
   if (event.guideline && event.guideline !== assignment.guideline) return showGuideline(page, assignment.guideline);
-  if (assignment.state.submitted) return page.submitted();
-  page.server = assignment.state;
-  return passOver(page, message);
+  if (assignment.state.submitted && event.kind === "submit") return page.submitted();
+  return adopt(page, assignment) && passOver(page, message);
+};
+
+// Show what the server has of the trace, with what another window did. False if nothing more can be stored here.
+const adopt = (page, { expires, state }) => {
+  if (expires === null) {
+    end(page, state.submitted ? "You submitted this trace in another window." : "You skipped this trace, or withdrew it, in another window.");
+    return false;
+  }
+  const before = page.annotation;
+  page.server = state;
+  const steps = changedSteps(before, page.annotation).map((step) => step + 1);
+  if (steps.length) page.announce(`Changed in another window: step ${steps.join(", ")}.`);
+  page.paint();
+  page.fetchSteps();
+  return true;
 };
 
 class Labelling {
@@ -177,6 +196,10 @@ class Labelling {
     this.labelled = null;
     this.away = false;
     this.frame = null;
+    // The number of events answered, whether another window may have done something, and whether that is being asked.
+    this.answers = 0;
+    this.stale = false;
+    this.asking = false;
     this.life = new AbortController();
     this.texts = new Texts(this);
     this.outbox = new Outbox(person, this.slot, {
@@ -301,15 +324,16 @@ class Labelling {
   undoOrRedo(kind) {
     if (this.isClosed) return;
     const before = this.annotation;
-    if (!before[kind].length) return this.announce(`There is nothing to ${kind}.`);
-    this.outbox.add({ kind, key: freshKey() });
+    const last = before[kind].at(-1);
+    if (!last) return this.announce(`There is nothing to ${kind}.`);
+    this.outbox.add({ kind, key: freshKey(), of: last.key ?? last });
     this.follow(before);
   }
 
   // Go to the step that has changed by undo or redo.
   follow(before) {
-    const step = firstChange(before, this.annotation);
-    if (step >= 0 && step < this.rows.length) this.moveTo(step);
+    const [step] = changedSteps(before, this.annotation);
+    if (step < this.rows.length) this.moveTo(step);
   }
 
   submit() {
@@ -350,7 +374,25 @@ class Labelling {
     if (this.here === from - 1) this.moveTo(from);
   }
 
+  /** Show what the person did to this trace in another window; once nothing is on its way, which could be in the answer or not. */
+  async refresh() {
+    this.stale = true;
+    if (document.hidden || this.asking) return;
+    this.asking = true;
+    while (this.stale && !this.isClosed && !this.outbox.events.length) {
+      this.stale = false;
+      const answers = this.answers;
+      const response = await fetch(`/annotate/slots/${this.slot}`).catch(() => null);
+      const assignment = response?.ok ? await response.json().catch(() => null) : null;
+      if (this.outbox.events.length || answers !== this.answers) this.stale = true;
+      else if (assignment) adopt(this, assignment);
+      else if (HAS_CHANGED.includes(response?.status)) end(this, await failure(response));
+    }
+    this.asking = false;
+  }
+
   answered(event, answer) {
+    this.answers++;
     const before = fold(this.server, [event, ...this.outbox.events], this.stored);
     if (isUndoable(event.kind)) this.stored.set(event.key, { ...event, old: valueOf(this.server, event) });
     this.server = answer.state;
@@ -360,6 +402,7 @@ class Labelling {
     if (event.kind === "reveal") this.fetchSteps();
     if (event.kind === "undo" || event.kind === "redo") this.follow(before);
     this.reveal();
+    if (this.stale) this.refresh();
   }
 
   get next() {

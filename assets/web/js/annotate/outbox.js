@@ -45,6 +45,9 @@ const read = (at) => quietly(() => ({ ...JSON.parse(localStorage.getItem(at)), a
 // The stored events of a person at a slot, in order.
 const keptEvents = (person, slot) => keysBelow(`${EVENTS}.${person}.${slot}.`).map(read).filter((event) => event?.key);
 
+/** True if an entry of the browser's storage is, or was, an event of a person at a slot. */
+export const isEvent = (at, person, slot) => at?.startsWith(`${EVENTS}.${person}.${slot}.`) ?? false;
+
 /** The slots for which a person has stored events. */
 export const keptSlots = (person) => [...new Set(keysBelow(`${EVENTS}.${person}.`).map((key) => key.split(".")[3]))];
 
@@ -72,7 +75,7 @@ const LONGEST_PAUSE = 2000;
 const comesLater = (status) => status >= 500 || status === 408 || status === 429;
 const isTurn = ({ kind }) => kind === "undo" || kind === "redo";
 const path = (slot, event) => `/annotate/slots/${slot}/${isTurn(event) ? event.kind : "events"}`;
-const body = ({ at, ...event }) => (isTurn(event) ? { key: event.key } : event);
+const body = ({ at, ...event }) => (isTurn(event) ? { key: event.key, of: event.of } : event);
 
 export class Outbox {
   /**
