@@ -53,7 +53,8 @@ class _Place(PageQuery):
     """The part of the query that says what the Browse page shows: a dataset's list or one trace.
 
     `trace` is a database id. `view` shows either the trace alone or all candidates of its problem. `page` counts
-    from 1, and `field` is the metadata field whose values are listed.
+    from 1, and `field` is the metadata field whose values are listed. `outcomes` is the metadata field by whose
+    values outcomes are counted, or `steps` for the number of steps.
     """
 
     dataset: str = ""
@@ -61,6 +62,7 @@ class _Place(PageQuery):
     view: Literal["trace", "candidates"] = "trace"
     page: PageNumber = 1
     field: str = ""
+    outcomes: str = ""
 
 
 class Address(ListQuery, _Place):

@@ -1,14 +1,16 @@
-"""A table above the Browse list that compares the outcomes of two evaluators. Each count links to its traces."""
+"""Tables of outcomes above the Browse list: those of two evaluators against each other, and those by the values of
+a metadata field or by length. Each count links to its traces."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
 from stepsight.app.web.html import render
 from stepsight.core.metrics.first_error import Outcome
-from stepsight.storage.browse.outcomes import OutcomePairs
+from stepsight.storage.browse.outcomes import OutcomePairs, ValueOutcomes
 
 # The possible outcomes in words, of first errors and of redundancy, if gold has an error and if it has none.
 _CLEAN = ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm"))
@@ -87,3 +89,44 @@ def _cell(count: int, address: Address, gold: str, first: str, second: str) -> C
     conditions = {"gold": gold, "mistake": first, "other_mistake": second}
     chosen = all(getattr(address, name) == value for name, value in conditions.items())
     return Cell(count, address.narrowed(**conditions), chosen)
+
+
+def outcomes_by_html(
+    found: Mapping[str, Sequence[ValueOutcomes]], address: Address, title: str, *, on_redundancy: bool
+) -> Markup:
+    """Render a table for each evaluator: its outcomes by the values of the address's field, whose title is `title`.
+    The second evaluator is the one that the first is compared with."""
+    results = {"dataset": address.dataset, "by": address.outcomes, "mode": address.mode}
+    results |= {"errors": "redundant"} if on_redundancy else {}
+    return render(
+        "browse/outcomes_by.html",
+        subject=f"{_SUBJECTS[on_redundancy]} by {title}",
+        field=title,
+        tables=[
+            _table_of(key, rows, address, condition)
+            for (key, rows), condition in zip(found.items(), ("mistake", "other_mistake"), strict=False)
+        ],
+        forgotten=address.without("outcomes", "page").narrowed(),
+        results=f"/results?{urlencode(results)}",
+    )
+
+
+def _table_of(key: str, rows: Sequence[ValueOutcomes], address: Address, condition: str) -> dict[str, object]:
+    kinds = [kind for kind in Outcome if any(row.counts[kind] for row in rows)]
+    return {
+        "evaluator": key,
+        "columns": [kind.value.replace("-", " ") for kind in kinds],
+        "rows": [(row, [_cell_of(row, kind, address, condition) for kind in kinds]) for row in rows],
+    }
+
+
+def _cell_of(row: ValueOutcomes, kind: Outcome, address: Address, condition: str) -> Cell:
+    given = {**row.conditions, condition: kind.value}
+    own = row.conditions.get("meta", ())
+    chosen = set(own) <= set(address.meta) and all(
+        getattr(address, name) == value for name, value in given.items() if name != "meta"
+    )
+    if own:
+        others = (str(one) for one in address.on_metadata if one.field != address.outcomes)
+        given["meta"] = (*others, *own)
+    return Cell(row.counts[kind], address.narrowed(**given), chosen)

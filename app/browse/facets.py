@@ -112,7 +112,7 @@ _REDUNDANT = ConditionOptions(
     (("right", "right"), ("missed", "missed"), ("false-alarm", "false alarm"), ("wrong", "either of these two")),
     about_evaluator=True,
 )
-_TITLES = {condition.name: condition.title for condition in _CONDITIONS} | {"text": "Search"}
+_TITLES = {condition.name: condition.title for condition in _CONDITIONS} | {"text": "Search", "length": "Steps"}
 _LABELS = {(condition.name, value): label for condition in _CONDITIONS for value, label in condition.values}
 
 MISTAKES = {
@@ -216,6 +216,8 @@ def condition_words(address: Address, name: str, words: Words = None, on_redunda
         return f"{who}: {_OUTCOME_LABELS[on_redundancy].get(value, value)}"
     if name == "bin":
         return bin_words(value, words)
+    if name == "length":
+        return f"{_TITLES[name]}: {value.replace('-', ' to ')}"
     if name == "change":
         return f"{_TITLES[name]} {value:g} or more"
     if name == "mistake":

@@ -3,7 +3,7 @@
 The URL determines everything on the page. The page's script changes the URL and requests the content again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -14,7 +14,7 @@ from stepsight.app.access.rights import Right, find_user_of, may, note_shown
 from stepsight.app.browse import export, views
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.candidates import candidates_html
-from stepsight.app.browse.comparison import comparison_html
+from stepsight.app.browse.comparison import comparison_html, outcomes_by_html
 from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.evaluator_choice import (
     MOST_BESIDE,
@@ -170,6 +170,7 @@ def _list_html(
     else:
         traces = loosen_html(address, page.loosened, selection.words, page.on_redundancy)
     manages = user is not None and may(user, Right.MANAGE, selection.store)
+    fields = selection.outcome_fields
     distribution = distribution_html(selection.distribution, address, selection.words)
     keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
@@ -201,12 +202,22 @@ def _list_html(
         chips=chips_html(address, selection.words, page.on_redundancy),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),
+        fields=[("", "nothing"), *fields.items()] if about.judged else (),
+        outcomes_by=_outcomes_by(selection, fields, on_redundancy=page.on_redundancy),
         traces=traces,
         total=page.total,
         shown=len(page.rows),
         first=(address.page - 1) * _PER_PAGE + 1,
         per_page=_PER_PAGE,
     )
+
+
+def _outcomes_by(selection: Selection, fields: Mapping[str, str], *, on_redundancy: bool) -> Markup:
+    field = selection.address.outcomes
+    if field not in fields or not selection.about.judged:
+        return Markup()
+    found = selection.outcomes_by(field)
+    return outcomes_by_html(found, selection.address, fields[field], on_redundancy=on_redundancy)
 
 
 def _in_view(selection: Selection) -> list[EvaluatorChoice]:

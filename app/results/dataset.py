@@ -97,18 +97,21 @@ def _content(content: Content, links: Links, address: Mapping[str, str]) -> Mark
 
 
 def outcomes_html(
-    table: Table, rows: Sequence[tuple[str, tuple[str, ...]]], links: Links, errors: str, address: Mapping[str, str]
+    table: Table,
+    rows: Sequence[tuple[str, Mapping[str, str | tuple[str, ...]]]],
+    links: Links,
+    errors: str,
+    address: Mapping[str, str],
 ) -> Markup:
     """Render a table of outcomes by the value of a field. Its counts link to the traces in Browse. `rows` holds,
-    for each row, the evaluator and the conditions on metadata."""
+    for each row, the evaluator and the conditions that select its traces."""
 
     def wrap(row: int, column: int, html: Markup) -> Markup:
         key = table.columns[column].key
-        # Browse has no condition on length.
-        if row < 0 or key not in _OUTCOMES or not table.rows[row][column] or not rows[row][1]:
+        if row < 0 or key not in _OUTCOMES or not table.rows[row][column]:
             return html
         evaluator, conditions = rows[row]
-        url = links.browse(evaluator, links.mode.value, errors=errors, mistake=key, meta=conditions)
+        url = links.browse(evaluator, links.mode.value, errors=errors, mistake=key, **conditions)
         return macro(_MACROS, "link", url, html) if url else html
 
     return table_html(table, wrap, file_links(table.name, address))

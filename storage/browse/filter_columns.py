@@ -132,6 +132,9 @@ class BrowseColumns:
         if where.text.strip():
             meets["text"] = self._text(where.text.strip())
         meets |= {f"meta {condition}": self._meta(condition) for condition in where.on_metadata}
+        if where.length:
+            least, most = where.lengths
+            meets["length"] = (self.traces.steps >= least) & (self.traces.steps <= most)
         if self.in_mode is None:
             return meets
         if where.change:

@@ -4,6 +4,7 @@ The filter fields are declared only here. The URL of the Browse page, the query 
 `stepsight campaign create` and the conditions stored with a campaign are all parsed with these models.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -55,6 +56,13 @@ def _check_bin(bin: str) -> str:
     return bin
 
 
+def _check_length(length: str) -> str:
+    least, _, most = length.partition("-")
+    if not length or (_LENGTH.fullmatch(length) and (not most or int(least) <= int(most))):
+        return length
+    raise invalid(f"{length!r:.40} found, expected a number of steps or two, the smaller first, such as 4-6.")
+
+
 def _check_meta(written: str) -> str:
     try:
         return str(MetaCondition.read(written))
@@ -62,6 +70,7 @@ def _check_meta(written: str) -> str:
         raise invalid(error.message, error.hint) from None
 
 
+_LENGTH = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
 # The lower edge of each bin, as `bin` spells it.
 _BINS = tuple(f"{place / BINS:.2f}" for place in range(BINS))
 _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right"]
@@ -81,6 +90,7 @@ class Conditions(BaseModel):
     - `meta`: conditions on metadata fields, as in `storage.browse.metadata.MetaCondition`.
     - `error_at`: the third of the solution that contains the first gold error (`core.metrics.table.Third`).
       A trace without an error is in no third.
+    - `length`, such as `4` or `4-6`: the number of steps, or the smallest and the largest.
     - `relabelled`: whether a user has labelled the trace.
 
     Conditions on the standing judgment of `evaluator` in `mode`:
@@ -127,6 +137,9 @@ class Conditions(BaseModel):
     )
     error_at: Literal["any", "early", "middle", "late"] = Field(
         default="any", description="The third of the solution in which the gold's first error is."
+    )
+    length: Annotated[str, AfterValidator(_check_length)] = Field(
+        default="", description="The number of steps, such as 4, or the smallest and the largest, such as 4-6."
     )
     evaluator: Any = None
     mode: Literal["offline", "online"] = Field(default="offline", description="The mode of these judgments.")
@@ -192,6 +205,12 @@ class Conditions(BaseModel):
             return None
         gold, called = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
         return gold, called
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The smallest and the largest number of steps that `length` stands for."""
+        least, _, most = self.length.partition("-")
+        return int(least), int(most or least)
 
     @property
     def bin_place(self) -> tuple[str, int]:

@@ -1,12 +1,13 @@
 """Counting the outcomes of evaluators: the traces with each pair of two evaluators' outcomes, and those with each
 outcome of one evaluator by the value of a metadata field or by length."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stepsight.core.arrays import Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, share
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome
 from stepsight.core.metrics.table import SILENT
@@ -116,16 +117,19 @@ def outcome_table(
     return _OUTCOME_COLUMNS | dict.fromkeys(codes, str), rows
 
 
+ByCondition = Mapping[str, str | tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class ValueOutcomes:
     """The outcomes of an evaluator on the traces with one value of a field, or with a value in a range.
 
-    `conditions` are the conditions on metadata that select these traces; lengths have none. `right` is the share of
-    the outcome right, with an interval if there are resamples.
+    `conditions` maps a field of `TraceFilter`, `meta` or `length`, to the conditions that select these traces.
+    `right` is the share of the outcome right, with an interval if there are resamples.
     """
 
     value: str
-    conditions: tuple[str, ...]
+    conditions: ByCondition
     counts: Mapping[Outcome, int]
     right: Value
 
@@ -135,19 +139,31 @@ class ValueOutcomes:
 
 
 def outcomes_by(
-    store: Store, dataset_id: int, where: TraceFilter, field: str, weights: Weights | None = None
+    store: Store,
+    dataset_id: int,
+    where: TraceFilter,
+    field: str,
+    weights: Weights | None = None,
+    other: bool = False,
 ) -> list[ValueOutcomes]:
-    """Count the outcomes of the filter's evaluator by the values of a metadata field, or by `BY_LENGTH`.
+    """Count the outcomes of the filter's evaluator, or of its `other` one, by the values of a metadata field, or by
+    `BY_LENGTH`.
 
-    A trace with several values counts for each of them. Traces without an outcome or without a value are left out.
-    `weights` are resamples of the dataset's traces, of shape (draws, n).
+    Conditions on this field or length, and on the outcome itself, do not count. A trace with several values counts
+    for each of them. Traces without an outcome or without a value are left out. `weights` are resamples of the
+    dataset's traces, of shape (draws, n).
     """
+    meta = tuple(str(one) for one in where.on_metadata if one.field != field)
+    where = where.without("other_mistake" if other else "mistake").model_copy(
+        update={"length": ""} if field == BY_LENGTH else {"meta": meta}
+    )
     with store.read() as session:
-        columns = BrowseColumns(store, session, dataset_id, where.without("mistake"), FILE_ORDER)
-        assert columns.in_mode is not None
-        mistake = np.where(columns.match().chosen, columns.in_mode.mistake, SILENT)
+        columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)
+        verdicts = columns.other if other else columns.in_mode
+        assert verdicts is not None
+        mistake = np.where(columns.match().chosen, verdicts.mistake, SILENT)
         if field == BY_LENGTH:
-            groups = _ranges(np.arange(len(mistake)), columns.traces.steps.astype(np.float64), "")
+            groups = _by_length(columns.traces.steps)
         else:
             groups = _by_value(columns.metadata(field), field)
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
@@ -163,32 +179,46 @@ def outcomes_by(
     return found
 
 
-_Group = tuple[str, tuple[str, ...], NDArray[np.int64]]
+_Group = tuple[str, ByCondition, NDArray[np.int64]]
+
+
+def _by_length(steps: NDArray[np.int32]) -> list[_Group]:
+    return [
+        (_span(least, most), {"length": _span(least, most, "-")}, inside)
+        for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))
+    ]
 
 
 def _by_value(column: MetaColumn, field: str) -> list[_Group]:
     numbers = column.numbers
     if len(numbers) and not np.isnan(numbers).any() and len(np.unique(numbers)) > MOST_VALUES:
-        return _ranges(column.places, numbers, field)
+        return [
+            (_span(least, most), {"meta": _between(field, least, most)}, inside)
+            for least, most, inside in _ranges(column.places, numbers)
+        ]
     counts = np.bincount(column.codes[column.codes != SILENT], minlength=len(column.names))
     common = sorted(range(len(column.names)), key=lambda code: (-counts[code], column.names[code]))[:MOST_VALUES]
     return [
-        (name, (str(MetaCondition(field, "=", name)),), column.places[column.codes == code])
+        (name, {"meta": (str(MetaCondition(field, "=", name)),)}, column.places[column.codes == code])
         for code, name in ((code, column.names[code]) for code in common)
     ]
 
 
-def _ranges(places: NDArray[np.int64], numbers: NDArray[np.float64], field: str) -> list[_Group]:
-    """Divide the places by their numbers into ranges of about equal size."""
+def _ranges(places: Ints, numbers: NDArray[np.float64]) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
+    """Divide the places by their numbers into ranges of about equal size. Yield the smallest number of each, the
+    largest, and its places."""
     if not len(numbers):
-        return []
+        return
     bounds = np.unique(np.quantile(numbers, np.arange(1, _RANGES) / _RANGES, method="lower"))
     part = np.searchsorted(bounds, numbers, side="left")
-    groups: list[_Group] = []
     for one in np.unique(part):
         inside = part == one
-        least, most = (f"{number:.15g}" for number in (numbers[inside].min(), numbers[inside].max()))
-        conditions = [MetaCondition(field, ">=", least), MetaCondition(field, "<=", most)] if field else []
-        name = least if least == most else f"{least} to {most}"
-        groups.append((name, tuple(map(str, conditions)), places[inside]))
-    return groups
+        yield f"{numbers[inside].min():.15g}", f"{numbers[inside].max():.15g}", places[inside]
+
+
+def _span(least: str, most: str, between: str = " to ") -> str:
+    return least if least == most else f"{least}{between}{most}"
+
+
+def _between(field: str, least: str, most: str) -> tuple[str, ...]:
+    return str(MetaCondition(field, ">=", least)), str(MetaCondition(field, "<=", most))

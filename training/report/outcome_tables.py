@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.outcomes import BY_LENGTH, MOST_VALUES, ValueOutcomes, outcomes_by
+from stepsight.storage.browse.outcomes import BY_LENGTH, MOST_VALUES, ByCondition, ValueOutcomes, outcomes_by
 from stepsight.storage.database.store import Store
 from stepsight.training.evaluate.evaluation import Evaluation, Question
 from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES, measured_on
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
-Conditions = Sequence[tuple[str, tuple[str, ...]]]
-"""For each row of a table, its evaluator and the conditions on metadata that select its traces."""
+Conditions = Sequence[tuple[str, ByCondition]]
+"""For each row of a table, its evaluator and the conditions that select its traces."""
 
 
 def outcome_fields(store: Store, dataset_id: int) -> dict[str, str]:

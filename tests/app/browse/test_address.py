@@ -11,6 +11,7 @@ FULL = {
     "gold": "error",
     "error_at": "late",
     "group": "algebra",
+    "length": "4-6",
     "evaluator": "mini",
     "mode": "online",
     "verdict": "invalid",
@@ -54,6 +55,7 @@ def test_the_conditions_become_a_filter():
         text="x=1 é",
         group="algebra",
         error_at="late",
+        length="4-6",
         evaluator=4,
         mode="online",
         verdict="invalid",
@@ -80,7 +82,7 @@ def test_conditions_are_named_lifted_and_cleared():
 
 
 def test_conditions_on_verdicts_can_be_left_out():
-    assert read(**FULL).without_verdicts().active == ("gold", "text", "group", "error_at", "relabelled")
+    assert read(**FULL).without_verdicts().active == ("gold", "text", "group", "error_at", "length", "relabelled")
     assert read(**FULL).without_verdicts().sort == "position"
     assert read(sort="-steps", gold="error").without_verdicts() == read(sort="-steps", gold="error")
 
@@ -103,6 +105,8 @@ def test_conditions_on_verdicts_can_be_left_out():
         ({"mistake": "x"}, "mistake is 'x', expected one of "),
         ({"modes": "x"}, "modes is 'x', expected one of "),
         ({"relabelled": "x"}, "relabelled is 'x', expected one of "),
+        ({"length": "6-4"}, "length: '6-4' found, expected a number of steps or two, the smaller first"),
+        ({"length": "many"}, "length: 'many' found"),
         ({"change": "much"}, "change is 'much', expected a number."),
         ({"change": "nan"}, "change is 'nan', expected a finite number."),
         ({"change": "2"}, "change is '2', expected 1 or less."),

@@ -1,10 +1,13 @@
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.comparison import comparison_html
+from stepsight.app.browse.comparison import comparison_html, outcomes_by_html
+from stepsight.app.web.page_query import read_query
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.first_error import Outcome
-from stepsight.storage.browse.outcomes import OutcomePairs
+from stepsight.storage.browse.outcomes import OutcomePairs, ValueOutcomes
 from tests.app.elements import read
 
 RIGHT, MISSED, STEP, ALARM = Outcome.RIGHT, Outcome.MISSED, Outcome.WRONG_STEP, Outcome.FALSE_ALARM
+NONE = dict.fromkeys(Outcome, 0)
 PAIRS = OutcomePairs(
     {
         True: {(RIGHT, RIGHT): 5, (RIGHT, MISSED): 3, (STEP, MISSED): 2},
@@ -43,6 +46,27 @@ def test_every_number_leads_to_its_traces():
     )
     assert cell["aria-label"] == "A right, B false alarm: 4 traces"
     assert "7 traces left out" in page.text
+
+
+def test_outcomes_by_a_field_lead_to_their_traces():
+    right = Value(0.75)
+    rows = [
+        ValueOutcomes("swap steps", {"meta": ("kind=swap steps",)}, {**NONE, RIGHT: 3, MISSED: 1}, right),
+        ValueOutcomes("", {"meta": ("kind=",)}, {**NONE, MISSED: 2}, right),
+    ]
+    address = HERE.changed(outcomes="kind", meta=("kind=swap steps", "level>=3"), mistake="missed")
+    page = read(outcomes_by_html({"A": rows, "B": rows}, address, "kind", on_redundancy=False))
+    first, second = page.all("table")
+    assert [cell.text for cell in first.one("thead").all("th")] == ["kind", "share right", "right", "missed"]
+    lines = [[cell.text for cell in row.all("th") + row.all("td")] for row in first.one("tbody").all("tr")]
+    assert lines == [["swap steps", "75\u00a0%", "3", "1"], ["(empty)", "75\u00a0%", "0", "2"]]
+    # The cell whose traces are listed stands out; conditions on other fields stay.
+    (here,) = (link for link in first.all("a") if "aria-current" in link.attributes)
+    assert here["aria-label"] == "A, swap steps, missed: 1 trace"
+    query = read_query(first.all("a")[0]["href"].partition("?")[2])
+    assert (query["meta"], query["mistake"]) == (["level>=3", "kind=swap steps"], ["right"])
+    assert read_query(second.all("a")[0]["href"].partition("?")[2])["other_mistake"] == ["right"]
+    assert page.one("p").one("a")["href"] == "/results?dataset=sums&by=kind&mode=offline"
 
 
 def test_where_one_is_stands_out_and_closing_forgets_it():

@@ -42,6 +42,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "modes": ("agree", "disagree"),
     "change": (0.1, 0.3, 0.5),
     "text": ("x^2", "ALPHA", "a", "3/4"),
+    "length": ("1", "2-4"),
     "cell": tuple(f"{gold.text}-{called.text}" for gold in Label for called in Label),
 }
 COUNTED = tuple(FIELDS)[:8]
@@ -141,6 +142,8 @@ class Plain:
         if name == "against":
             mine = self.valid[self.where.mode]
             return mine is not None and self.other is not None and mine != self.other
+        if name == "length":
+            return len(self.trace.steps) in range(int(wanted[0]), int(wanted[-1]) + 1)
         if name == "change":
             return self.change is not None and self.change >= wanted
         return wanted in self.values(name)

@@ -58,7 +58,7 @@ def test_evaluators_by_name_and_by_id() -> None:
 
 CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
     ({}, None),
-    ({"gold": "error", "text": "a", "group": "b", "error_at": "late", "relabelled": "no"}, None),
+    ({"gold": "error", "text": "a", "group": "b", "error_at": "late", "length": "4", "relabelled": "no"}, None),
     ({"mode": "online", "evaluator": 3}, None),
     ({"verdict": "valid"}, "verdict"),
     ({"mistake": "right"}, "mistake"),

@@ -1,6 +1,7 @@
 """Pairs of outcomes, against what each evaluator's own columns say."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.browse import browse, list_matching
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.outcomes import OutcomePairs, pair_outcomes
+from stepsight.storage.browse.outcomes import BY_LENGTH, OutcomePairs, outcomes_by, pair_outcomes
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset
 from tests.messages import refused
+from tests.storage.browse.test_browse import drawn
 from tests.storage.samples import SAMPLES, add, evaluator, find_evaluator, judge
 
 PUBLISHED = {"GPT-4": "gpt4", "ReasonEval": "reasoneval_wizardmath"}
@@ -74,6 +76,37 @@ def test_other_conditions_hold_and_those_on_outcomes_do_not(sqlite_store: Store)
     assert pair_outcomes(store, traces[0].dataset_id, narrowed) == everything
     nothing = where.model_copy(update={"text": "no such text"})
     assert pair_outcomes(store, traces[0].dataset_id, nothing) == OutcomePairs({True: {}, False: {}}, 0)
+
+
+@pytest.mark.parametrize("field", ["kind", "level", BY_LENGTH])
+def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select(
+    sqlite_store: Store, field: str
+) -> None:
+    # `level` has more values than are listed one by one, and `kind` two in some traces.
+    made = [
+        replace(trace, meta={"kind": ["x", "y"] if number % 5 else "y", "level": number / 4})
+        for number, trace in enumerate(drawn(60))
+    ]
+    traces = add(sqlite_store, made)
+    one, two = evaluator(sqlite_store), evaluator(sqlite_store, "other")
+    for seed, who in enumerate((one, two)):
+        save_judgments(sqlite_store, who.id, [judge(trace, Mode.OFFLINE, seed) for trace in traces])
+    dataset_id = traces[0].dataset_id
+    where = TraceFilter(evaluator=one.id, other=two.id)
+    for other, condition in ((False, "mistake"), (True, "other_mistake")):
+        found = outcomes_by(sqlite_store, dataset_id, where, field, other=other)
+        assert len(found) == {"kind": 2, "level": 4}.get(field, len(found)) > 1
+        for row in found:
+            for kind, count in row.counts.items():
+                listed = where.model_copy(update={**row.conditions, condition: kind.value})
+                assert count == len(list_matching(sqlite_store, dataset_id, listed))
+    # A condition on what is counted by, and on the outcome counted, does not hold, and one on something else does.
+    mine = {"length": "9"} if field == BY_LENGTH else {"meta": (f"{field}=9",)}
+    narrowed = where.model_copy(update=mine | {"mistake": "missed"})
+    assert outcomes_by(sqlite_store, dataset_id, narrowed, field) == outcomes_by(
+        sqlite_store, dataset_id, where, field
+    )
+    assert outcomes_by(sqlite_store, dataset_id, where.model_copy(update={"text": "no such text"}), field) == []
 
 
 def test_one_evaluator_has_no_pairs(sqlite_store: Store) -> None:

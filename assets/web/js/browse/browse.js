@@ -148,5 +148,5 @@ document.addEventListener("query", ({ target: form, detail: query }) => {
   focused = document.activeElement?.dataset?.key ?? focused;
   const before = form.getAttribute("data-dataset");
   if (before === null || before === query.get("dataset")) return;
-  for (const name of ["evaluator", "against", "errors", "group", "cell", "bin", "meta", "field"]) query.delete(name);
+  for (const name of ["evaluator", "against", "errors", "group", "cell", "bin", "meta", "field", "outcomes"]) query.delete(name);
 });
