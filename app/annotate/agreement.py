@@ -20,7 +20,6 @@ from stepsight.app.annotate.campaigns import choose_html, terms
 from stepsight.app.markup.text import MARKS, counted
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
-from stepsight.core.arrays import Floats64
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.ratings import RATING_NAMES
@@ -74,7 +73,7 @@ class Heatmap:
     """
 
     rated: RatedTraces
-    shares: Floats64
+    shares: NDArray[np.float64]
     places: NDArray[np.int64]
 
     @classmethod

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from stepsight.app.web.html import macro, render
-from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES
 from stepsight.training.report.html import CellWrap, Content, Section, content_html, table_html
 from stepsight.training.report.results import EVALUATOR, MODE, OUTCOMES, REDUNDANCY
@@ -29,7 +28,7 @@ class Links:
 
     dataset: str
     group: str
-    mode: Mode
+    mode: str
     keys: Mapping[str, str]
 
     def browse(self, evaluator: str, mode: str, **more: str | Sequence[str]) -> str:
@@ -54,7 +53,7 @@ class Links:
     def _target(self, table: Table, row: int, column: int) -> str:
         cells = dict(zip((one.key for one in table.columns), table.rows[row], strict=True))
         key = table.columns[column].key
-        evaluator, mode = str(cells[EVALUATOR.key]), str(cells.get(MODE.key, self.mode.value))
+        evaluator, mode = str(cells[EVALUATOR.key]), str(cells.get(MODE.key, self.mode))
         if key == EVALUATOR.key:
             return self.browse(evaluator, mode)
         if not cells[key]:
@@ -87,7 +86,7 @@ def _confused(content: Content, links: Links) -> str:
     """Return the URL of the traces that a confusion table counts, or "" for any other content."""
     if not isinstance(content, Table) or not any(column.key == "gold" for column in content.columns):
         return ""
-    return links.browse(str(content.rows[0][0]), links.mode.value)
+    return links.browse(str(content.rows[0][0]), links.mode)
 
 
 def _content(content: Content, links: Links, address: Mapping[str, str]) -> Markup:
@@ -111,7 +110,7 @@ def outcomes_html(
         if row < 0 or key not in _OUTCOMES or not table.rows[row][column]:
             return html
         evaluator, conditions = rows[row]
-        url = links.browse(evaluator, links.mode.value, errors=errors, mistake=key, **conditions)
+        url = links.browse(evaluator, links.mode, errors=errors, mistake=key, **conditions)
         return macro(_MACROS, "link", url, html) if url else html
 
     return table_html(table, wrap, file_links(table.name, address))

@@ -20,7 +20,6 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate, with_thresholds
 from stepsight.training.report.dataset import Excerpt, excerpt
 from stepsight.training.report.report import write_up
-from stepsight.training.report.tables import Table
 
 # Seconds that a page waits for a measurement before it is shown without it.
 _PATIENCE = 0.4
@@ -160,6 +159,4 @@ def _size(measured: MeasuredDataset) -> int:
 def _size_of_figures(figures: Excerpt) -> int:
     """Estimate the size in bytes of the figures. As a side effect, their JSON is generated and cached for the
     pages."""
-    sections = (*figures.sections, *figures.classes.values())
-    groups = [content for one in sections for content in one.contents if not isinstance(content, str | Table)]
-    return _FIGURE * sum(len(plot.data) for group in groups for plot in group)
+    return _FIGURE * sum(len(plot.data) for plot in figures.plots)

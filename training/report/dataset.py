@@ -116,6 +116,11 @@ class Excerpt:
         """Return the sections on all evaluators and, if `evaluator` is given, its section by class."""
         return [*self.sections, *([self.classes[evaluator]] if evaluator in self.classes else [])]
 
+    @property
+    def plots(self) -> list[Plot]:
+        """All figures of the excerpt."""
+        return [plot for section in (*self.sections, *self.classes.values()) for plot in _plots(section)]
+
     def find_table(self, name: str, evaluator: str = "") -> Table | None:
         """Return the table called `name` in the sections that `shown` returns, or None if it is missing."""
         return next((table for table in _tables(self.shown(evaluator)) if table.name == name), None)
