@@ -5,6 +5,7 @@ The URL determines everything on the page. The page's script changes the URL and
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
@@ -25,8 +26,7 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
-from stepsight.app.web.page_query import Query
-from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.page_route import PageContent, Query, address_page, client_disconnected
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
@@ -224,13 +224,15 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     @routes.get(LEFT_OUT)
     def left_out(request: Request) -> JSONResponse:
         evidence, address = _asked(store, evaluators, request)
-        return JSONResponse(left_out_record(evidence, left_outs.of(evidence, address.left_out)))
+        found = left_outs.of(evidence, address.left_out, partial(client_disconnected, request))
+        return JSONResponse(left_out_record(evidence, found))
 
     @routes.get(FILE)
     def file(request: Request) -> Response:
         evidence, address = _asked(store, evaluators, request)
         asks = address.left_out in evidence.stored_gaps or (evidence.scorer is not None and not evidence.calls)
-        left_out = left_outs.of(evidence, address.left_out) if asks else None
+        has_left = partial(client_disconnected, request)
+        left_out = left_outs.of(evidence, address.left_out, has_left) if asks else None
         page = evidence_file(
             evidence, evidence_html(evidence, address, left_out=left_out, in_file=True), datetime.now(UTC)
         )

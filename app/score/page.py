@@ -21,9 +21,9 @@ from stepsight.app.access.rights import Asked, Right, find_user_of, has_right, n
 from stepsight.app.score.entered import Entered, PageState, SolutionText
 from stepsight.app.score.result import result_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.gradio_page import Event, client_disconnected
+from stepsight.app.web.gradio_page import Event
 from stepsight.app.web.html import render
-from stepsight.app.web.page_route import PageContent
+from stepsight.app.web.page_route import PageContent, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
 from stepsight.storage.database.store import Store

@@ -197,9 +197,12 @@ class Batcher:
             if all(request.answer.is_left for request in requests):
                 raise CancelledError
 
+        def on_step(number: int, substep: int, row: Floats32) -> None:
+            requests[number].answer.steps[substep] = row.tolist()
+
         with _propagate_errors(requests):
             traces = [(request.trace, request.encoded) for request in requests]
-            judged = self._scorer.score_encoded(traces, mode, check)
+            judged = self._scorer.score_encoded(traces, mode, check, on_step)
             for request, judgment in zip(requests, judged, strict=True):
                 request.answer.set_result(judgment)
 

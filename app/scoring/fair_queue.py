@@ -45,9 +45,17 @@ def current_client() -> str:
 
 class PendingScore(Future[Result]):
     """The future of a judgment or of scores. A future that is cancelled while its result is being computed counts
-    as abandoned. The computation of a batch stops once all futures of the batch are abandoned."""
+    as abandoned. The computation of a batch stops once all futures of the batch are abandoned.
+
+    `steps` holds the online scores of sub-steps that are known before the judgment, by index: the probabilities of
+    neg, neu and pos. Only a bidirectional model in hindsight mode gives them one by one.
+    """
 
     _left = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: dict[int, list[float]] = {}
 
     @property
     def is_left(self) -> bool:
@@ -67,7 +75,8 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
     """
 
     def __init__(self, version: Hashable = None) -> None:
-        super().__init__(version)
+        Computation.__init__(self, version)
+        self.steps = {}
         self.comes_back = False
         self._answers: list[PendingScore[Judgment]] = []
         self._joining = Lock()
@@ -85,6 +94,7 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
             if self._left:
                 return False
             self._answers.append(answer)
+        answer.steps = self.steps
         self.add_done_callback(partial(_pass_on, answer, adapt))
         return True
 

@@ -14,11 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
-from anyio import from_thread, to_thread
+from anyio import to_thread
 from fastapi import APIRouter, FastAPI
 from gradio.events import api
 from markupsafe import Markup
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -75,17 +75,6 @@ def _answering(event: Event) -> Event:
             return {"error": f"{OURS} {logged_under()}"}
 
     return answer
-
-
-def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
-    """True if the client no longer waits for the response to its event. Call this from the thread that handles the
-    event. For a request that is not an event, such as a request for a page, this is always False."""
-    inner = request.request if isinstance(request, gr.Request) else None
-    try:
-        return inner is not None and bool(from_thread.run(inner.is_disconnected))
-    except RuntimeError:
-        # No server runs this thread, or it has stopped; a stopping server answers its waiting clients itself.
-        return False
 
 
 def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:

@@ -6,15 +6,19 @@ A browser gets the whole page, whereas the page's script gets only the content.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import gradio as gr
+from anyio import from_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
+from starlette.requests import HTTPConnection
 
 from stepsight.app.access.rights import RequiresRight
 from stepsight.app.access.rules import PAGES
 from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
-from stepsight.app.web.page_query import Query, read_query
+from stepsight.app.web.page_query import Query as Query
+from stepsight.app.web.page_query import read_query
 from stepsight.core.errors import UserError
 
 PART = "stepsight-part"
@@ -61,3 +65,15 @@ def address_page(name: str, content: Content, part: str = "") -> APIRouter:
     for path in (page.path, f"{page.path}/"):
         routes.add_api_route(path, show, methods=["GET", "HEAD"], dependencies=[Depends(RequiresRight(page.right))])
     return routes
+
+
+def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
+    """True if the client no longer waits for the response to its event or request. Call this from the thread that
+    handles it. For the first response of a page, this is always False."""
+    inner = request.request if isinstance(request, gr.Request) else request
+    try:
+        return isinstance(inner, Request) and bool(from_thread.run(inner.is_disconnected))
+    except RuntimeError:
+        # No server runs this thread, or it has stopped; a stopping server answers its waiting clients itself. The
+        # first response of a page has no channel on which its client could leave.
+        return False

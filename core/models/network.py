@@ -24,7 +24,14 @@ from torch.nn import functional
 
 from stepsight.core.errors import UserError
 from stepsight.core.models import llada
-from stepsight.core.models.kernels import packed, product, product_plus, product_swish, product_times
+from stepsight.core.models.kernels import (
+    full_attention,
+    packed,
+    product,
+    product_plus,
+    product_swish,
+    product_times,
+)
 
 Attend = Callable[[int, Tensor, Tensor, Tensor, int, Tensor | None], Tensor]
 """Attention of the layer with this number, from queries, shape (rows, heads, width), to keys and values, shape
@@ -375,8 +382,10 @@ class DecoderNetwork:
         """
         tokens, window = key.shape[2], self.config.window(layer)
         slides = window is not None and tokens > window
-        if not self.config.is_causal or (queries is None and not slides):
-            return _attention(query, key, value, None, is_causal=self.config.is_causal)
+        if not self.config.is_causal:
+            return full_attention(query, key, value)
+        if queries is None and not slides:
+            return _attention(query, key, value, None, is_causal=True)
         positions = torch.arange(tokens) if queries is None else queries
 
         def view(rows: slice) -> tuple[slice, Tensor]:

@@ -1,6 +1,6 @@
 """Forward passes: the inputs that a mode needs, batches within a token budget, and a pass for any backbone."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -43,6 +43,13 @@ Numbered = list[tuple[int, Input]]
 
 Calls = Sequence[Sequence[Encoded]]
 """The inputs for each step of a trace."""
+
+OnResult = Callable[[int, Floats32], None]
+"""Called with the number of an input and its probabilities, as soon as they are known."""
+
+
+def ignore_result(number: int, rows: Floats32) -> None:
+    """Do nothing with a result that is returned later anyway."""
 
 
 def call_inputs(calls: Calls) -> list[Input]:
@@ -143,9 +150,12 @@ def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepSco
 class Forward(Protocol):
     """A way of running inputs through a step model."""
 
-    def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
+    def run(
+        self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
+    ) -> list[Floats32]:
         """Return the probabilities at the read positions of each input, with shape (k, 3), in input order. An
-        ensemble adds its spread as a fourth column. `check` may raise an error to stop the work."""
+        ensemble adds its spread as a fourth column. `check` may raise an error to stop the work. `on_result` is
+        called for inputs of increasing length in this order."""
         ...
 
 
@@ -186,13 +196,16 @@ class PaddedForward:
         self.token_budget = token_budget
         self.device = main_device(model)
 
-    def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
+    def run(
+        self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
+    ) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         for batch in chunks(by_length, self.token_budget, padded=True):
             check()
             for (number, _), probs in zip(batch, self._run_batch([item for _, item in batch]), strict=True):
                 results[number] = probs
+                on_result(number, probs)
         return results
 
     @torch.inference_mode()

@@ -25,7 +25,7 @@ from stepsight.core.errors import Check, never_cancel
 from stepsight.core.models.decoder import Decoder
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
-from stepsight.core.scoring.forward import Input, Numbered, chunks, padded_rows
+from stepsight.core.scoring.forward import Input, Numbered, OnResult, chunks, ignore_result, padded_rows
 
 ROWS = 16
 """As in `forward`, but for weights that are not packed, with which a row costs more than a new kernel."""
@@ -61,7 +61,9 @@ class PackedForward:
         """True if `PackedForward` can run the model and gives the same results as the model itself."""
         return _config_of(model) is not None
 
-    def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
+    def run(
+        self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
+    ) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         total = sum(item.length for item in inputs)
         # Few inputs are still cut into one share per worker.
@@ -69,6 +71,7 @@ class PackedForward:
         for batch, rows in self._outputs(chunks(list(enumerate(inputs)), budget, padded=False), check):
             for (number, _), probs in zip(batch, rows, strict=True):
                 results[number] = probs
+                on_result(number, probs)
         return results
 
     def _outputs(self, batches: Iterator[Numbered], check: Check) -> Iterator[tuple[Numbered, list[Floats32]]]:

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.errors import Check, never_cancel
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.network import DecoderNetwork, View, whole_blocks
-from stepsight.core.scoring.forward import Input, chunks, padded_rows
+from stepsight.core.scoring.forward import Input, OnResult, chunks, ignore_result, padded_rows
 from stepsight.core.scoring.kv_cache import KEPT, shared
 from stepsight.core.scoring.packed import ROWS
 
@@ -64,11 +65,19 @@ class PrefixContinuation:
         self._buffers: list[_Buffer] = []
 
     @torch.inference_mode()
-    def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
+    def run(
+        self,
+        inputs: Sequence[Input],
+        starts: Sequence[int],
+        prefix: Input,
+        check: Check = never_cancel,
+        on_result: OnResult = ignore_result,
+    ) -> list[Floats32]:
         """Return the probabilities at the read positions of `prefix`, followed by the probabilities for each input.
 
         Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
-        all its read positions come after these tokens. The prefix is kept for later calls.
+        all its read positions come after these tokens. The prefix is kept for later calls. An error that `check`
+        raises between two passes stops the work, and `on_result` is called for each input.
         """
         ids = prefix.ids[: prefix.length]
         rests = [
@@ -81,14 +90,17 @@ class PrefixContinuation:
         buffer = self._begin(ids, max(sum(item.length for _, item in batch) for batch in batches), known)
         found, rows = [], [np.zeros((0, 3), np.float32)] * len(inputs)
         while len(ids) - len(buffer.ids) > _NEW:
+            check()
             own, _ = self._pass(buffer, prefix, len(buffer.ids) + _NEW, [], [])
             found.append(own)
         for batch in batches:
+            check()
             after = [starts[number] for number, _ in batch]
             own, theirs = self._pass(buffer, prefix, len(ids), [item for _, item in batch], after)
             found.append(own)
             for (number, _), one in zip(batch, theirs, strict=True):
                 rows[number] = one
+                on_result(number, one)
         return [np.concatenate(found), *rows]
 
     def _begin(self, ids: Ints, new: int, known: int) -> _Buffer:

@@ -1,7 +1,8 @@
 """The scorer, which turns traces into judgments in one of three modes."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import count, islice
 
 import numpy as np
 
@@ -14,11 +15,26 @@ from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, Serve
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.reading import Rereading as Rereading
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
-from stepsight.core.scoring.forward import Forward, Input, PaddedForward, mode_inputs, trace_scores
+from stepsight.core.scoring.forward import (
+    Forward,
+    Input,
+    OnResult,
+    PaddedForward,
+    ignore_result,
+    mode_inputs,
+    trace_scores,
+)
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
+
+OnStep = Callable[[int, int, Floats32], None]
+"""Called with the number of a trace, the index of a sub-step, and its probabilities, of shape (3,)."""
+
+
+def ignore_step(trace: int, substep: int, row: Floats32) -> None:
+    """Do nothing with a score that the judgment has as well."""
 
 
 class Scorer(AbstractScorer):
@@ -70,15 +86,19 @@ class Scorer(AbstractScorer):
         encoded: Iterable[tuple[Trace, Encoded]],
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
+        on_step: OnStep = ignore_step,
     ) -> Iterator[Judgment]:
         """Like `score`, but for traces that `Evaluator.encode` has already encoded. `check` is called between parts
-        of the work, and an error that it raises stops the work."""
+        of the work, and an error that it raises stops the work. In hindsight mode, a bidirectional model calls
+        `on_step` as soon as the online scores of a sub-step are known, with the trace's number in `encoded`."""
         mode, rest = Mode(mode), iter(encoded)
         if isinstance(self.evaluator, ServedEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
             return
-        while window := list(islice(rest, self.window)):
-            yield from self._score_window(window, mode, check)
+        for start in count(0, self.window):
+            if not (window := list(islice(rest, self.window))):
+                return
+            yield from self._score_window(window, mode, check, _shifted(on_step, start))
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
         """Return the total number of tokens in all inputs of a trace, or 0 if the evaluator uses rules."""
@@ -112,6 +132,9 @@ class Scorer(AbstractScorer):
         assert isinstance(self.evaluator, ModelEvaluator)
         return leave_out(self.evaluator, self._continued, trace, Gap(gap), check)
 
+    def _judge_offline(self, traces: Sequence[Trace], check: Check) -> Iterator[Judgment]:
+        return self.score(traces, Mode.OFFLINE, check=check)
+
     def reread(self, reading: Rereading) -> "Scorer":
         """Return a scorer for the evaluator with another reading. It uses the same forward pass."""
         return Scorer(self.evaluator.reread(reading), self.forward, self.window)
@@ -127,7 +150,9 @@ class Scorer(AbstractScorer):
         assert isinstance(self.evaluator, ModelEvaluator)
         return mode_inputs(trace, encoded, mode, causal=self.evaluator.is_causal)
 
-    def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode, check: Check) -> Iterator[Judgment]:
+    def _score_window(
+        self, window: list[tuple[Trace, Encoded]], mode: Mode, check: Check, on_step: OnStep
+    ) -> Iterator[Judgment]:
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
             return
@@ -135,12 +160,35 @@ class Scorer(AbstractScorer):
         inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
         apart = [self._shares_first_copy(encoded, part) for (_, encoded), part in zip(window, inputs, strict=True)]
         together = [part for part, alone in zip(inputs, apart, strict=True) if not alone]
-        outputs = iter(self._run_unique([item for part in together for item in part], check))
-        for (trace, encoded), part, alone in zip(window, inputs, apart, strict=True):
+        listeners = [self._listener(partial(on_step, n), *one, mode) for n, one in enumerate(window)]
+        owners = [(n, i) for n, part in enumerate(inputs) if not apart[n] for i in range(len(part))]
+
+        def on_result(place: int, rows: Floats32) -> None:
+            number, own = owners[place]
+            listeners[number](own, rows)
+
+        outputs = iter(self._run_unique([item for part in together for item in part], check, on_result))
+        for (trace, encoded), part, alone, listener in zip(window, inputs, apart, listeners, strict=True):
             check()
-            rows = tuple(self._run_apart(part) if alone else islice(outputs, len(part)))
+            rows = tuple(self._run_apart(part, check, listener) if alone else islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
+
+    def _listener(
+        self, on_substep: Callable[[int, Floats32], None], trace: Trace, encoded: Encoded, mode: Mode
+    ) -> OnResult:
+        """Return what is called with the result of each input of a trace. If input `i` ends with sub-step `i` and
+        this ends a step, `on_substep` is called with the online scores of that step's sub-steps."""
+        assert isinstance(self.evaluator, ModelEvaluator)
+        one_pass = self.evaluator.is_causal and encoded.prefix is None
+        if mode != Mode.HINDSIGHT or one_pass or encoded.calls or encoded.in_reverse:
+            return ignore_result
+
+        def on_result(last: int, rows: Floats32) -> None:
+            for substep in np.flatnonzero(trace.step_ends == last).tolist():
+                on_substep(substep, rows[substep, :3])
+
+        return on_result
 
     def _shares_first_copy(self, encoded: Encoded, inputs: Sequence[Input]) -> bool:
         """True if several inputs of a trace that is read twice begin with the same first copy, which can then be
@@ -148,19 +196,32 @@ class Scorer(AbstractScorer):
         twice = encoded.prefix is not None and not encoded.in_reverse and len(inputs) > 1
         return twice and self._continued is not None and self._continued.continues
 
-    def _run_apart(self, inputs: Sequence[Input]) -> list[Floats32]:
+    def _run_apart(self, inputs: Sequence[Input], check: Check, on_result: OnResult) -> list[Floats32]:
         """Run the inputs of one trace, reading the tokens that they share only once."""
         assert self._continued is not None
-        return self._continued.run_last(inputs)
+        return self._continued.run_last(inputs, check, on_result)
 
-    def _run_unique(self, inputs: list[Input], check: Check) -> list[Floats32]:
-        """Run the forward pass once for each distinct input, and return the results for all inputs."""
-        first: dict[tuple[bytes, bytes], int] = {}
-        which = [first.setdefault((item.key, item.reads.tobytes()), len(first)) for item in inputs]
-        unique = dict(zip(reversed(which), reversed(inputs), strict=True))
+    def _run_unique(self, inputs: list[Input], check: Check, on_result: OnResult) -> list[Floats32]:
+        """Run the forward pass once for each distinct input, and return the results for all inputs. `on_result` is
+        called for each input."""
+        equal: dict[tuple[bytes, bytes], list[int]] = {}
+        for place, item in enumerate(inputs):
+            equal.setdefault((item.key, item.reads.tobytes()), []).append(place)
+        groups = list(equal.values())
+
+        def tell(number: int, rows: Floats32) -> None:
+            for place in groups[number]:
+                on_result(place, rows)
+
         assert self.forward is not None
-        outputs = self.forward.run([unique[number] for number in range(len(first))], check)
-        return [outputs[number] for number in which]
+        outputs = self.forward.run([inputs[places[0]] for places in groups], check, tell)
+        which = {place: number for number, places in enumerate(groups) for place in places}
+        return [outputs[which[place]] for place in range(len(inputs))]
+
+
+def _shifted(on_step: OnStep, start: int) -> OnStep:
+    """Return an `on_step` for a window whose first trace has the number `start`."""
+    return lambda trace, substep, row: on_step(start + trace, substep, row)
 
 
 def encode_all(

@@ -48,7 +48,7 @@ class AbstractScorer(ABC):
         ends the work. Raises `UserError` if the trace is longer than the evaluator's context.
         """
         gap, found = Gap(gap), []
-        for judgment in self.score([trace, *shortened(trace, gap)], Mode.OFFLINE):
+        for judgment in self._judge_offline([trace, *shortened(trace, gap)], check):
             check()
             assert judgment.offline is not None
             found.append(judgment.offline)
@@ -56,3 +56,7 @@ class AbstractScorer(ABC):
         skip = gap == Gap.PLACEHOLDER
         rows = {i: np.delete(one.probs, i, axis=0) if skip else one.probs for i, one in enumerate(others)}
         return LeaveOneOut.of(whole, rows, gap)
+
+    def _judge_offline(self, traces: Sequence[Trace], check: Check) -> Iterator[Judgment]:
+        """Judge traces offline. A scorer that can stop in the middle of its work calls `check` there."""
+        return self.score(traces, Mode.OFFLINE)

@@ -19,14 +19,14 @@ class Held:
         self.scorer, self.evaluator, self.tokens = scorer, scorer.evaluator, scorer.tokens
         self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
 
-    def score_encoded(self, traces, mode, check):
+    def score_encoded(self, traces, mode, check, on_step):
         self.at_work.set()
         try:
             while not self.go.wait(0.01):
                 check()
         finally:
             self.ended.set()
-        return self.scorer.score_encoded(traces, mode, check)
+        return self.scorer.score_encoded(traces, mode, check, on_step)
 
 
 def hold_up(folder, most=None):

@@ -204,7 +204,7 @@ def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_f
 def test_a_fault_of_ours_is_a_line_that_tells_nothing_of_itself(sqlite_store, held, caplog):
     evaluators, scorer = held
 
-    def fail(traces, mode, check):
+    def fail(*_):
         raise RuntimeError("secret of ours")
 
     scorer.score_encoded = fail

@@ -1,5 +1,6 @@
 """What leaving steps out does, asked for by several at once."""
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,14 +9,18 @@ import pytest
 
 from stepsight.app.evidence import leave_one_out
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.leave_one_out import LeftOuts
+from stepsight.app.evidence.leave_one_out import LeftOuts, ReaderLeftError
+from stepsight.app.evidence.page import LEFT_OUT
+from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.batcher import BusyError
+from stepsight.app.server import build_app
 from stepsight.core.errors import UserError
 from stepsight.core.keyed_cache import BESIDE
 from stepsight.core.left_out import Gap
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from tests.app.held_up import served
 from tests.messages import refused
 
 DELETED = Gap.DELETED
@@ -62,12 +67,61 @@ def test_the_least_recently_used_answer_is_forgotten_first(evidence, monkeypatch
     assert kept.of(two, DELETED) is not second
 
 
+def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evidence, monkeypatch):
+    """The second reader waits for the work of the first, who leaves after two passes."""
+    whole, kept, one = Scorer.leave_one_out, LeftOuts(), evidence()
+    begun, waits, asked = threading.Event(), threading.Event(), []
+
+    def held(scorer, trace, gap, check):
+        begun.set()
+        assert waits.wait(20)
+        return whole(scorer, trace, gap, check)
+
+    def has_left():
+        asked.append(True)
+        return len(asked) > 2
+
+    monkeypatch.setattr(leave_one_out, "_LOOKS", 0)
+    monkeypatch.setattr(Scorer, "leave_one_out", held)
+    key = (one.about.fingerprint, one.trace.digest, DELETED)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(kept.of, one, DELETED, has_left)
+        assert begun.wait(20)
+        second = pool.submit(kept.of, one, DELETED)
+        while not kept._cache.claim(key)[0]._condition._waiters:
+            pass
+        waits.set()
+        assert isinstance(first.exception(20), ReaderLeftError)
+        assert len(second.result(20)) == 3
+
+
+def test_the_work_ends_when_the_page_is_left(store, evaluators, monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    def held(scorer, trace, gap, check):
+        begun.set()
+        try:
+            while True:
+                check()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(Scorer, "leave_one_out", held)
+    token = Entered("What is 1 + 1?", (("It is 3.",), ("Check.",)), evaluators=("tiny",)).token()
+    with served(build_app(store, evaluators)) as address:
+        with socket.create_connection(address) as client:
+            client.sendall(f"GET {LEFT_OUT}?s={token} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert begun.wait(30)
+            assert not ended.is_set()
+        assert ended.wait(30)
+
+
 def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
     monkeypatch.setattr(leave_one_out, "_WAITING", 2)
     kept, held = LeftOuts(), threading.Event()
     started = threading.Semaphore(0)
 
-    def slow(scorer, trace, gap):
+    def slow(scorer, trace, gap, check):
         started.release()
         assert held.wait(20)
         raise UserError("stopped")

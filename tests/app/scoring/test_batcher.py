@@ -26,13 +26,13 @@ class Watched:
         self.calls, self.at_work, self.go = [], threading.Event(), threading.Event()
         self.order = []
 
-    def score_encoded(self, traces, mode, check):
+    def score_encoded(self, traces, mode, check, on_step):
         self.calls.append((len(traces), mode))
         self.order += [trace.id for trace, _ in traces]
         self.at_work.set()
         while not self.go.wait(0.01):
             check()
-        return self.scorer.score_encoded(traces, mode, check)
+        return self.scorer.score_encoded(traces, mode, check, on_step)
 
 
 @pytest.fixture
@@ -141,10 +141,10 @@ def test_a_short_one_does_not_wait_for_a_long_one(evaluators):
     class Waiting:
         evaluator, tokens = scorer.evaluator, scorer.tokens
 
-        def score_encoded(self, traces, mode, check):
+        def score_encoded(self, traces, mode, check, on_step):
             if len(traces[0][0].steps) > 3:
                 assert short_is_there.wait(30)
-            return scorer.score_encoded(traces, mode, check)
+            return scorer.score_encoded(traces, mode, check, on_step)
 
     batcher = Batcher(Waiting(), Semaphores(threading.Lock(), threading.Lock()))
     with client_context("one"):
@@ -173,7 +173,7 @@ def test_nothing_is_taken_where_memory_is_short(batcher, watched, monkeypatch):
 
 
 def test_a_fault_reaches_those_who_wait_and_the_next_is_scored(batcher, watched, monkeypatch):
-    def fail(traces, mode, check):
+    def fail(*_):
         raise RuntimeError("no memory")
 
     with monkeypatch.context() as patched:

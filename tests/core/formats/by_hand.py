@@ -3,7 +3,6 @@
 import numpy as np
 import torch
 
-from stepsight.core.errors import never_cancel
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -42,9 +41,9 @@ class CountedForward(PaddedForward):
 
     read = 0
 
-    def run(self, inputs, check=never_cancel):
+    def run(self, inputs, *listeners):
         self.read += len(inputs)
-        return super().run(inputs, check)
+        return super().run(inputs, *listeners)
 
 
 def check_modes(evaluator, rows, traces=TRACES, *, one_pass=True):

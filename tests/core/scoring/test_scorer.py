@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.forward import PaddedForward
@@ -131,9 +130,9 @@ class Counting:
         self.forward = forward
         self.lengths = []
 
-    def run(self, inputs, check=never_cancel):
+    def run(self, inputs, *listeners):
         self.lengths += [item.length for item in inputs]
-        return self.forward.run(inputs, check)
+        return self.forward.run(inputs, *listeners)
 
 
 def test_a_prefix_is_never_run_twice(tmp_path):
@@ -189,6 +188,21 @@ def test_scoring_ends_between_two_batches_when_the_check_raises(tmp_path, forwar
     alone = Scorer(evaluator).score_one(traces[0][0], "offline")
     atol = EXACT if dtype == "float32" else 0.1
     np.testing.assert_allclose(judgment.offline.probs, alone.offline.probs, atol=atol)
+
+
+def test_online_scores_are_told_while_a_trace_is_scored(scorer):
+    """A causal model has them all at once, with the judgment."""
+    traces, told = make_traces(7), {}
+    encoded = [(trace, scorer.evaluator.encode(trace)) for trace in traces]
+
+    def on_step(number, substep, row):
+        told[number, substep] = row
+
+    judged = list(scorer.score_encoded(encoded, "hindsight", on_step=on_step))
+    bidirectional = scorer.evaluator.attention == "bidirectional"
+    assert len(told) == (sum(len(trace.substeps) for trace in traces) if bidirectional else 0)
+    for (number, substep), row in told.items():
+        np.testing.assert_array_equal(row, judged[number].online.probs[substep])
 
 
 def test_a_trace_over_the_context_limit_is_an_error_or_left_out_and_reported(evaluator):

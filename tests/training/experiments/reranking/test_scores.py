@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.scorer import Scorer
@@ -53,7 +52,7 @@ def test_a_finished_file_needs_no_pass(tmp_path, scorer, pool):
     text = path.read_bytes()
 
     class Idle:
-        def run(self, inputs, check=never_cancel):
+        def run(self, inputs, *listeners):
             raise AssertionError("nothing is left to score")
 
     again = score_candidates(Scorer(scorer.evaluator, Idle(), window=2), pool, Mode.OFFLINE, path)
