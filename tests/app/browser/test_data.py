@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
+from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.jobs import import_work
 from stepsight.storage.jobs.jobs import State, list_jobs
 from stepsight.storage.traces.queries import find_dataset, list_datasets
@@ -25,6 +28,7 @@ from tests.storage.samples import add, plain_row
 from tests.storage.strict_prmbench import publish
 
 MOST_CLICKS = 15
+MOST_CLICKS_OF_RESEARCHER = 30
 PRM_SCORES = DATA / "prm-scores"
 LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
 
@@ -105,6 +109,76 @@ def test_a_newcomer_gets_from_files_to_the_traces_that_one_evaluator_gets_right(
     assert person.clicks <= MOST_CLICKS
     assert find_dataset(store, "mr-math-invalid").traces == 159
     assert {job.state for job in list_jobs(store)} == {State.DONE}
+
+
+def published(name: str, public: PublicServer) -> Benchmark:
+    """A benchmark of the catalogue with those of its files that are here, on a server of this machine."""
+    benchmark = find_benchmark(name)
+    here = {path.name: path for path in DATA.rglob("*.json")}
+    folder = f"/{name}/"
+
+    def on(file: PublicFile, path: Path) -> PublicFile:
+        public.files[folder + file.name] = path.read_bytes()
+        return replace(file, url=public.url + folder + file.name)
+
+    scores = DATA / "mr-math" / "scores" / name.removeprefix("mr-math-")
+    files = {path.name: path for path in (scores if scores.is_dir() else DATA / name).glob("*.json")}
+    kept = [
+        replace(one, file=on(one.file, files[one.file.name])) for one in benchmark.scores if one.file.name in files
+    ]
+    return replace(benchmark, file=on(benchmark.file, here[benchmark.file.name]), scores=tuple(kept))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MR_MATH.is_file(), reason="no real data; name its folder with STEPSIGHT_DATA")
+def test_a_researcher_answers_three_questions_and_puts_everything_away_within_thirty_clicks(
+    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, address = fresh
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    names = ["mr-math-invalid", "mr-math-redundant", "perturbation"]
+    with PublicServer().running() as public, opened(base=address) as page:  # type: ignore[attr-defined]
+        benchmarks = {name: published(name, public) for name in names}
+        monkeypatch.setattr(import_work, "find_benchmark", benchmarks.__getitem__)
+        page.goto("/")
+        person = Newcomer(page)
+        person.click("link", "Data")
+        listening(page)
+        for title in ("MR-MATH, invalid steps", "MR-MATH, redundant steps", "Perturbed PRM800K"):
+            person.click("button", f"Fetch {title}")
+        counts = page.locator("table.datasets tbody tr .number:nth-child(4)")
+        expect(counts).to_have_text(["5", "5", "1"])
+        expect(page.get_by_role("heading", name="Being added")).to_have_count(0)
+        # Right by ReasonEval, with which the list begins, and wrong by GPT-4.
+        person.click("link", "mr-math-invalid")
+        expect(page.get_by_role("search").get_by_label("Evaluator")).to_have_value("ReasonEval-Mistral-7B")
+        person.choose("Compare with", "GPT-4")
+        person.click("link", "ReasonEval-Mistral-7B right, GPT-4 wrong")
+        expect(page.locator(".pager")).to_contain_text(re.compile("of [1-9]"))
+        # Redundant steps that GPT-4 missed.
+        person.choose("Dataset", "mr-math-redundant (300)")
+        person.choose("Evaluator", "GPT-4")
+        person.click("link", re.compile(r"^missed \d+$"))
+        expect(page.get_by_role("list", name="Conditions")).to_have_text(re.compile("Redundant steps: missed"))
+        # Failures by error type.
+        person.choose("Dataset", "perturbation (1,064)")
+        person.choose("Outcomes by", "error_type")
+        table = page.get_by_role("region", name="First errors by error_type")
+        expect(table.get_by_role("row", name=re.compile("^swap steps"))).to_contain_text("%")
+        # The curve, dark on white.
+        person.click("link", "With intervals")
+        with page.expect_download() as download:
+            person.click("button", re.compile("^Download as SVG: ROC of validity, step level"))
+        assert download.value.path().read_text().startswith("<svg")
+        # Everything deleted again.
+        person.click("link", "Data")
+        for name in names:
+            person.click("button", f"Change {name}")
+            person.click("checkbox", "Delete all of this")
+            person.click("button", "Delete")
+            expect(page.get_by_role("button", name=f"Change {name}")).to_have_count(0)
+    assert list_datasets(store) == []
+    assert person.clicks <= MOST_CLICKS_OF_RESEARCHER
 
 
 @pytest.mark.slow

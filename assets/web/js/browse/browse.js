@@ -143,10 +143,13 @@ document.addEventListener("query", ({ target: form, detail: query }) => {
   }
 });
 
-// Another dataset has other evaluators, classes and metadata.
+// Another dataset has other evaluators, classes and metadata. What was asked of verdicts goes with their evaluator.
+const OF_DATASET = ["evaluator", "against", "other", "other_mistake", "mistake", "verdict", "modes", "change", "cell", "bin", "errors",
+  "group", "meta", "field", "outcomes"];
+
 document.addEventListener("query", ({ target: form, detail: query }) => {
   focused = document.activeElement?.dataset?.key ?? focused;
   const before = form.getAttribute("data-dataset");
   if (before === null || before === query.get("dataset")) return;
-  for (const name of ["evaluator", "against", "errors", "group", "cell", "bin", "meta", "field", "outcomes"]) query.delete(name);
+  for (const name of OF_DATASET) query.delete(name);
 });
