@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from stepsight.app.jobs.worker_signals import WorkerSignals
-from stepsight.core.evaluators.loading import describe_fetched, load_evaluator
-from stepsight.core.hubs.hub_cache import Fetched, check_files, find_fetched, list_fetched, save_fetched
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.opening import describe_fetched, open_placement
+from stepsight.core.hubs.hub_cache import check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
-from stepsight.core.models.checkpoint_resolver import resolve_placement
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import bare_spec, is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
@@ -43,8 +43,7 @@ class JobEvaluators:
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
             fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), watch)
-        place = self._find_room(fetched)
-        description = describe_fetched(fetched, place)
+        description = describe_fetched(fetched, self._place or Placement(), self._find_room)
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def scorer(self, job: Job) -> Scorer:
@@ -66,7 +65,9 @@ class JobEvaluators:
         folder = bare_spec(job.spec)
         fetched = next((one for one in list_fetched() if str(one.folder) == folder), None)
         if fetched is not None:
-            place = self._find_room(fetched)
+            place = open_placement(fetched, place)
+            if place.on_processor:
+                self._find_room(fetched.name, memory_of(fetched, place.dtype))
         shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
         if shipped is not None and (self._place is None or shipped.fingerprint == job.fingerprint):
             return shipped
@@ -81,16 +82,12 @@ class JobEvaluators:
             save_fetched(fetched.described(place.dtype, about))
         return evaluator
 
-    def _find_room(self, fetched: Fetched) -> Placement:
-        """Return the placement of an evaluator. If too little memory is free, first ask for some to be freed.
-        Raises `UserError` if that does not free enough."""
-        place = resolve_placement(self._place or Placement(), fetched.folder)
-        if not place.on_processor:
-            return place
-        needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
+    def _find_room(self, name: str, needed: int) -> None:
+        """Ask for memory to be freed if too little is free for an evaluator called `name`. Raises `UserError` if
+        that does not free enough."""
+        until = time.monotonic() + _ROOM
         if self._ask_room is not None and not has_room(needed):
             self._ask_room(needed)
             while not has_room(needed) and time.monotonic() < until and not self._signals.wait(0.1):
                 pass
-        check_memory(fetched.name, needed)
-        return place
+        check_memory(name, needed)

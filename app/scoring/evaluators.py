@@ -21,11 +21,12 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.opening import known_description
 from stepsight.core.hubs.hub_cache import Fetched, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.keyed_cache import KeyedCache
-from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
+from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import EQUATIONS, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.reading import READINGS, Rereading, split_reading
@@ -248,7 +249,7 @@ class Evaluators:
         known = {(one.fetched.repo, one.fetched.revision): one for one in self._lazy.values()}
         offered: dict[str, LazyEvaluator] = {}
         for fetched in list_fetched():
-            description = _description(fetched, self.place)
+            description = known_description(fetched, self.place)
             if description is None or self.is_given(fetched):
                 continue
             name = description.name
@@ -377,15 +378,6 @@ class Evaluators:
         if key not in self._rows:
             self._rows[key] = register_loaded(store, self.about(name))
         return self._rows[key]
-
-
-def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
-    """Return the description saved when the evaluator was last loaded with the placement's `dtype`. Returns None if
-    it has never been loaded in that type, or if the description is incomplete."""
-    try:
-        return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
-    except UserError:
-        return None
 
 
 def _spec(spec: str | Path) -> str:

@@ -16,7 +16,7 @@ from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
-from stepsight.core.hubs.hub_cache import Fetched, save_fetched
+from stepsight.core.hubs.hub_cache import Fetched, FetchedWeights
 from stepsight.core.hubs.layout import TOKENIZER
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.backbone import context_of
@@ -26,9 +26,9 @@ from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS
-from stepsight.core.models.memory import check_memory, memory_of
+from stepsight.core.models.memory import count_weights
 from stepsight.core.models.model import StepModel, outputs_of
-from stepsight.core.models.placement import STORED, Placement, typed_name
+from stepsight.core.models.placement import STORED, Placement, stored_dtype, typed_name
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.reading import Rereading, split_reading
 
@@ -124,23 +124,18 @@ def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
     return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
-def describe_fetched(fetched: Fetched, place: Placement) -> EvaluatorSummary:
-    """Return the summary of a downloaded evaluator whose weights are loaded at `place`.
-
-    The summary is stored next to the evaluator and reused. If there is none yet, the evaluator is loaded. Raises
-    `UserError` if it cannot be loaded.
-    """
-    place = resolve_placement(place, fetched.folder)
-    kept = fetched.descriptions.get(place.dtype)
-    if kept is not None:
-        return kept
+def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:
+    """Load a downloaded evaluator on the processor, with weights of a type, and return its summary. Raises
+    `UserError` if it cannot be loaded."""
     start = time.perf_counter()
-    try:
-        if place.on_processor:
-            check_memory(fetched.repo, memory_of(fetched, place.dtype))
-        evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
-    except UserError as error:
-        raise UserError(f"{fetched.repo} is here, but does not load: {error.message}", error.hint) from None
-    description = evaluator.description(round(time.perf_counter() - start, 2))
-    save_fetched(fetched.described(place.dtype, description))
-    return description
+    evaluator = load_evaluator(fetched.folder, dtype=dtype)
+    return evaluator.description(round(time.perf_counter() - start, 2))
+
+
+def weigh(fetched: Fetched) -> FetchedWeights:
+    """Return what the weights of a downloaded evaluator are, assembling its checkpoint if its parts are in several
+    folders. Raises `UserError` if a part is missing or damaged."""
+    checkpoint = open_checkpoint(fetched.folder)
+    chosen = checkpoint.card.get("dtype")
+    dtype = resolve_placement(Placement(), fetched.folder).dtype if chosen else stored_dtype(checkpoint.folder)
+    return FetchedWeights(count_weights(fetched), dtype, chosen is not None)

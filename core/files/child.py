@@ -37,7 +37,13 @@ _CRASHED = "its reader crashes, or takes too much memory"
 _LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 26
 _READY, _MORE = b"ready", b"more"
+# By this signal a copy ends that has answered.
+_DONE = signal.SIGTERM
 _CODE = "from stepsight.core.files.child import serve; serve()"
+# Arrow's own pool takes as much address space as it can get, and every thread takes some.
+_THREADS = {"OMP_NUM_THREADS": "4", "RAYON_NUM_THREADS": "4", "MALLOC_ARENA_MAX": "2"}
+# Set in every child.
+_MARK = "STEPSIGHT_CHILD"
 # What a child has no use for.
 _SECRET = re.compile("TOKEN|SECRET|PASS|KEY|_DB$|DATABASE", re.IGNORECASE)
 # Starting takes seconds, on a busy machine many.
@@ -86,18 +92,20 @@ class Child:
         with self._lock:
             self._end()
 
-    def ask(self, request: Any, content: Iterable[bytes] = ()) -> Any:
+    def ask(self, request: Any, content: Iterable[bytes] = (), bounds: Bounds | None = None) -> Any:
         """Return the child's answer to a request, which is JSON. The child gets `content` in pieces, as it asks
-        for them.
+        for them. `bounds` hold for this request instead of the usual ones.
 
         Raises the `UserError` that the child raises, `ChildError` if the request exceeds its bounds or fails in
         any other way, and whatever `content` raises.
         """
+        bounds = bounds or self._bounds
+        asked = {"request": request, "seconds": bounds.seconds, "memory": bounds.memory}
         with self._lock:
             try:
                 process = self._started()
-                with _Deadline(process, self._bounds.patience) as deadline:
-                    answer = _asked(process, request, iter(content))
+                with _Deadline(process, bounds.patience) as deadline:
+                    answer = _asked(process, asked, iter(content))
             except EOFError:
                 code = self._end()
                 raise ChildError(TOO_LONG if deadline.is_over else _reason(code)) from None
@@ -116,13 +124,11 @@ class Child:
         # The process must find the same modules, whatever its current folder.
         path = os.pathsep.join(one or os.getcwd() for one in sys.path)
         kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
-        command = [sys.executable, "-c", _CODE, self._target, str(self._bounds.seconds), str(self._bounds.memory)]
         process = subprocess.Popen(
-            [*command, str(int(self._fresh))],
+            [sys.executable, "-c", _CODE, self._target, str(int(self._fresh))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Its own pool takes as much address space as it can get.
-            env=kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+            env=_THREADS | kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system", _MARK: "1"},
             start_new_session=True,
         )
         self._process = process
@@ -226,10 +232,15 @@ def _read(file: IO[bytes]) -> bytes:
     return body
 
 
+def is_child() -> bool:
+    """True if this process is a child, which may open what strangers wrote."""
+    return _MARK in os.environ
+
+
 def serve() -> None:
     """Answer requests from standard input until it is closed. The command-line arguments are the function that
-    makes the answerer, as `module:name`, the bounds in seconds and bytes, and 1 if copies answer."""
-    target, seconds, memory, fresh = sys.argv[1:]
+    makes the answerer, as `module:name`, and 1 if copies answer."""
+    target, fresh = sys.argv[1:]
     module, _, name = target.partition(":")
     source, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What libraries print does not belong between the frames.
@@ -238,7 +249,8 @@ def serve() -> None:
     silent = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(silent, number)
-    _bound_memory(int(memory))
+    _limit("RLIMIT_CORE", 0)
+    taken = _taken()
     _write(out, _READY)
     while True:
         try:
@@ -250,10 +262,14 @@ def serve() -> None:
             # The last frame of a copy that was ended may be incomplete, so nothing can follow it.
             _end_as(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
             continue
-        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + int(seconds))
-        _write(out, _answer(answerer, asked, source, out))
+        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + asked["seconds"])
+        if taken is not None:
+            _limit("RLIMIT_AS", taken + asked["memory"])
+        _write(out, _answer(answerer, asked["request"], source, out))
         if fresh == "1":
-            return
+            # Python would take seconds to tidy up what its libraries made, and the next request waits for that.
+            signal.signal(_DONE, signal.SIG_DFL)
+            os.kill(os.getpid(), _DONE)
 
 
 def _answer(answerer: Answerer, asked: Any, source: IO[bytes], out: IO[bytes]) -> bytes:
@@ -279,7 +295,9 @@ def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
 
 
 def _end_as(status: int) -> None:
-    """End this process as another one with this exit status ended, unless that is 0."""
+    """End this process as another one with this exit status ended, unless that one has answered."""
+    if status == -_DONE:
+        return
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
@@ -287,13 +305,12 @@ def _end_as(status: int) -> None:
         sys.exit(1)
 
 
-def _bound_memory(memory: int) -> None:
-    """Limit the memory of this process to `memory` more bytes than it has, if the system tells its size."""
-    _limit("RLIMIT_CORE", 0)
+def _taken() -> int | None:
+    """Return the number of bytes of address space that this process has, or None if the system does not tell it."""
     pages = Path("/proc/self/statm")
-    if pages.is_file():
-        taken = int(pages.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        _limit("RLIMIT_AS", taken + memory)
+    if not pages.is_file():
+        return None
+    return int(pages.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _limit(resource: str, most: int) -> None:

@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -42,12 +42,23 @@ Kind = Literal["model", "dataset"]
 
 
 @dataclass(frozen=True)
+class FetchedWeights:
+    """The weights of a model and of the models that it needs: how many numbers they are, and the type in which they
+    are stored. If `is_chosen` is True, the model's stepsight.json names this type, for every device."""
+
+    count: int
+    dtype: str
+    is_chosen: bool = False
+
+
+@dataclass(frozen=True)
 class Fetched:
     """A model downloaded from a hub at the commit `revision`.
 
     `files` maps the names of its files to their sizes in bytes. `descriptions` maps weight types to the summary
-    recorded when the model was loaded with that type. `parts` maps a `part_key` to each other model that it needs,
-    such as the base of an adapter.
+    recorded when the model was opened with that type, and `weights` is what was recorded then; None if it has not
+    been opened. `failure` is the reason why it could not be opened, or "". `parts` maps a `part_key` to each other
+    model that it needs, such as the base of an adapter.
     """
 
     repo: str
@@ -55,6 +66,8 @@ class Fetched:
     files: Mapping[str, int]
     descriptions: Mapping[str, EvaluatorSummary] = field(default_factory=dict)
     parts: Mapping[str, "Fetched"] = field(default_factory=dict)
+    weights: FetchedWeights | None = None
+    failure: str = ""
 
     @property
     def name(self) -> str:
@@ -88,12 +101,17 @@ class Fetched:
 
     def described(self, dtype: str, description: EvaluatorSummary) -> "Fetched":
         """Return a copy in which `description` is the summary for the weight type `dtype`."""
-        return replace(self, descriptions={**self.descriptions, dtype: description})
+        return replace(self, descriptions={**self.descriptions, dtype: description}, failure="")
 
 
 def cache_of_hub() -> Path:
     """Return the folder in which the hub's client stores models."""
     return Path(constants.HF_HUB_CACHE).expanduser()
+
+
+def use_cache_of_hub(folder: str) -> None:
+    """Make this process use the cache of the hub's client in another folder."""
+    constants.HF_HUB_CACHE = folder
 
 
 def free_disk(folder: Path | None = None) -> int | None:
@@ -138,7 +156,8 @@ def part_key(repo: str, revision: str) -> str:
 def save_fetched(fetched: Fetched) -> None:
     """Record that an evaluator has been downloaded. Raises `UserError` if the record cannot be written."""
     descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
-    write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions})
+    opened = {"weights": asdict(fetched.weights) if fetched.weights else None, "failure": fetched.failure}
+    write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions} | opened)
 
 
 def read_card_file(path: Path) -> dict[str, Any]:
@@ -154,7 +173,7 @@ def keep_card(fetched: Fetched, card: Mapping[str, Any]) -> Fetched:
     """Write `card` as the stepsight.json that an evaluator's repository lacks, beside its files, and forget what
     the evaluator was without it. Raises `UserError` if it cannot be written."""
     write_json(fetched.folder / CARD, dict(card))
-    fetched = replace(fetched, descriptions={})
+    fetched = replace(fetched, descriptions={}, weights=None, failure="")
     save_fetched(fetched)
     return fetched
 
@@ -260,6 +279,17 @@ class _Description(Model):
     thresholds: dict[Literal["validity", "redundancy"], Annotated[float, Field(ge=0, le=1)]]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
+    def summary(self) -> EvaluatorSummary:
+        return EvaluatorSummary.from_json(self.model_dump())
+
+
+class _Weights(Model):
+    """The stored form of `FetchedWeights`."""
+
+    count: NonNegativeInt
+    dtype: str
+    is_chosen: bool = False
+
 
 class _Record(Model):
     """The stored form of a downloaded model, as written by `_as_json`. Repository ids are validated, because folder
@@ -272,13 +302,25 @@ class _Record(Model):
     files: dict[Annotated[str, AfterValidator(_check_file)], NonNegativeInt]
     parts: "dict[str, _Record]" = Field(default_factory=dict)
     descriptions: dict[str, _Description] = Field(default_factory=dict)
+    weights: _Weights | None = None
+    failure: str = ""
 
     def fetched(self) -> Fetched:
-        described = {
-            dtype: EvaluatorSummary.from_json(one.model_dump()) for dtype, one in self.descriptions.items()
-        }
+        described = {dtype: one.summary() for dtype, one in self.descriptions.items()}
         parts = {key: part.fetched() for key, part in self.parts.items()}
-        return Fetched(self.repo, self.revision, self.files, described, parts)
+        weights = FetchedWeights(**self.weights.model_dump()) if self.weights else None
+        return Fetched(self.repo, self.revision, self.files, described, parts, weights, self.failure)
+
+
+def read_description(values: Any) -> EvaluatorSummary:
+    """Read a summary that another process has written as JSON. Raises `UserError` if it has another form."""
+    return validate(_Description, values).summary()
+
+
+def read_weights(values: Any) -> FetchedWeights:
+    """Read a `FetchedWeights` that another process has written as JSON. Raises `UserError` if it has another
+    form."""
+    return FetchedWeights(**validate(_Weights, values).model_dump())
 
 
 def _from_json(values: Any) -> Fetched | None:

@@ -96,13 +96,19 @@ def _c_library() -> object:
 
 
 def memory_of(fetched: Fetched, dtype: str) -> int:
-    """Estimate from file sizes how many bytes a downloaded evaluator needs for scoring in the type `dtype`,
-    including the models it depends on."""
+    """Estimate how many bytes a downloaded evaluator needs for scoring in the type `dtype`, including the models it
+    depends on. No file is read: if its weights were never counted, they are estimated from the sizes of its
+    files."""
+    return needed_memory(fetched.weights.count if fetched.weights else fetched.size // 2, dtype)
+
+
+def count_weights(fetched: Fetched) -> int:
+    """Return how many numbers the weights of a downloaded evaluator and of the models it depends on are, by the
+    sizes of their files and the types that these name."""
     models = (fetched, *fetched.parts.values())
     # Weights that came without a config have the type of their base.
-    known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), dtype)
-    sizes = [one.own_size // _BYTES.get(stored_dtype(one.folder, known), 4) for one in models]
-    return needed_memory(sum(sizes), dtype)
+    known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), "")
+    return sum(one.own_size // _BYTES.get(stored_dtype(one.folder, known), 4) for one in models)
 
 
 def has_room(needed: int) -> bool:

@@ -6,7 +6,7 @@ import shutil
 import huggingface_hub
 import pytest
 
-from stepsight.core.evaluators.loading import describe_fetched
+from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import (
     Fetched,
     check_files,

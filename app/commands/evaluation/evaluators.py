@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stepsight.app.commands.options import add_db
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import NEWEST, keep_card, list_fetched, read_card_file
 from stepsight.core.hubs.hub_download import fetch, terminal_bar
 from stepsight.core.hubs.hub_lookup import Remote, look_up
@@ -91,9 +92,6 @@ def _fetch(repo: str, revision: str, place: Placement, card: Mapping[str, Any]) 
     if card:
         fetched = keep_card(fetched, card)
     if lacking is None:
-        # Only loading needs PyTorch.
-        from stepsight.core.evaluators.loading import describe_fetched
-
         one = describe_fetched(fetched, place)
         told = f"{one.name}: {one.format} format, {one.attention}, inputs of up to {one.context:,} tokens."
         print(told, file=sys.stderr)

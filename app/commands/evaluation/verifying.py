@@ -9,11 +9,11 @@ from stepsight.app.commands.options import print_left_out, progress
 from stepsight.app.scoring.placement_options import read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.opening import open_placement
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.hubs.hub_cache import Fetched, find_fetched
 from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.checkpoint_resolver import resolve_placement
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
@@ -40,7 +40,7 @@ def verify(store: Store, args: argparse.Namespace) -> None:
     if fetched is None:
         raise UserError(f"{args.repo} is not here.", f"Fetch it first: stepsight evaluators fetch {args.repo}")
     public = find_public(args.repo)
-    place = resolve_placement(place, fetched.folder)
+    place = open_placement(fetched, place)
     threshold = _threshold(store, fetched, public, part, place.dtype)
     traces = list(_traces(store, part, args.input))
     whole = args.limit is None or args.limit >= len(traces)

@@ -12,7 +12,8 @@ from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
-from stepsight.core.evaluators.loading import describe_fetched, load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.placement import Placement

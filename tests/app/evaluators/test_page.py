@@ -15,7 +15,7 @@ from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.page_route import PART
-from stepsight.core.evaluators.loading import describe_fetched
+from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, storage_folder
 from stepsight.core.models import kernels, memory
@@ -244,7 +244,7 @@ def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(cli
     assert evaluators.names == ["tiny"]
     page = page_of(client)
     assert failed.reason in page.text
-    assert "It has not been loaded yet." in page.text
+    assert f"It does not load: {failed.reason.partition('does not load: ')[2]}" in page.text
     assert SMALL in offered(page)
     assert client.post("/api/v1/score", json={"problem": "1?", "steps": ["1"]}).status_code == 200
 
@@ -405,7 +405,7 @@ def test_a_failed_fetch_stays_beside_its_model_until_it_succeeds(client, sqlite_
     page = page_of(client)
     assert "Not fetched" not in [one.text for one in page.all("h2")]
     said = [one.text for one in page.all("small", cls="reason") if "Not fetched: " in one.text]
-    assert len(said) == 2
+    assert len(said) == 1
     assert all(f"{SMALL} is here, but does not load" in one for one in said)
 
 

@@ -10,7 +10,8 @@ from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.core.errors import UserError
-from stepsight.core.evaluators.loading import describe_fetched, load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import find_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up

@@ -1,0 +1,127 @@
+"""Opening fetched evaluators for the first time, in a child, and recording what they are.
+
+What a stranger's repository holds is not known before it was read. It is read in a child with limits, once for
+each type of weights, and the record of the fetched model keeps what was learnt. Lists of evaluators are made from
+records alone. Does not need PyTorch.
+"""
+
+import atexit
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from functools import cache
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
+from stepsight.core.hubs.hub_cache import (
+    Fetched,
+    cache_of_hub,
+    find_fetched,
+    read_description,
+    read_weights,
+    save_fetched,
+    use_cache_of_hub,
+)
+from stepsight.core.models.memory import check_memory, memory_of
+from stepsight.core.models.placement import STORED, Placement, computed_dtype
+from stepsight.core.paths import CACHE_VARIABLE, cache_folder
+
+Room = Callable[[str, int], None]
+"""Makes room for an evaluator's name and bytes of memory, and raises `UserError` if that fails."""
+
+# A child may take this much besides the weights, and this many times their bytes: they are mapped, converted to
+# another type, and copied by a loader. A second suffices for reading and hashing so many bytes.
+_MEMORY, _COPIES, _SECONDS, _SPEED = 2_000_000_000, 5, 60, 50_000_000
+
+
+def known_description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
+    """Return the summary of an evaluator with weights at `place`, or None if it was never opened in their type."""
+    weights = fetched.weights
+    if weights is None and place.dtype == STORED:
+        # An earlier version recorded no weights.
+        known = list(fetched.descriptions.values())
+        return known[0] if len(known) == 1 else None
+    return fetched.descriptions.get(_dtype_at(fetched, place))
+
+
+def open_placement(fetched: Fetched, place: Placement) -> Placement:
+    """Return the placement with the type in which a fetched evaluator is computed. Raises `UserError` if the
+    evaluator has to be opened for that and cannot be."""
+    return replace(place, dtype=_dtype_at(_weighed(fetched), place))
+
+
+def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check_memory) -> EvaluatorSummary:
+    """Return the summary of a downloaded evaluator whose weights are loaded at `place`.
+
+    If there is none in the record yet, the evaluator is loaded in a child, and the summary recorded. Raises
+    `UserError` if it cannot be loaded; the record keeps the reason.
+    """
+    fetched = _weighed(fetched)
+    dtype = _dtype_at(fetched, place)
+    known = fetched.descriptions.get(dtype)
+    if known is not None:
+        return known
+    if place.on_processor:
+        find_room(fetched.repo, memory_of(fetched, dtype))
+    description = read_description(_asked(fetched, dtype))
+    save_fetched(fetched.described(dtype, description))
+    return description
+
+
+def _weighed(fetched: Fetched) -> Fetched:
+    """Return the record with its weights, which are counted in a child if they are not known."""
+    if fetched.weights is None:
+        fetched = replace(fetched, weights=read_weights(_asked(fetched, None)))
+        save_fetched(fetched)
+    return fetched
+
+
+def _dtype_at(fetched: Fetched, place: Placement) -> str:
+    if place.dtype != STORED or fetched.weights is None:
+        return place.dtype
+    return fetched.weights.dtype if fetched.weights.is_chosen else computed_dtype(fetched.weights.dtype, place)
+
+
+def _asked(fetched: Fetched, dtype: str | None) -> Any:
+    """Return a child's description of an evaluator with weights of a type, or of its weights if that is None. The
+    record keeps the reason if the child fails."""
+    asked = {"repo": fetched.repo, "dtype": dtype, "hub": str(cache_of_hub()), "cache": str(cache_folder())}
+    size = sum(fetched.files.values()) + sum(sum(part.files.values()) for part in fetched.parts.values())
+    seconds = _SECONDS + size // _SPEED
+    bounds = Bounds(seconds, _MEMORY + _COPIES * size, patience=60 + 3 * seconds)
+    try:
+        return _opener().ask(asked, bounds=bounds)
+    except UserError as error:
+        failure = error
+    except ChildError as error:
+        failure = UserError(f"{error}.", "Choose another model.")
+    save_fetched(replace(fetched, failure=str(failure)))
+    raise UserError(f"{fetched.repo} is here, but does not load: {failure.message}", failure.hint)
+
+
+@cache
+def _opener() -> Child:
+    """Return a child that is kept, because importing PyTorch takes seconds. Copies of it open evaluators."""
+    child = Child(make_opener, Bounds(_SECONDS, _MEMORY), fresh=True)
+    atexit.register(child.close)
+    return child
+
+
+def make_opener() -> Answerer:
+    """Return the function by which the child opens evaluators."""
+    # It brings PyTorch.
+    from stepsight.core.evaluators.loading import describe, weigh
+
+    def open_one(asked: Any, content: Iterator[bytes]) -> Any:
+        use_cache_of_hub(asked["hub"])
+        os.environ[CACHE_VARIABLE] = asked["cache"]
+        fetched = find_fetched(asked["repo"])
+        if fetched is None:
+            raise UserError("a file is missing.", "Fetch it again.")
+        if asked["dtype"] is None:
+            return asdict(weigh(fetched))
+        return describe(fetched, asked["dtype"]).as_json()
+
+    return open_one
