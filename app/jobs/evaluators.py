@@ -5,15 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from stepsight.app.jobs.worker_signals import WorkerSignals
-from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.evaluators.opening import describe_fetched, open_placement
-from stepsight.core.hubs.hub_cache import check_files, find_fetched, list_fetched, save_fetched
-from stepsight.core.hubs.hub_download import fetch
-from stepsight.core.hubs.hub_lookup import look_up
+from stepsight.core.evaluators.loading import load_evaluator, load_fetched
+from stepsight.core.evaluators.opening import fetch_evaluator, fetched_in, open_placement
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.models.location import bare_spec, is_shipped
+from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
 from stepsight.core.models.placement import Placement
+from stepsight.core.reading import split_reading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.jobs.fetches import Fetch
 from stepsight.storage.jobs.jobs import Job
@@ -40,10 +38,8 @@ class JobEvaluators:
     def fetch(self, wanted: Fetch, watch: Callable[[int, int], None]) -> str:
         """Fetch an evaluator, load it once as a check, and return a description of it in words. `watch` is called
         with the number of bytes fetched and the total."""
-        fetched = find_fetched(wanted.repo)
-        if fetched is None or fetched.revision != wanted.revision:
-            fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), watch)
-        description = describe_fetched(fetched, self._place or Placement(), self._find_room)
+        place = self._place or Placement()
+        description = fetch_evaluator(wanted.repo, wanted.revision, wanted.parts, watch, place, self._find_room)
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def scorer(self, job: Job) -> Scorer:
@@ -62,24 +58,19 @@ class JobEvaluators:
         """Load the evaluator of a job on the device and in the data type that the server uses for it. A shipped
         evaluator is loaded at `place` only if it was named when the server started."""
         place = self._place or Placement()
-        folder = bare_spec(job.spec)
-        fetched = next((one for one in list_fetched() if str(one.folder) == folder), None)
+        folder, reading = split_reading(job.spec)
+        fetched = fetched_in(folder)
         if fetched is not None:
             place = open_placement(fetched, place)
             if place.on_processor:
                 self._find_room(fetched.name, memory_of(fetched, place.dtype))
+            return load_fetched(fetched, place, reading)
         shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
         if shipped is not None and (self._place is None or shipped.fingerprint == job.fingerprint):
             return shipped
         evaluator = load_evaluator(job.spec, place.device, place.dtype, place.device_map)
         if shipped is not None and evaluator.fingerprint != job.fingerprint:
             return shipped
-        if fetched is not None and folder == job.spec and evaluator.fingerprint != job.fingerprint:
-            # Another version of StepSight reads it differently, or its files have changed.
-            check_files(fetched)
-            known = fetched.descriptions.get(place.dtype)
-            about = evaluator.description(known.seconds if known else 0.0)
-            save_fetched(fetched.described(place.dtype, about))
         return evaluator
 
     def _find_room(self, name: str, needed: int) -> None:

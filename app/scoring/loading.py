@@ -14,10 +14,10 @@ from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.hub_cache import Fetched, check_files, save_fetched
+from stepsight.core.evaluators.loading import load_fetched
+from stepsight.core.hubs.hub_cache import Fetched
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.memory import check_memory, has_room, memory_of, total_memory
+from stepsight.core.models.memory import has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Rereading, Scorer
 from stepsight.core.trace import Trace
@@ -60,12 +60,6 @@ class LazyEvaluator:
         self.batcher: Batcher | None = None
         self.scorer: Scorer | None = None
         self.coming: Future[None] | None = None
-
-    def redescribe(self, description: EvaluatorSummary) -> None:
-        """Replace the evaluator's description, and save it for other processes."""
-        self.fetched = self.fetched.described(self.place.dtype, description)
-        save_fetched(self.fetched)
-        self.description = replace(description, name=self.description.name)
 
     @property
     def is_loaded(self) -> bool:
@@ -161,24 +155,11 @@ class Loader:
     def _load(self, one: LazyEvaluator) -> None:
         self._make_room(one)
         one.begun = time.monotonic()
-        name, place = one.description.name, one.place
-        if place.on_processor:
-            check_memory(name, one.size)
-        try:
-            evaluator = load_evaluator(one.fetched.folder, place.device, place.dtype, place.device_map)
-        except UserError:
-            raise
-        except Exception as error:
-            # The exception references frames that reference the weights.
-            message = " ".join(str(error).split())
-            raise UserError(
-                f"{name} cannot be loaded: {message:.300}", "See the log of the server, or choose another."
-            ) from None
+        evaluator = load_fetched(one.fetched, one.place)
         if evaluator.fingerprint != one.description.fingerprint:
-            check_files(one.fetched)
             # Another version of StepSight reads it differently.
             seconds = round(time.monotonic() - one.begun, 2)
-            one.redescribe(evaluator.description(seconds))
+            one.description = replace(evaluator.description(seconds), name=one.description.name)
         scorer = Scorer(evaluator)
         with self._lock:
             one.scorer, one.batcher = scorer, self._batcher(scorer)

@@ -16,7 +16,7 @@ from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
-from stepsight.core.hubs.hub_cache import Fetched, FetchedWeights
+from stepsight.core.hubs.hub_cache import Fetched, FetchedWeights, check_files, save_fetched
 from stepsight.core.hubs.layout import TOKENIZER
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.backbone import context_of
@@ -26,7 +26,7 @@ from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS
-from stepsight.core.models.memory import count_weights
+from stepsight.core.models.memory import check_memory, count_weights, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, stored_dtype, typed_name
 from stepsight.core.prompts.template import PromptTemplate
@@ -122,6 +122,34 @@ def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
     files = [checkpoint.folder / TOKENIZER, *sorted(set(checkpoint.files.values()))]
     found = [path.stat() for path in files if path.exists()]
     return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
+
+
+def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None = None) -> Evaluator:
+    """Load a downloaded evaluator, with a reading if one is given.
+
+    If it is not what its record says, because another version of StepSight reads it differently, the record is
+    changed. Raises `UserError` if it cannot be loaded, if this machine has too little memory, or if a file has
+    changed since it was downloaded.
+    """
+    place = resolve_placement(place, fetched.folder)
+    if place.on_processor:
+        check_memory(fetched.name, memory_of(fetched, place.dtype))
+    start = time.perf_counter()
+    try:
+        evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
+    except (UserError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # libraries in Rust panic with one that is no Exception
+        # The exception references frames that reference the weights.
+        message = " ".join(str(error).split())
+        raise UserError(
+            f"{fetched.name} cannot be loaded: {message:.300}", "See the log of the server, or choose another."
+        ) from None
+    known = fetched.descriptions.get(place.dtype)
+    if known is None or known.fingerprint != evaluator.fingerprint:
+        check_files(fetched)
+        save_fetched(fetched.described(place.dtype, evaluator.description(round(time.perf_counter() - start, 2))))
+    return evaluator if rereading is None else evaluator.reread(rereading)
 
 
 def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:

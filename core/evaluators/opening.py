@@ -7,7 +7,7 @@ records alone. Does not need PyTorch.
 
 import atexit
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
@@ -19,11 +19,14 @@ from stepsight.core.hubs.hub_cache import (
     Fetched,
     cache_of_hub,
     find_fetched,
+    list_fetched,
     read_description,
     read_weights,
     save_fetched,
     use_cache_of_hub,
 )
+from stepsight.core.hubs.hub_download import Progress, fetch
+from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import STORED, Placement, computed_dtype
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder
@@ -34,6 +37,11 @@ Room = Callable[[str, int], None]
 # A child may take this much besides the weights, and this many times their bytes: they are mapped, converted to
 # another type, and copied by a loader. A second suffices for reading and hashing so many bytes.
 _MEMORY, _COPIES, _SECONDS, _SPEED = 2_000_000_000, 5, 60, 50_000_000
+
+
+def fetched_in(folder: str) -> Fetched | None:
+    """Return the downloaded evaluator whose folder this is, or None if there is none."""
+    return next((one for one in list_fetched() if str(one.folder) == folder), None)
 
 
 def known_description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
@@ -50,6 +58,17 @@ def open_placement(fetched: Fetched, place: Placement) -> Placement:
     """Return the placement with the type in which a fetched evaluator is computed. Raises `UserError` if the
     evaluator has to be opened for that and cannot be."""
     return replace(place, dtype=_dtype_at(_weighed(fetched), place))
+
+
+def fetch_evaluator(
+    repo: str, revision: str, pins: Mapping[str, str], progress: Progress, place: Placement, find_room: Room
+) -> EvaluatorSummary:
+    """Download a hub model at a commit, with the models that it needs at the commits `pins`, and return its
+    summary. Raises `UserError` if the hub does not provide it or if it cannot be loaded."""
+    fetched = find_fetched(repo)
+    if fetched is None or fetched.revision != revision:
+        fetched = fetch(look_up(repo, revision, pins), progress)
+    return describe_fetched(fetched, place, find_room)
 
 
 def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check_memory) -> EvaluatorSummary:

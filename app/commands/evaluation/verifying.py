@@ -8,13 +8,12 @@ from math import isnan
 from stepsight.app.commands.options import print_left_out, progress
 from stepsight.app.scoring.placement_options import read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import open_placement
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.hubs.hub_cache import Fetched, find_fetched
 from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -46,9 +45,7 @@ def verify(store: Store, args: argparse.Namespace) -> None:
     whole = args.limit is None or args.limit >= len(traces)
     if not whole:
         traces = random.Random(0).sample(traces, args.limit)
-    if place.on_processor:
-        check_memory(fetched.repo, memory_of(fetched, place.dtype))
-    evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
+    evaluator = load_fetched(fetched, place)
     judged = _judge(store, Scorer(evaluator), traces)
     f1, at = measure_f1(judged, threshold)
     published = public.processbench.of(part) if public and public.processbench else None

@@ -12,7 +12,7 @@ from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
-from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
@@ -141,9 +141,9 @@ def test_score_waits_for_an_evaluator_that_is_being_loaded_and_goes_on_by_itself
 
     def load(*args):
         let.wait(60)
-        return load_evaluator(*args)
+        return load_fetched(*args)
 
-    monkeypatch.setattr(loading, "load_evaluator", load)
+    monkeypatch.setattr(loading, "load_fetched", load)
     with opened(base=address) as page:
         page.goto("/")
         page.get_by_role("checkbox", name="tiny").uncheck()

@@ -10,7 +10,7 @@ from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.core.errors import UserError
-from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import find_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.hub_download import fetch
@@ -44,9 +44,9 @@ def slow(monkeypatch):
 
     def load(*args):
         time.sleep(0.5)
-        return load_evaluator(*args)
+        return load_fetched(*args)
 
-    monkeypatch.setattr(loading, "load_evaluator", load)
+    monkeypatch.setattr(loading, "load_fetched", load)
 
 
 def offering(tiny, **options):
