@@ -38,6 +38,7 @@ from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.access import Access
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.bundles import add_files
+from stepsight.app.web.changes import change_routes
 from stepsight.app.web.failures import answer_errors
 from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
 from stepsight.app.web.health import health_routes
@@ -96,6 +97,7 @@ def build_app(
     application.include_router(model_list.router(store, evaluators, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(score_files(store, evaluators))
+    application.include_router(change_routes(store, read_only=read_only))
     application.include_router(login_routes(store))
     application.include_router(people_routes(store))
     application.include_router(annotate_pages(store, evaluators))

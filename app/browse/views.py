@@ -13,7 +13,7 @@ from stepsight.app.web.html import render
 from stepsight.app.web.page_query import read_query
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User
-from stepsight.storage.people.views import delete_view, list_views, rename_view, save_view
+from stepsight.storage.people.views import ChangeableView, list_views, save_view
 from stepsight.storage.traces.queries import find_dataset
 
 PATH = "/browse/views"
@@ -36,12 +36,13 @@ def router(store: Store) -> APIRouter:
 
     @routes.post(f"{PATH}/{{view:number}}/rename", dependencies=keeping)
     def rename(request: Request, view: int, name: Text = "", query: Text = "") -> Response:
-        rename_view(store, user_of_request(request), view, name.strip())
+        ChangeableView(user_of_request(request), view).rename(store, name.strip())
         return _to(query)
 
     @routes.post(f"{PATH}/{{view:number}}/delete", dependencies=keeping)
     def delete(request: Request, view: int, query: Text = "") -> Response:
-        delete_view(store, user_of_request(request), view)
+        user = user_of_request(request)
+        ChangeableView(user, view).delete(store, user)
         return _to(query)
 
     return routes

@@ -23,10 +23,11 @@ COMMANDS = {
     "score": "score a file, or a dataset of the store",
     "import": "store the traces of a file, or people's labels",
     "import-scores": "store the scores of a file as judgments of a dataset",
-    "campaign": "make and follow campaigns in which people label traces",
+    "campaign": "make and follow campaigns in which people label traces, rename, archive and delete them",
     "export": "write labels, judgments or traces of the store into a file",
     "agreement": "measure how far the annotators of a campaign agree",
     "datasets": "list the datasets of the store, rename, archive and delete them",
+    "views": "list the saved views of the store, rename and delete them",
     "evaluators": "list evaluators, fetch public ones, and verify their published figures",
     "evaluate": "measure evaluators on a dataset of the store",
     "calibrate": "choose a threshold of an evaluator on a validation dataset",
@@ -43,14 +44,15 @@ COMMANDS = {
     "synth": "write synthetic traces with planted errors as JSON Lines",
     "user": "add, list and change the people who may log in",
     "work": "run the jobs that wait in the store",
+    "jobs": "list the jobs of the store, cancel them, and delete those that have ended",
     "backup": "copy the whole store into one file, while it is in use",
     "restore": "replace a store's content by a backup",
 }
 
 # The folder of each command's module.
 _FOLDERS = {
-    "server": ("app", "work", "user", "backup", "restore"),
-    "data": ("import_", "import_scores", "datasets", "synth"),
+    "server": ("app", "work", "jobs", "user", "backup", "restore"),
+    "data": ("import_", "import_scores", "datasets", "views", "synth"),
     "labelling": ("campaign", "export", "agreement", "patch"),
     "evaluation": ("score", "evaluate", "evaluators", "calibrate", "report", "rerank", "dependence"),
     "training": ("train", "grid", "filter", "filter_study", "sft", "math500"),

@@ -9,8 +9,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from stepsight.app.access.rights import user_of_request
-from stepsight.app.data.datasets import add_dataset_routes, write_dependencies
 from stepsight.app.web.bodies import body
+from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
@@ -54,12 +54,10 @@ class Fetching(Model):
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """Build the routes for files, and those that change datasets. The application turns the `UserError`s they raise
-    into responses."""
+    """Build the routes. The application turns the `UserError`s they raise into responses."""
     routes = APIRouter(include_in_schema=False, dependencies=write_dependencies(read_only), prefix="/data")
     _add_sending(routes, store)
     _add_adding(routes, store)
-    add_dataset_routes(routes, store)
     return routes
 
 

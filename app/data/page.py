@@ -5,8 +5,9 @@ The page's script uploads files, and refreshes the rest of the page while import
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
@@ -21,13 +22,16 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
 from stepsight.storage.jobs.jobs import Job, State, Task, list_requests
-from stepsight.storage.jobs.uploads import LARGEST, PART, list_uploads
+from stepsight.storage.jobs.uploads import LARGEST, PART, Upload, list_uploads
 from stepsight.storage.judgments.evaluators import count_evaluators
-from stepsight.storage.traces.queries import find_dataset, list_datasets, list_deletions, list_left_out
+from stepsight.storage.people.changes import list_deletions
+from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"
 # The page reports a failed import for this long.
 _SHOWN_FAILURES = timedelta(hours=1)
+# The settings of an import besides the columns.
+_SETTINGS = ("kind", "dataset", "evaluator", "campaign", "mode", "leave_out")
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
@@ -36,10 +40,14 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
     def may_add(request: Request) -> bool:
         return not read_only and has_right(request, Right.WRITE)
 
-    def shown(request: Request) -> PageContent:
+    def uploads_of(request: Request) -> list[Upload]:
         user = find_user_of(request)
-        uploads = list_uploads(store, user.id) if user and may_add(request) else []
-        added = {job.request.get("upload") for job in list_requests(store, Task.IMPORT)}
+        return list_uploads(store, user.id) if user and may_add(request) else []
+
+    def shown(request: Request) -> PageContent:
+        uploads = uploads_of(request)
+        jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
+        added = {job.request.get("upload") for job in jobs}
         return PageContent(
             render(
                 "data/page.html",
@@ -47,7 +55,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
                 uploads=[upload for upload in uploads if upload.id not in added],
                 largest=LARGEST,
                 part=PART,
-                state=state_html(store, may_add=may_add(request)),
+                state=state_html(store, may_add=may_add(request), uploads=uploads),
             )
         )
 
@@ -55,7 +63,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 
     @routes.get(f"{PATH}/state", dependencies=[Depends(RequiresRight(Right.READ))])
     def state(request: Request) -> HTMLResponse:
-        return HTMLResponse(state_html(store, may_add=may_add(request)))
+        return HTMLResponse(state_html(store, may_add=may_add(request), uploads=uploads_of(request)))
 
     @routes.get(f"{PATH}/left-out", dependencies=[Depends(RequiresRight(Right.READ))])
     def left_out(request: Request) -> Response:
@@ -67,8 +75,9 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
     return routes
 
 
-def state_html(store: Store, *, may_add: bool) -> Markup:
-    """Render the running imports, the datasets, and the catalogue."""
+def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -> Markup:
+    """Render the running and failed imports, the datasets, and the catalogue. A failed import of one of `uploads`
+    can be mended."""
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     importing = [job for job in jobs if job.state.is_active]
@@ -79,6 +88,8 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
         may_add=may_add,
         jobs=jobs,
         working=bool(importing),
+        uploads={upload.id: upload for upload in uploads},
+        settings=_settings,
         running=State.RUNNING,
         failed=State.FAILED,
         datasets=[(one, evaluators.get(one.id, 0), _title(one.kind)) for one in datasets],
@@ -93,6 +104,12 @@ def _catalogue(here: set[str], importing: list[Job]) -> Iterator[tuple[Benchmark
     fetched = Counter(str(job.request.get("benchmark", "")) for job in importing)
     for benchmark in benchmarks():
         yield benchmark, benchmark.dataset in here, fetched[benchmark.dataset] > 0
+
+
+def _settings(job: Job) -> str:
+    """Return the settings of an import as the query with which the preview of its file is opened again."""
+    given = {name: job.request.get(name) for name in _SETTINGS} | (job.request.get("columns") or {})
+    return urlencode({name: int(value) if value is True else value for name, value in given.items() if value})
 
 
 def _title(kind: str) -> str:

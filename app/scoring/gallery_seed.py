@@ -10,8 +10,10 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
+from stepsight.storage.judgments.score_changes import name_of_scores
+from stepsight.storage.people.changes import was_deleted
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import find_dataset, list_datasets, was_deleted
+from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
@@ -30,14 +32,15 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
     """Store the gallery, and have the evaluators `names` judge the traces that they have not judged.
 
     Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a user's own
-    dataset has the gallery's name, or the gallery was deleted, nothing is stored. If the store has an
-    earlier version of the gallery, that version is kept.
+    dataset has the gallery's name, or the gallery was deleted, nothing is stored, and an evaluator whose scores on
+    it were deleted does not judge it again. If the store has an earlier version of the gallery, that version is
+    kept.
     """
     stored = [*list_datasets(store), *list_datasets(store, archived=True)]
     gallery = [dataset for dataset in stored if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
         return
-    if not gallery and was_deleted(store, DATASET):
+    if not gallery and was_deleted(store, "dataset", DATASET):
         return
     try:
         import_file(store, "jsonl", GALLERY, DATASET)
@@ -47,6 +50,8 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
     dataset = find_dataset(store, DATASET)
     for name in names:
         row = evaluators.register(store, name)
+        if was_deleted(store, "scores", name_of_scores(row.name, DATASET)):
+            continue
         missing = missing_traces(store, dataset.id, row.id, Mode.HINDSIGHT)
         judgments = evaluators.scorer(name).score(missing, Mode.HINDSIGHT, on_skip=_leave_out)
         save_judgments(store, row.id, judgments)

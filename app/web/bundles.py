@@ -14,8 +14,8 @@ from fastapi.staticfiles import StaticFiles
 from stepsight.core.paths import asset
 
 SHEETS = (
-    "findings", "style", "login", "score", "jobs", "data", "evaluators", "api", "results", "evidence", "browse",
-    "annotate", "agreement", "adjudicate", "disputes",
+    "findings", "style", "changes", "login", "score", "jobs", "data", "evaluators", "api", "results", "evidence",
+    "browse", "annotate", "agreement", "adjudicate", "disputes",
 )  # fmt: skip
 """The style sheets in order: first those shared by all pages, then those of single pages, which may refine them.
 Each styles only its own elements."""

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBina
 from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
+from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, NEW_IDS, Base, UtcDateTime, now
 from stepsight.storage.database.stored_json import StoredJson
 
 
@@ -57,6 +57,7 @@ class JobRow(Base):
             "state <> 'running' OR (worker IS NOT NULL AND heartbeat IS NOT NULL)", name="running_has_a_worker"
         ),
         Index("ix_jobs_state", "state", "id"),
+        NEW_IDS,
     )
 
 
@@ -97,8 +98,7 @@ class UploadRow(Base):
         CheckConstraint("size > 0 AND received >= 0 AND received <= size", name="received"),
         CheckConstraint("sha256 IS NULL OR received = size", name="whole"),
         Index("ix_uploads_user_id", "user_id", "id"),
-        # The id of a removed file must not become that of another one.
-        {"sqlite_autoincrement": True},
+        NEW_IDS,
     )
 
 

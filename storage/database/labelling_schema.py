@@ -1,7 +1,8 @@
 """The tables of campaigns, their queues, and the append-only logs of labelling work.
 
-Triggers refuse to change or delete rows of `label_events`, `guidelines`, `disputes` and `dispute_entries`. No
-foreign key of these tables cascades, so a row that labelling work refers to cannot be deleted.
+Triggers refuse to change or delete rows of `label_events`, `guidelines`, `disputes` and `dispute_entries`. Only the
+events of a closed campaign can be deleted, once a complete export holds them, and then its guidelines. No foreign
+key of these tables cascades, so a row that labelling work refers to cannot be deleted.
 """
 
 import secrets
@@ -21,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.people_schema import InvitationRow, UserRow
-from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
+from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, NEW_IDS, Base, UtcDateTime, now
 from stepsight.storage.database.stored_json import StoredJson
 
 KEY_LENGTH = 64
@@ -50,7 +51,8 @@ class CampaignRow(Base):
     with. `population` is the number of traces that met the conditions. `sample` is the number of traces chosen from
     these at random, using `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own
     annotators may label. If `suggests` is true, a trace starts with labels suggested by the evaluator whose scores
-    are shown. If `shows_equations` is true, equations that do not hold are marked.
+    are shown. If `shows_equations` is true, equations that do not hold are marked. `archived` is when the campaign
+    was archived. `exported` is the number of events in the newest complete export of its log, or NULL.
     """
 
     __tablename__ = "campaigns"
@@ -82,6 +84,8 @@ class CampaignRow(Base):
     population: Mapped[int | None]
     suggests: Mapped[bool] = mapped_column(server_default=false())
     shows_equations: Mapped[bool] = mapped_column(server_default=false())
+    archived: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    exported: Mapped[int | None]
 
     __table_args__ = (
         CheckConstraint("overlap > 0", name="overlap"),
@@ -94,6 +98,7 @@ class CampaignRow(Base):
         CheckConstraint("after_submission IN ('nothing', 'gold', 'everything')", name="after_submission"),
         CheckConstraint("sample > 0", name="sample"),
         CheckConstraint("population >= sample", name="population"),
+        NEW_IDS,
     )
 
 
@@ -200,7 +205,7 @@ class SlotRow(Base):
 
 
 class EventRow(Base):
-    """An action taken by a user. Events are never changed or deleted, and the current labels are derived from them.
+    """An action taken by a user. Events are never changed, and the current labels are derived from them.
 
     `kind` and the content of `old` and `new` are described in `storage.labelling.annotation`. `step` is 0-based, or
     NULL for an event about the whole trace. `slot_id` is NULL for actions outside a slot, such as an adjudication.
@@ -240,6 +245,8 @@ class EventRow(Base):
         Index("ix_label_events_campaign_id", "campaign_id", "id"),
         Index("ix_label_events_slot_id", "slot_id", "id"),
         Index("ix_label_events_item_id", "item_id", "id"),
+        # By it the database looks for those that undo an event that is deleted.
+        Index("ix_label_events_of", "of"),
     )
 
 

@@ -8,7 +8,6 @@ Steps and sub-steps are keyed by trace and position, so reading a trace touches 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from random import randrange
 from typing import Any
 
 from sqlalchemy import (
@@ -37,6 +36,9 @@ NAME_LENGTH = 200
 ID_LENGTH = 500
 DIGEST_LENGTH = 64
 _LARGEST_ID = 2**31 - 1
+# For tables from which people delete: SQLite would give the largest id, once it is free, to the next row, and pages
+# that are still open, addresses and caches would take one for the other.
+NEW_IDS = {"sqlite_autoincrement": True}
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -89,10 +91,9 @@ class DatasetRow(Base):
     """A dataset: the traces imported under one name.
 
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
-    traces; deletions are counted by a trigger. It begins at a random number, because SQLite may give the id of a
-    deleted dataset to a new one, and caches must tell the two apart. `archived` is when the dataset was archived.
-    `withdrawn` is when it was deleted: its name is then replaced, nothing finds it or its traces any more, and its
-    rows are removed bit by bit.
+    traces, which a trigger counts if they are deletions, and the deletions of an evaluator's scores or a campaign.
+    `archived` is when the dataset was archived. `withdrawn` is when it was deleted: its name is then replaced,
+    nothing finds it or its traces any more, and its rows are removed bit by bit.
     """
 
     __tablename__ = "datasets"
@@ -103,9 +104,11 @@ class DatasetRow(Base):
     source: Mapped[str] = mapped_column(Text)
     sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    revision: Mapped[int] = mapped_column(default=lambda: randrange(2**30), server_default="0")
+    revision: Mapped[int] = mapped_column(server_default="0")
     archived: Mapped[datetime | None] = mapped_column(UtcDateTime)
     withdrawn: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (NEW_IDS,)
 
 
 class DeletionRow(Base):
@@ -170,6 +173,7 @@ class TraceRow(Base):
         CheckConstraint("first_error >= 0 AND first_error < n_steps", name="first_error"),
         CheckConstraint("first_error IS NULL OR has_gold", name="has_gold"),
         Index("ix_traces_text_digest", "text_digest"),
+        NEW_IDS,
     )
 
 

@@ -199,11 +199,23 @@ def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
 
 
 def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta()) -> list[Job]:
-    """List the imports or fetches that are queued, running, or failed within `failed_since`, oldest first."""
+    """List the imports or fetches that are queued, running, or failed within `failed_since`, oldest first. A failed
+    one is left out if a later job is about the same file, benchmark or model."""
     failed = (JobRow.state == State.FAILED) & (JobRow.finished > now() - failed_since)
     wanted = _jobs().where(JobRow.task == task.value, or_(JobRow.state.in_(ACTIVE), failed))
     with store.read() as session:
-        return [_job(row) for row in session.execute(wanted.order_by(JobRow.id)).mappings()]
+        jobs = [_job(row) for row in session.execute(wanted.order_by(JobRow.id)).mappings()]
+        first = min((job.id for job in jobs if job.state is State.FAILED), default=None)
+        if first is None:
+            return jobs
+        later = select(JobRow.id, JobRow.request).where(JobRow.task == task.value, JobRow.id > first)
+        newest = {_about(row.request or {}): row.id for row in session.execute(later.order_by(JobRow.id))}
+    return [job for job in jobs if job.state.is_active or newest.get(_about(job.request), 0) <= job.id]
+
+
+def _about(request: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what identifies the file, benchmark or model of a request."""
+    return tuple(map(request.get, ("upload", "benchmark", "repo")))
 
 
 def get_job(store: Store, job_id: int) -> Job:

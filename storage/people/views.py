@@ -14,6 +14,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.people_schema import UserRow, ViewRow
 from stepsight.storage.database.schema import DatasetRow, check_name, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.people.changes import Changeable, Dependents, name_taken
 from stepsight.storage.people.users import LOCAL, Role, User
 
 MOST_VIEWS = 100
@@ -64,28 +65,30 @@ def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> 
                 raise ConflictError(f"There are {MOST_VIEWS} views.", "Delete one first.")
             session.add(ViewRow(user_id=user.id, name=name, dataset=dataset, query=query))
     except IntegrityError:
-        raise _taken(name) from None
+        raise name_taken("view", name) from None
 
 
-def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
-    """Rename a view and return its query. Raises `NotFoundError` if the view does not exist, and the same errors as
-    `save_view` if the new name cannot be used."""
-    check_name(name, "the name of the view")
-    try:
-        with store.write() as session:
-            row = _own(session, user, view_id)
-            if name != row.name:
-                _check_free(session, row.user_id, name)
-            row.name = name
-            return row.query
-    except IntegrityError:
-        raise _taken(name) from None
+@dataclass(frozen=True)
+class ChangeableView(Changeable[ViewRow]):
+    """A view that `user` may change. It belongs to a dataset, with which it is renamed and deleted."""
 
+    user: User
+    id: int
 
-def delete_view(store: Store, user: User, view_id: int) -> None:
-    """Delete a view. Raises `NotFoundError` if it does not exist."""
-    with store.write() as session:
-        session.delete(_own(session, user, view_id))
+    kind = "view"
+    renames = True
+
+    def find(self, session: Session, *, lock: bool = False) -> ViewRow:
+        return _own(session, self.user, self.id)
+
+    def dependents(self, session: Session, row: ViewRow) -> Dependents:
+        return Dependents(row.name, {}, (f"a view of {row.dataset}",))
+
+    def remove(self, session: Session, row: ViewRow) -> None:
+        session.delete(row)
+
+    def check_rename(self, session: Session, row: ViewRow, new: str) -> None:
+        _check_free(session, row.user_id, new)
 
 
 def _seen_by(user: User | None) -> Any:
@@ -109,8 +112,4 @@ def _own(session: Session, user: User, view_id: int) -> ViewRow:
 
 def _check_free(session: Session, user_id: int, name: str) -> None:
     if session.scalar(select(ViewRow.id).where(ViewRow.user_id == user_id, ViewRow.name == name)) is not None:
-        raise _taken(name)
-
-
-def _taken(name: str) -> ConflictError:
-    return ConflictError(f"There is a view {name!r:.80}.", "Choose another name, or delete that one first.")
+        raise name_taken("view", name)

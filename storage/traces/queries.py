@@ -2,7 +2,7 @@
 
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -18,15 +18,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.database.schema import (
-    DatasetRow,
-    DeletionRow,
-    LeftOutRow,
-    StepRow,
-    SubstepRow,
-    TraceRow,
-    in_range,
-)
+from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 
 # Traces held in memory at once while going through a dataset.
@@ -134,37 +126,6 @@ def find_dataset(store: Store, name: str) -> Dataset:
         names = session.scalars(there.order_by(DatasetRow.name).limit(10)).all()
     names_hint = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
     raise NotFoundError(f"There is no dataset {name!r}.", names_hint)
-
-
-@dataclass(frozen=True)
-class Deletion:
-    """A recorded deletion. The fields are described in `DeletionRow`."""
-
-    kind: str
-    name: str
-    person: str
-    moment: datetime
-    counts: Mapping[str, int]
-
-    @property
-    def extent(self) -> str:
-        """What was deleted, with the counts that are not zero, such as `traces 150, views 2`."""
-        return ", ".join(f"{what} {count:,}" for what, count in self.counts.items() if count)
-
-
-def list_deletions(store: Store, limit: int = 100) -> list[Deletion]:
-    """List the newest deletions, newest first."""
-    columns: list[Any] = [getattr(DeletionRow, name) for name in Deletion.__dataclass_fields__]
-    with store.read() as session:
-        rows = session.execute(select(*columns).order_by(DeletionRow.id.desc()).limit(limit))
-        return [Deletion(**row) for row in rows.mappings()]
-
-
-def was_deleted(store: Store, name: str) -> bool:
-    """True if a dataset of this name has ever been deleted."""
-    recorded = select(DeletionRow.id).where(DeletionRow.kind == "dataset", DeletionRow.name == name).limit(1)
-    with store.read() as session:
-        return session.scalar(recorded) is not None
 
 
 def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:

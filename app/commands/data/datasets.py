@@ -2,27 +2,26 @@
 
 stepsight datasets --json
 stepsight datasets delete my-traces
+stepsight datasets delete my-traces --evaluator mini-bidir
 """
 
 import argparse
 import json
 
-from stepsight.app.commands.options import add_db, confirm
-from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.traces.dataset_changes import (
-    archive_dataset,
-    delete_dataset,
-    read_dependents,
-    remove_withdrawn,
-    rename_dataset,
-)
-from stepsight.storage.traces.queries import Dataset, list_datasets, list_deletions
+from stepsight.app.commands.changing import add_action, change
+from stepsight.app.commands.options import add_db
+from stepsight.storage.database.store import open_store
+from stepsight.storage.judgments.evaluators import find_by_name
+from stepsight.storage.judgments.score_changes import ChangeableScores
+from stepsight.storage.people.changes import list_deletions
+from stepsight.storage.traces.dataset_changes import ChangeableDataset, remove_withdrawn
+from stepsight.storage.traces.queries import Dataset, list_datasets
 
 _ACTIONS = {
     "rename": "give a dataset another name",
     "archive": "leave a dataset out of lists and choices",
     "unarchive": "list an archived dataset again",
-    "delete": "delete a dataset with its judgments, ended jobs and saved views",
+    "delete": "delete a dataset with its judgments, ended jobs and saved views, or an evaluator's scores on it",
     "deletions": "list what was deleted, by whom and when",
 }
 _COLUMNS = ("name", "kind", "traces", "left_out", "labelled", "errors", "redundant", "steps", "substeps")
@@ -38,45 +37,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_db(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     for action, does in _ACTIONS.items():
-        one = actions.add_parser(action, help=does, description=f"{does.capitalize()}.")
-        if action != "deletions":
-            one.add_argument("name", metavar="NAME")
-        if action == "rename":
-            one.add_argument("new", metavar="NEW")
+        one = add_action(actions, action, does, "" if action == "deletions" else "NAME")
         if action == "delete":
-            one.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-        # --db may stand before or after the action; a default here would override a value before it.
-        one.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+            one.add_argument("--evaluator", metavar="NAME", help="only the scores of this evaluator on it")
 
 
 def run(args: argparse.Namespace) -> None:
     """List the datasets, or carry out one of `_ACTIONS`."""
     with open_store(args.db) as store:
-        if args.action == "rename":
-            rename_dataset(store, args.name, args.new)
-            print(f"{args.name} is now {args.new}.")
-        elif args.action in ("archive", "unarchive"):
-            archive_dataset(store, args.name, args.action == "archive")
-            print(f"{args.name} is {'archived' if args.action == 'archive' else 'listed again'}.")
-        elif args.action == "delete":
-            _delete(store, args.name, yes=args.yes)
-        elif args.action == "deletions":
+        if args.action == "deletions":
             for one in list_deletions(store):
                 print(f"{one.moment:%Y-%m-%d %H:%M}  {one.person}  {one.kind} {one.name}  {one.extent}".rstrip())
+        elif args.action == "delete" and args.evaluator:
+            change(store, ChangeableScores(args.name, find_by_name(store, args.evaluator).id), args)
+        elif args.action:
+            change(store, ChangeableDataset(args.name), args)
+            remove_withdrawn(store)
         else:
             _list(args, list_datasets(store, archived=args.archived))
-
-
-def _delete(store: Store, name: str, *, yes: bool) -> None:
-    """Delete a dataset after naming what is deleted with it. Raises `UserError` if the user declines, or cannot be
-    asked."""
-    dependents = read_dependents(store, name)
-    if dependents.obstacle:
-        raise dependents.obstacle
-    confirm(f"{name}: {'; '.join(dependents.lines)} will be deleted.", yes=yes)
-    delete_dataset(store, name)
-    remove_withdrawn(store)
-    print(f"{name} is deleted.")
 
 
 def _list(args: argparse.Namespace, datasets: list[Dataset]) -> None:

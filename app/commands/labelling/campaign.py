@@ -1,4 +1,4 @@
-"""Create, inspect and close campaigns, in which people label traces.
+"""Create, inspect, close and delete campaigns, in which people label traces.
 
 stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.md --overlap 3
 """
@@ -6,12 +6,14 @@ stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.
 import argparse
 from pathlib import Path
 
+from stepsight.app.commands.changing import add_action, change
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db, add_fields, read_fields
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_bytes
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.annotators import set_annotators
+from stepsight.storage.labelling.campaign_changes import ChangeableCampaign
 from stepsight.storage.labelling.campaigns import (
     Campaign,
     add_guideline,
@@ -21,6 +23,7 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     list_campaigns,
 )
+from stepsight.storage.labelling.files.export_labels import EVENTS, export_labels
 from stepsight.storage.labelling.plan import LONGEST_GUIDELINE, CampaignPlan, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.exposures import EQUATIONS, SCORES
@@ -32,6 +35,10 @@ _ACTIONS = {
     "show": "show the progress of a campaign and of each annotator",
     "close": "close a campaign for good; its labels stay",
     "guideline": "publish a new version of the guideline",
+    "rename": "give a campaign another name",
+    "archive": "leave a campaign out of lists and choices",
+    "unarchive": "list an archived campaign again",
+    "delete": "delete a campaign with all labels in it, of which there must be a complete export",
 }
 
 # The options of `create` that set fields of its plan.
@@ -45,18 +52,20 @@ _OPTIONS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_db(parser)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for action, does in _ACTIONS.items():
-        one = actions.add_parser(action, help=does, description=f"{does.capitalize()}.")
-        if action != "list":
-            one.add_argument("name", metavar="NAME")
+        one = add_action(actions, action, does, "" if action == "list" else "NAME")
+        if action == "list":
+            one.add_argument("--archived", action="store_true", help="the archived ones")
+        if action == "delete":
+            one.add_argument("--export", metavar="FILE", help="first write every event into this file")
         if action == "create":
             one.add_argument("dataset", metavar="DATASET")
             _add_plan(one)
             add_conditions(one)
         if action == "guideline":
             one.add_argument("file", metavar="FILE", help="the text, UTF-8")
-        add_db(one)
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
@@ -88,9 +97,14 @@ def run(args: argparse.Namespace) -> None:
     """Carry out one of `_ACTIONS` and print the resulting state of the campaigns."""
     with open_store(args.db) as store:
         if args.action == "list":
-            _print_campaigns(store)
+            _print_campaigns(store, archived=args.archived)
             return
         campaign = _create(args, store) if args.action == "create" else find_campaign(store, args.name)
+        if args.action in ("rename", "archive", "unarchive", "delete"):
+            if args.action == "delete" and args.export:
+                print(export_labels(store, campaign.name, args.export, EVENTS))
+            change(store, ChangeableCampaign(campaign.id), args)
+            return
         if args.action == "close":
             campaign = close_campaign(store, campaign.id)
         elif args.action == "guideline":
@@ -135,10 +149,11 @@ def _read(path: str) -> str:
         raise UserError(f"{path}: {error}.", f"Use at most {LONGEST_GUIDELINE:,} characters.") from None
 
 
-def _print_campaigns(store: Store) -> None:
-    campaigns = list_campaigns(store)
+def _print_campaigns(store: Store, *, archived: bool) -> None:
+    campaigns = list_campaigns(store, archived=archived)
     if not campaigns:
-        print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
+        none = "There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE"
+        print("No campaign is archived." if archived else none)
     width = max((len(campaign.name) for campaign in campaigns), default=0)
     for campaign in campaigns:
         print(f"{campaign.name.ljust(width)}  {_summary(store, campaign)}")

@@ -4,6 +4,7 @@ import "./shared/keys.js";
 import "./shared/hints.js";
 import "./shared/navigation.js";
 import "./shared/frame.js";
+import "./changes/changes.js";
 import "./score/score.js";
 import "./browse/browse.js";
 // Its keys take precedence over those of the page that it is opened from.

@@ -10,6 +10,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import ParquetTable, plain, write_dataset
 from stepsight.storage.exports.table_files import Row, table_parts
+from stepsight.storage.labelling.campaign_changes import note_export
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.formats import FORMATS, find_format
@@ -64,8 +65,9 @@ def export_labels(
 
     The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
     annotator's own. `exposed` includes annotations by people who had seen information that a blind campaign hides,
-    or scores that another campaign shows. The format `events` always contains the whole log. Only a few traces are
-    held in memory at a time, and a failed export leaves no file behind.
+    or scores that another campaign shows. The format `events` always contains the whole log, after which the
+    campaign can be deleted. Only a few traces are held in memory at a time, and a failed export leaves no file
+    behind.
 
     Raises `NotFoundError` if the campaign does not exist. Raises `UserError` if the format is unknown, if the file
     cannot be written, or if it exists and `force` is not set.
@@ -75,7 +77,9 @@ def export_labels(
         return _export_folder(store, stored, Path(path), per_annotator=per_annotator, exposed=exposed)
     if format == EVENTS:
         with atomic_file(path, replace=force) as partial:
-            return LabelExport(str(path), write_events(store, stored, partial), "events", {})
+            events = write_events(store, stored, partial)
+        note_export(store, stored.id, events)
+        return LabelExport(str(path), events, "events", {})
     target = find_format(format)
     labelled = LabelledTraces(
         store, stored, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator and target.with_gold

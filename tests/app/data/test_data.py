@@ -149,9 +149,12 @@ def test_bad_rows_are_named_before_anything_is_stored_and_can_be_had_afterwards(
     state = client.get("/data/state").text
     assert "Not added" in state
     assert "2 of 4 rows are bad, so that nothing was stored" in state
-    # The file is still here, to be added otherwise.
-    assert len(waiting_files(client)) == 1
+    # The file is still here, to be opened with the same settings and added otherwise.
+    assert len(waiting_files(client)) == 0
+    button = read(state).one("button", data_mend=str(upload))
+    assert button["data-given"] == "kind=plain&dataset=mine&mode=offline"
     add_files(client, asked | {"leave_out": True})
+    assert "Not added" not in client.get("/data/state").text
     assert Worker(sqlite_store).work_one()
     assert (find_dataset(sqlite_store, "mine").traces, find_dataset(sqlite_store, "mine").left_out) == (2, 2)
     listed = client.get("/data/left-out?dataset=mine")
@@ -243,16 +246,16 @@ def test_fetching_is_a_job(client, sqlite_store):
 
 def test_a_dataset_is_renamed_archived_and_deleted(client, sqlite_store):
     add(sqlite_store, dataset=WILD)
-    shown = client.get("/data/dataset", params={"dataset": WILD})
+    shown = client.get("/changes/dataset", params={"dataset": WILD})
     assert "<script>alert" not in shown.text
     assert [one.text for one in read(shown.text).all("li")] == ["4 traces"]
-    assert client.post("/data/dataset/rename", params={"dataset": WILD, "name": " new "}).status_code == 204
-    assert client.post("/data/dataset/archive", params={"dataset": "new"}).status_code == 204
+    assert client.post("/changes/dataset/rename", params={"dataset": WILD, "name": " new "}).status_code == 204
+    assert client.post("/changes/dataset/archive", params={"dataset": "new"}).status_code == 204
     page = page_of(client)
     assert "1 archived" in page.text
     assert [one for one in page.all("a") if one["href"].startswith("/results")] == []
-    assert client.post("/data/dataset/delete", params={"dataset": "new"}).status_code == 204
-    again = client.post("/data/dataset/delete", params={"dataset": "new"})
+    assert client.post("/changes/dataset/delete", params={"dataset": "new"}).status_code == 204
+    again = client.post("/changes/dataset/delete", params={"dataset": "new"})
     assert (again.status_code, again.json()["error"]) == (404, "There is no dataset 'new'.")
     assert "dataset new traces 4" in " ".join(page_of(client).text.split())
 
@@ -260,6 +263,6 @@ def test_a_dataset_is_renamed_archived_and_deleted(client, sqlite_store):
 def test_a_dataset_on_which_a_job_works_has_no_button_to_delete_it(client, sqlite_store):
     (trace, *_) = add(sqlite_store)
     start_job(sqlite_store, trace.dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
-    shown = client.get("/data/dataset?dataset=sums").text
+    shown = client.get("/changes/dataset?dataset=sums").text
     assert "It cannot be deleted. A job is working on it: mini." in shown
-    assert client.post("/data/dataset/delete", params={"dataset": "sums"}).status_code == 409
+    assert client.post("/changes/dataset/delete", params={"dataset": "sums"}).status_code == 409

@@ -7,7 +7,7 @@ from stepsight.storage.database.schema import DatasetRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.people import views
 from stepsight.storage.people.users import Role, local_user
-from stepsight.storage.people.views import delete_view, list_views, rename_view, save_view
+from stepsight.storage.people.views import ChangeableView, list_views, save_view
 from tests.messages import refused
 from tests.storage.people.samples import user
 from tests.storage.samples import add
@@ -28,17 +28,17 @@ def test_a_view_is_kept_renamed_and_deleted(store: Store) -> None:
     assert (second.dataset, second.query, second.is_gone, second.may_change) == (
         "sums", "dataset=sums&error_at=late", False, True,
     )  # fmt: skip
-    assert rename_view(store, ada, second.id, "late") == "dataset=sums&error_at=late"
-    assert rename_view(store, ada, second.id, "late") == "dataset=sums&error_at=late"
+    for _ in range(2):
+        ChangeableView(ada, second.id).rename(store, "late")
     assert names(store, ada) == ["All", "late"]
     with refused(ConflictError):
-        rename_view(store, ada, second.id, "All")
+        ChangeableView(ada, second.id).rename(store, "All")
     with refused(ConflictError):
         save_view(store, ada, "late", "sums", "")
-    delete_view(store, ada, first.id)
+    ChangeableView(ada, first.id).delete(store, ada)
     assert names(store, ada) == ["late"]
     with refused(NotFoundError):
-        delete_view(store, ada, first.id)
+        ChangeableView(ada, first.id).delete(store, ada)
 
 
 def test_people_see_their_own_and_those_of_before_there_were_people(store: Store) -> None:
@@ -56,11 +56,11 @@ def test_people_see_their_own_and_those_of_before_there_were_people(store: Store
     assert (hers.may_change, of_all.may_change) == (True, False)
     for who, view in ((eve, hers), (boss, hers), (ada, of_all)):
         with pytest.raises(NotFoundError):
-            rename_view(store, who, view.id, "taken")
+            ChangeableView(who, view.id).rename(store, "taken")
         with pytest.raises(NotFoundError):
-            delete_view(store, who, view.id)
+            ChangeableView(who, view.id).delete(store, who)
     assert list_views(store, boss)[0].may_change
-    delete_view(store, boss, of_all.id)
+    ChangeableView(boss, of_all.id).delete(store, boss)
     assert names(store, ada) == ["hers"]
 
 
@@ -84,7 +84,7 @@ def test_an_invalid_name_is_refused(sqlite_store: Store, name: str) -> None:
         save_view(sqlite_store, ada, name, "sums", "")
     save_view(sqlite_store, ada, "x", "sums", "")
     with refused():
-        rename_view(sqlite_store, ada, list_views(sqlite_store, ada)[0].id, name)
+        ChangeableView(ada, list_views(sqlite_store, ada)[0].id).rename(sqlite_store, name)
     assert names(sqlite_store, ada) == ["x"]
 
 

@@ -12,22 +12,11 @@ from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.labelling.plan import CampaignPlan
+from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.people.users import local_user
 from stepsight.storage.people.views import list_views, save_view
-from stepsight.storage.traces.dataset_changes import (
-    archive_dataset,
-    delete_dataset,
-    read_dependents,
-    remove_withdrawn,
-    rename_dataset,
-)
-from stepsight.storage.traces.queries import (
-    find_dataset,
-    get_trace,
-    iterate_traces,
-    list_datasets,
-    list_deletions,
-)
+from stepsight.storage.traces.dataset_changes import ChangeableDataset, remove_withdrawn
+from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
 from tests.messages import refused
 from tests.storage.samples import add, evaluator, judge, many, write_lines
 
@@ -55,10 +44,9 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: 
         before = count_rows(session)
     judged(store, tmp_path)
     first, *_ = iterate_traces(store, find_dataset(store, "sums").id)
-    hanging = read_dependents(store, "sums")
+    hanging = ChangeableDataset("sums").read(store)
     assert hanging.counts == {"traces": 4, "judgments": 5, "scores without a step": 1, "views": 1, "jobs": 1}
-    assert (hanging.evaluators, hanging.views) == (("mini", "prm"), ("wrong ones",))
-    assert delete_dataset(store, "sums", local_user(store)) == hanging
+    assert ChangeableDataset("sums").delete(store) == hanging
     # From here on nothing finds it, and its name is free.
     assert [one.name for one in list_datasets(store)] == ["others"]
     with refused():
@@ -82,35 +70,35 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: 
 
 def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store: Store) -> None:
     add(store)
-    delete_dataset(store, "sums", local_user(store))
+    ChangeableDataset("sums").delete(store)
     with refused():
-        delete_dataset(store, "sums", local_user(store))
+        ChangeableDataset("sums").delete(store)
 
 
 def test_a_dataset_on_which_a_job_works_is_neither_deleted_nor_renamed(store: Store) -> None:
     dataset_id = add(store)[0].dataset_id
     start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
     with refused():
-        delete_dataset(store, "sums", local_user(store))
+        ChangeableDataset("sums").delete(store)
     with refused():
-        rename_dataset(store, "sums", "new")
+        ChangeableDataset("sums").rename(store, "new")
 
 
 def test_a_dataset_that_is_being_fetched_again_is_not_deleted(store: Store) -> None:
     add(store, dataset="mr-math-invalid")
     import_benchmark(store, BenchmarkImport("mr-math-invalid"))
     with refused():
-        delete_dataset(store, "mr-math-invalid", local_user(store))
+        ChangeableDataset("mr-math-invalid").delete(store)
 
 
 def test_a_dataset_that_people_labelled_is_not_deleted(store: Store) -> None:
     trace = add(store)[0]
     open_dispute(store, trace.trace_id, 0, "neg", "It is wrong.", local_user(store))
     with refused():
-        delete_dataset(store, "sums", local_user(store))
+        ChangeableDataset("sums").delete(store)
     create_campaign(store, CampaignPlan("first", "sums", "Say what is right."), local_user(store))
     with refused():
-        delete_dataset(store, "sums", local_user(store))
+        ChangeableDataset("sums").delete(store)
     assert find_dataset(store, "sums").traces == 4
 
 
@@ -119,41 +107,42 @@ def test_a_dataset_whose_gold_another_one_s_campaign_uses_is_not_deleted(store: 
     add(store, many(3), "others")
     plan = CampaignPlan("first", "others", "Say what is right.", gold_rate=0.5, gold_dataset="sums")
     create_campaign(store, plan, local_user(store))
-    assert read_dependents(store, "sums").campaigns == ("first",)
+    with refused():
+        ChangeableDataset("sums").delete(store)
 
 
 def test_a_renamed_dataset_keeps_its_views_and_judgments(store: Store, tmp_path: Path) -> None:
     dataset_id = judged(store, tmp_path)
-    rename_dataset(store, "sums", "additions")
+    ChangeableDataset("sums").rename(store, "additions")
     assert find_dataset(store, "additions").id == dataset_id
     (view,) = list_views(store, local_user(store))
     assert (view.dataset, view.is_gone) == ("additions", False)
-    assert read_dependents(store, "additions").evaluators == ("mini", "prm")
+    assert "5 judgments by 2 evaluators: mini, prm" in ChangeableDataset("additions").read(store).lines
 
 
 def test_a_dataset_is_not_renamed_to_a_name_that_is_taken_or_empty(store: Store) -> None:
     add(store)
     add(store, many(1), "others")
     with refused():
-        rename_dataset(store, "sums", "others")
+        ChangeableDataset("sums").rename(store, "others")
     with refused():
-        rename_dataset(store, "sums", "")
-    rename_dataset(store, "sums", "sums")
+        ChangeableDataset("sums").rename(store, "")
+    ChangeableDataset("sums").rename(store, "sums")
     assert [one.name for one in list_datasets(store)] == ["others", "sums"]
 
 
 def test_an_archived_dataset_is_found_by_its_name_alone(store: Store) -> None:
     add(store)
-    archive_dataset(store, "sums")
+    ChangeableDataset("sums").archive(store)
     assert (list_datasets(store), [one.name for one in list_datasets(store, archived=True)]) == ([], ["sums"])
     assert find_dataset(store, "sums").traces == 4
-    archive_dataset(store, "sums", archived=False)
+    ChangeableDataset("sums").archive(store, archived=False)
     assert [one.name for one in list_datasets(store)] == ["sums"]
 
 
 def test_judgments_of_traces_that_were_deleted_meanwhile_are_refused(store: Store) -> None:
     traces, mini = add(store), evaluator(store)
-    delete_dataset(store, "sums", local_user(store))
+    ChangeableDataset("sums").delete(store)
     remove_withdrawn(store)
     with refused():
         save_judgments(store, mini.id, [judge(traces[0], Mode.ONLINE)])
@@ -161,7 +150,7 @@ def test_judgments_of_traces_that_were_deleted_meanwhile_are_refused(store: Stor
 
 def test_removing_stops_when_it_is_told_to_and_goes_on_later(store: Store) -> None:
     add(store, many(450))
-    delete_dataset(store, "sums", local_user(store))
+    ChangeableDataset("sums").delete(store)
     answers = iter([True, False])
     remove_withdrawn(store, lambda: next(answers))
     with store.read() as session:
@@ -173,11 +162,20 @@ def test_removing_stops_when_it_is_told_to_and_goes_on_later(store: Store) -> No
 
 def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
     judged(store, tmp_path)
-    assert read_dependents(store, "sums").lines == [
+    assert ChangeableDataset("sums").read(store).lines == (
         "4 traces",
         "5 judgments by 2 evaluators: mini, prm",
         "the scores of 1 trace without each of their steps",
         "1 saved view: wrong ones",
         "1 job that ended",
-    ]
-    assert read_dependents(store, "others").lines == ["3 traces"]
+    )
+    assert ChangeableDataset("others").read(store).lines == ("3 traces",)
+
+
+def test_ids_of_a_deleted_dataset_are_never_those_of_another(store: Store) -> None:
+    before = add(store)
+    ChangeableDataset("sums").delete(store)
+    remove_withdrawn(store)
+    after = add(store)
+    assert after[0].dataset_id > before[0].dataset_id
+    assert after[0].trace_id > before[-1].trace_id

@@ -76,6 +76,8 @@ document.addEventListener("submit", (event) => {
   send(url, read(form, submitter), submitter, form.querySelector(".told") ?? undefined);
 });
 
+document.addEventListener("changed", () => document.querySelector("#annotate") && location.reload());
+
 // A browser cannot show its message at a field that is folded away.
 document.addEventListener("invalid", ({ target }) => target.closest("details.more")?.setAttribute("open", ""), true);
 

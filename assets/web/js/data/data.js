@@ -1,6 +1,6 @@
 // The Data page: sends, previews and adds files; fetches benchmarks; and follows running imports.
 import { failure, patiently } from "../shared/connection.js";
-import { announce, element, html, onChange, showNotice } from "../shared/dom.js";
+import { element, html, onChange, showNotice } from "../shared/dom.js";
 import { LivePart } from "../shared/live_part.js";
 
 // --- sending files in parts, which continues after an outage of the server or a reload of the page ---
@@ -174,6 +174,17 @@ const take = async (files) => {
   for (const file of files) await send(file);
 };
 
+// Open the preview of a file that could not be added, with the settings with which that was tried.
+const mend = async ({ dataset: { mend: upload, given } }) => {
+  const find = () => list().querySelector(`[data-upload="${upload}"]`);
+  if (!find()) {
+    list().append(element("li", { class: "card file", "data-upload": upload }));
+    await look(find(), given);
+  }
+  find()?.scrollIntoView({ block: "nearest" });
+  find()?.querySelector("input, select, button")?.focus({ preventScroll: true });
+};
+
 const remove = async (row) => {
   sending.get(row)?.abort();
   const { upload } = row.dataset;
@@ -228,46 +239,6 @@ const fetchBenchmark = async (button) => {
   }
 };
 
-// --- what can be done with a dataset ---
-
-const DONE = { rename: "renamed", archive: "archived", unarchive: "listed again", delete: "deleted" };
-
-const openDataset = async (button) => {
-  const { dataset } = button.dataset;
-  const response = await patiently(`/data/dataset?dataset=${encodeURIComponent(dataset)}`, {});
-  const refusal = response.ok ? "" : await failure(response);
-  live.tell(button, refusal);
-  if (refusal) return;
-  const dialog = element("dialog", { class: "keys dataset", "aria-labelledby": "dataset-title" });
-  dialog.append(html(await response.text()));
-  // A click beside the content hits the dialog's backdrop.
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.addEventListener("submit", (event) => {
-    if (!event.target.dataset.change) return;
-    event.preventDefault();
-    change(dialog, event.target, dataset);
-  });
-  document.body.append(dialog);
-  dialog.showModal();
-};
-
-const change = async (dialog, form, dataset) => {
-  const place = form.querySelector(".said");
-  const button = form.querySelector("button");
-  button.disabled = true;
-  try {
-    const given = new URLSearchParams({ dataset, name: form.querySelector("[name]")?.value ?? "" });
-    await postJson(`/data/dataset/${form.dataset.change}?${given}`, {}, (message) => showNotice(place, message));
-    dialog.close();
-    await live.ask();
-    announce(`${dataset}: ${DONE[form.dataset.change]}.`);
-  } catch (error) {
-    showNotice(place, error.message);
-    button.disabled = false;
-  }
-};
-
 document.addEventListener("change", (event) => {
   const row = event.target.closest?.("#data li.file");
   if (event.target.matches?.("#data input[type=file]")) {
@@ -283,8 +254,10 @@ document.addEventListener("click", (event) => {
   if (button.matches("[data-remove]")) remove(button.closest("li"));
   else if (button.matches("[data-add]")) add(button);
   else if (button.matches("[data-fetch]")) fetchBenchmark(button);
-  else if (button.matches("[data-dataset]")) openDataset(button);
+  else if (button.matches("[data-mend]")) mend(button);
 });
+
+document.addEventListener("changed", () => room() && live.ask());
 
 const isFiles = (event) => room()?.querySelector(".add") && [...(event.dataTransfer?.types ?? [])].includes("Files");
 

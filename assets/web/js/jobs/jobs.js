@@ -74,6 +74,8 @@ document.addEventListener("click", (event) => {
   if (button) post(button.dataset.post, {});
 });
 
+document.addEventListener("changed", () => room() && ask());
+
 let started = false;
 const start = () => {
   if (started || !room()) return;

@@ -1,0 +1,44 @@
+"""The actions `rename`, `archive`, `unarchive` and `delete`, which several commands have."""
+
+import argparse
+from typing import Any
+
+from stepsight.app.commands.options import confirm
+from stepsight.storage.database.store import Store
+from stepsight.storage.people.changes import Changeable
+
+
+def add_action(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]", action: str, does: str, what: str = "NAME"
+) -> argparse.ArgumentParser:
+    """Add one of the actions, or another one about a thing, and return its parser. `does` says what it does, and
+    `what` stands for the thing in the help; "" if the action is about none."""
+    parser = actions.add_parser(action, help=does, description=f"{does.capitalize()}.")
+    if what:
+        parser.add_argument("name", metavar=what)
+    if action == "rename":
+        parser.add_argument("new", metavar="NEW")
+    if action == "delete":
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    # It may stand before or after the action; a default here would override a value before it.
+    parser.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    return parser
+
+
+def change(store: Store, thing: Changeable[Any], args: argparse.Namespace) -> None:
+    """Carry out one of the actions. Before something is deleted, what is deleted with it is named. Raises
+    `UserError` if the user then declines, or cannot be asked."""
+    found = thing.read(store)
+    if args.action == "rename":
+        thing.rename(store, args.new)
+        print(f"{found.name} is now {args.new}.")
+    elif args.action == "delete":
+        if found.obstacle:
+            raise found.obstacle
+        told = f"{found.name}: {'; '.join(found.lines)} will be deleted. {found.kept}".rstrip()
+        confirm(told, yes=args.yes)
+        thing.delete(store)
+        print(f"{found.name}: deleted.")
+    else:
+        thing.archive(store, args.action == "archive")
+        print(f"{found.name} is {'archived' if args.action == 'archive' else 'listed again'}.")
