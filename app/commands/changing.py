@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from stepsight.app.commands.options import confirm
+from stepsight.storage.changes.finding import find_thing
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.changes import Changeable
 
@@ -23,6 +24,11 @@ def add_action(
     # It may stand before or after the action; a default here would override a value before it.
     parser.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return parser
+
+
+def change_found(store: Store, args: argparse.Namespace, kind: str, **given: object) -> None:
+    """Carry out one of the actions on what `find_thing` finds."""
+    change(store, find_thing(kind, {name: str(value) for name, value in given.items()}), args)
 
 
 def change(store: Store, thing: Changeable[Any], args: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
-from stepsight.storage.judgments.score_changes import name_of_scores
+from stepsight.storage.judgments.score_changes import scores_were_deleted
 from stepsight.storage.people.changes import was_deleted
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, list_datasets
@@ -50,7 +50,7 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
     dataset = find_dataset(store, DATASET)
     for name in names:
         row = evaluators.register(store, name)
-        if was_deleted(store, "scores", name_of_scores(row.name, DATASET)):
+        if scores_were_deleted(store, row.name, DATASET):
             continue
         missing = missing_traces(store, dataset.id, row.id, Mode.HINDSIGHT)
         judgments = evaluators.scorer(name).score(missing, Mode.HINDSIGHT, on_skip=_leave_out)

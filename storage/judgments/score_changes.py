@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, delete, or_, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -14,9 +15,10 @@ from stepsight.storage.database.schema import (
     JudgedRow,
     JudgmentRow,
     LeftOutScoresRow,
+    in_range,
 )
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.people.changes import Changeable, Dependents, count, counted
+from stepsight.storage.people.changes import Changeable, Dependents, count, counted, was_deleted
 from stepsight.storage.traces.dataset_changes import ChangeableDataset, evaluators_on, find_busy
 
 
@@ -33,24 +35,35 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class ChangeableScores(Changeable[Scored]):
-    """The scores that the evaluator with the id `evaluator` has given on a dataset. The evaluator itself and what
-    it has scored elsewhere stay, as do thresholds that were chosen by these scores.
+    """The scores on a dataset of the evaluator with the id `evaluator` or, if that is 0, of the one whose name or
+    fingerprint is `called`. The evaluator itself and what it has scored elsewhere stay, as do thresholds that were
+    chosen by these scores.
 
     They are not deleted while a job of the evaluator works on the dataset, or an open campaign shows them.
     """
 
     dataset: str
     evaluator: int
+    called: str = ""
 
     kind = "scores"
 
     def find(self, session: Session, *, lock: bool = False) -> Scored:
         dataset = ChangeableDataset(self.dataset).find(session, lock=lock)
-        if self.evaluator not in evaluators_on(session, dataset.id):
+        row = EvaluatorRow
+        chosen = or_(row.name == self.called, row.fingerprint == self.called)
+        if self.evaluator or not self.called:
+            chosen = row.id == in_range(self.evaluator)
+        rows = session.scalars(select(row).where(chosen, row.id.in_(evaluators_on(session, dataset.id)))).all()
+        if len(rows) > 1:
+            raise UserError(
+                f"{len(rows)} evaluators are called {self.called!r:.80}.", "Give the fingerprint instead."
+            )
+        if not rows:
             raise NotFoundError(
                 f"{self.dataset}: no scores of this evaluator.", "They may have been deleted meanwhile."
             )
-        return Scored(dataset, session.get_one(EvaluatorRow, self.evaluator))
+        return Scored(dataset, rows[0])
 
     def dependents(self, session: Session, row: Scored) -> Dependents:
         modes = select(JudgmentRow.mode).where(*row.of(JudgmentRow)).distinct().order_by(JudgmentRow.mode)
@@ -61,7 +74,7 @@ class ChangeableScores(Changeable[Scored]):
             f"the scores of {counted(left_out, 'trace')} without each of their steps": left_out,
         }
         return Dependents(
-            name_of_scores(row.evaluator.name, row.dataset.name),
+            _name(row.evaluator.name, row.dataset.name),
             {"judgments": judgments, "scores without a step": left_out},
             tuple(line for line, is_there in lines.items() if is_there),
             kept="Thresholds that were chosen by these scores stay in force."
@@ -77,16 +90,13 @@ class ChangeableScores(Changeable[Scored]):
         row.dataset.revision += 1
 
 
-def name_of_scores(evaluator: str, dataset: str) -> str:
-    """Return the name of an evaluator's scores on a dataset in the record of deletions."""
+def scores_were_deleted(store: Store, evaluator: str, dataset: str) -> bool:
+    """True if the scores of an evaluator of this name on a dataset have ever been deleted."""
+    return was_deleted(store, "scores", _name(evaluator, dataset))
+
+
+def _name(evaluator: str, dataset: str) -> str:
     return f"{evaluator} on {dataset}"
-
-
-def list_scored(store: Store, dataset: str) -> dict[int, str]:
-    """Return the names of the evaluators with scores on a dataset, by id and in the order of names. Raises
-    `NotFoundError` if the dataset does not exist."""
-    with store.read() as session:
-        return evaluators_on(session, ChangeableDataset(dataset).find(session).id)
 
 
 def _shown(session: Session, row: Scored) -> ConflictError | None:

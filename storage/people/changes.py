@@ -7,7 +7,7 @@ person confirms, and it is deleted together with its record, in one transaction.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -28,7 +28,8 @@ class Dependents:
 
     `counts` holds the numbers as they are recorded, and `lines` has a line for each kind of thing, such as `2 saved
     views: first, second`. `kept` says what stays. `obstacle` is the reason for which the thing cannot be deleted
-    now, or None. `archived` is True if the thing is archived.
+    now, or None. `archived` is True if the thing is archived. `scored` has
+    the names of the evaluators whose scores on a dataset can be deleted alone, by id.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Dependents:
     kept: str = ""
     obstacle: ConflictError | None = None
     archived: bool = False
+    scored: Mapping[int, str] = field(default_factory=dict)
 
 
 class Changeable(ABC, Generic[Row]):

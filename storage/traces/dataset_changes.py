@@ -82,8 +82,14 @@ class ChangeableDataset(Changeable[DatasetRow]):
             f"{counted(counts['jobs'], 'job')} that ended": counts["jobs"],
         }
         shown = tuple(line for line, is_there in lines.items() if is_there)
-        archived = row.archived is not None
-        return Dependents(row.name, counts, shown, obstacle=_obstacle(session, row), archived=archived)
+        return Dependents(
+            row.name,
+            counts,
+            shown,
+            obstacle=_obstacle(session, row),
+            archived=row.archived is not None,
+            scored=evaluators,
+        )
 
     def remove(self, session: Session, row: DatasetRow) -> None:
         session.execute(delete(ViewRow).where(ViewRow.dataset == row.name))

@@ -95,6 +95,10 @@ def commands(folder: Path) -> list[list[object]]:
         report filtering {asset("reference", "filter-ablation.json")}
         report paper
         campaign create more made --guideline guideline.md
+        campaign rename more less
+        campaign delete less --export events.jsonl --yes
+        views
+        jobs
         agreement first --draws 20
         export labels first labels.jsonl --format jsonl
         export judgments made judgments.csv --format csv

@@ -8,13 +8,11 @@ stepsight datasets delete my-traces --evaluator mini-bidir
 import argparse
 import json
 
-from stepsight.app.commands.changing import add_action, change
+from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.commands.options import add_db
 from stepsight.storage.database.store import open_store
-from stepsight.storage.judgments.evaluators import find_by_name
-from stepsight.storage.judgments.score_changes import ChangeableScores
 from stepsight.storage.people.changes import list_deletions
-from stepsight.storage.traces.dataset_changes import ChangeableDataset, remove_withdrawn
+from stepsight.storage.traces.dataset_changes import remove_withdrawn
 from stepsight.storage.traces.queries import Dataset, list_datasets
 
 _ACTIONS = {
@@ -49,9 +47,9 @@ def run(args: argparse.Namespace) -> None:
             for one in list_deletions(store):
                 print(f"{one.moment:%Y-%m-%d %H:%M}  {one.person}  {one.kind} {one.name}  {one.extent}".rstrip())
         elif args.action == "delete" and args.evaluator:
-            change(store, ChangeableScores(args.name, find_by_name(store, args.evaluator).id), args)
+            change_found(store, args, "scores", dataset=args.name, called=args.evaluator)
         elif args.action:
-            change(store, ChangeableDataset(args.name), args)
+            change_found(store, args, "dataset", dataset=args.name)
             remove_withdrawn(store)
         else:
             _list(args, list_datasets(store, archived=args.archived))

@@ -6,14 +6,13 @@ stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.
 import argparse
 from pathlib import Path
 
-from stepsight.app.commands.changing import add_action, change
+from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db, add_fields, read_fields
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_bytes
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.annotators import set_annotators
-from stepsight.storage.labelling.campaign_changes import ChangeableCampaign
 from stepsight.storage.labelling.campaigns import (
     Campaign,
     add_guideline,
@@ -103,7 +102,7 @@ def run(args: argparse.Namespace) -> None:
         if args.action in ("rename", "archive", "unarchive", "delete"):
             if args.action == "delete" and args.export:
                 print(export_labels(store, campaign.name, args.export, EVENTS))
-            change(store, ChangeableCampaign(campaign.id), args)
+            change_found(store, args, "campaign", campaign=campaign.id)
             return
         if args.action == "close":
             campaign = close_campaign(store, campaign.id)

@@ -2,16 +2,15 @@
 
 stepsight jobs
 stepsight jobs cancel 7
-stepsight jobs delete 3 5
+stepsight jobs delete 7
 """
 
 import argparse
 import json
 
-from stepsight.app.commands.changing import add_action, change
+from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.commands.options import add_db
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.jobs.job_changes import ChangeableJobs
 from stepsight.storage.jobs.jobs import Job, cancel_job, list_jobs
 
 _COLUMNS = ("id", "task", "subject", "dataset", "evaluator", "state", "total", "done", "left_out", "reason")
@@ -24,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     cancel = add_action(actions, "cancel", "cancel a job; its judgments stay", "")
     cancel.add_argument("job", type=int, metavar="JOB")
-    delete = add_action(actions, "delete", "delete jobs that have ended; what they have stored stays", "")
-    delete.add_argument("jobs", type=int, nargs="*", metavar="JOB", help="default: all that have ended")
+    delete = add_action(actions, "delete", "delete a job that has ended, or all; what they have stored stays", "")
+    delete.add_argument("job", type=int, nargs="?", metavar="JOB", help="default: all that have ended")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -34,7 +33,10 @@ def run(args: argparse.Namespace) -> None:
         if args.action == "cancel":
             print(f"Job {cancel_job(store, args.job).id} is cancelled.")
         elif args.action == "delete":
-            change(store, ChangeableJobs(tuple(args.jobs)), args)
+            if args.job is None:
+                change_found(store, args, "ended-jobs")
+            else:
+                change_found(store, args, "job", job=args.job)
         else:
             _list(store, args)
 

@@ -10,7 +10,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.evaluators import evaluators_of, read_data_version
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.score_changes import ChangeableScores, list_scored
+from stepsight.storage.judgments.score_changes import ChangeableScores
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.changes import list_deletions
@@ -27,8 +27,7 @@ def test_scores_are_deleted_with_those_without_a_step_and_others_stay(store: Sto
     with store.read() as session:
         before = count_rows(session)
     import_scores(store, "sums", write_lines(tmp_path / "scores.jsonl", [LEFT_OUT]), "prm")
-    (prm,) = [id for id, name in list_scored(store, "sums").items() if name == "prm"]
-    scores = ChangeableScores("sums", prm)
+    scores = ChangeableScores("sums", 0, "prm")
     lines = ("1 judgment, offline", "the scores of 1 trace without each of their steps")
     assert (scores.read(store).name, scores.read(store).lines) == ("prm on sums", lines)
     scores.delete(store)
