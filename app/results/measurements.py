@@ -7,7 +7,7 @@ from functools import cached_property
 from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending, Snapshot
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import DRAWS, Value
+from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import (
@@ -17,17 +17,25 @@ from stepsight.storage.judgments.evaluators import (
     with_distinct_names,
 )
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate, with_thresholds
-from stepsight.training.report.dataset import Excerpt, excerpt
+from stepsight.training.evaluate.evaluation import (
+    Evaluation,
+    PairedComparison,
+    compare,
+    evaluate,
+    with_thresholds,
+)
+from stepsight.training.report.dataset import Excerpt, difference_section, excerpt
+from stepsight.training.report.html import Section
 from stepsight.training.report.report import write_up
+from stepsight.training.report.results import ordered
 
 # Seconds that a page waits for a measurement before it is shown without it.
 _PATIENCE = 0.4
 # Bytes in memory per byte of a figure's JSON.
 _FIGURE = 6
 
-Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
-"""An evaluator's figures minus those of a reference, paired, by evaluator, mode and kind of error."""
+Differences = Mapping[tuple[str, Mode, Errors], PairedComparison]
+"""The comparison of an evaluator with a reference, by evaluator, mode and kind of error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +65,11 @@ class MeasuredDataset:
     def groups(self) -> list[str]:
         """The names of the groups into which the benchmark divides its traces."""
         return sorted(set(self.evaluation.rows[0].subject.table.groups) - {""})
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the evaluators that were measured, and of the baselines, which come last."""
+        return list(dict.fromkeys(row.evaluator for row in ordered(self.evaluation.rows)))
 
     @property
     def has_gold(self) -> bool:
@@ -125,11 +138,23 @@ class Measurements:
     def minus(
         self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
     ) -> Differences | Pending:
-        """Return the differences of all rows from those of `reference`, the name of an evaluator or a baseline. The
+        """Return the comparisons of all rows with those of `reference`, the name of an evaluator or a baseline. The
         result is empty if the reference was not measured on the dataset."""
         key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
         return self._cache.get(key, make, lambda differences: 10_000, patience)
+
+    def differences(
+        self, measured: MeasuredDataset, reference: str, mode: Mode, errors: Errors, patience: float = _PATIENCE
+    ) -> Section | Pending | None:
+        """Return a section on the differences from `reference` in one mode and for one kind of error, or None if no
+        row has any."""
+        minus = self.minus(measured, reference, patience)
+        if isinstance(minus, Pending):
+            return minus
+        rows = ordered(row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors))
+        compared = [(row, minus[key]) for row in rows if (key := (row.evaluator, mode, errors)) in minus]
+        return difference_section(measured.evaluation, compared) if compared else None
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
         """Return the full report on the dataset as a single HTML page."""
@@ -141,9 +166,7 @@ class Measurements:
 def _minus(evaluation: Evaluation, reference: str) -> Differences:
     references = {(row.mode, row.errors): row for row in evaluation.rows if row.evaluator == reference}
     return {
-        (row.evaluator, row.mode, row.errors): compare(
-            row, references[row.mode, row.errors], evaluation.weights
-        ).differences
+        (row.evaluator, row.mode, row.errors): compare(row, references[row.mode, row.errors], evaluation.weights)
         for row in evaluation.rows
         if row.evaluator != reference and (row.mode, row.errors) in references
     }

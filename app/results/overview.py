@@ -77,7 +77,8 @@ class OverviewColumn:
 
     def difference(self, evaluator: str, figure: Figure) -> Value:
         """Return the evaluator's figure minus that of the reference."""
-        return self.minus.get((evaluator, self.mode, self.errors), {}).get(figure, _NONE)
+        compared = self.minus.get((evaluator, self.mode, self.errors))
+        return compared.differences.get(figure, _NONE) if compared is not None else _NONE
 
 
 @dataclass(frozen=True)

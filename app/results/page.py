@@ -37,6 +37,7 @@ from stepsight.storage.traces.queries import Dataset, find_dataset, list_dataset
 from stepsight.training.evaluate.baseline_check import check_row
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import lead
+from stepsight.training.report.html import Section
 from stepsight.training.report.outcome_tables import Conditions, outcome_fields, outcomes_by_field
 from stepsight.training.report.results import PROTOCOL, measured_on
 from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
@@ -52,9 +53,9 @@ Computed = TypeVar("Computed")
 class ResultsAddress(PageQuery):
     """The query string of the Results page. A field of "" stands for its default.
 
-    If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` and `against` (the
-    reference for differences) apply to the overview. `by` is the metadata field whose outcomes the dataset's page
-    shows, or `steps`, their number.
+    If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` applies to the
+    overview. `against` is the reference for differences. `by` is the metadata field whose outcomes the page of a
+    dataset shows, or `steps`, their number.
     """
 
     PATH: ClassVar[str] = "/results"
@@ -162,6 +163,7 @@ def _dataset(
             f"{dataset.name} has no gold labels to measure against.", "Import a file with labels into a dataset."
         )
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
+    links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
     drawn = measurements.excerpt(measured, mode, errors)
     if isinstance(drawn, Pending):
         sections, classes = None, [address.evaluator]
@@ -170,13 +172,13 @@ def _dataset(
         classes = list(excerpt.classes)
         evaluator = address.evaluator if address.evaluator in classes else "".join(classes[:1])
         query = address.query(mode=mode, errors=errors, evaluator=evaluator)
-        links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
         sections = sections_html(excerpt.shown(evaluator), links, query)
     by, fields = "", outcome_fields(store, dataset.id)
     if address.by in fields:
         table, counted = _outcomes_by(store, measured, mode, errors, address.by)
-        links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
         by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
+    minus = measurements.differences(measured, address.against, mode, errors) if address.against else None
+    differences = [minus] if isinstance(minus, Section) else []
     found = _shortfalls(measured, mode, errors)
     outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
     own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
@@ -195,6 +197,9 @@ def _dataset(
         "classes": _same(classes),
         "sections": sections,
         "by": by,
+        "references": [("", "none"), *_same(measured.names)],
+        "differences": sections_html(differences, links, address.query(mode=mode, errors=errors)),
+        "comparing": isinstance(minus, Pending),
         "fields": [("", "nothing"), *fields.items()],
         "baseline_check": line_html(dataset.name, found) if found else "",
     }
@@ -303,6 +308,11 @@ def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddres
         table, _ = _outcomes_by(store, measured, mode, errors, address.by)
         if table.name == name:
             return table
+    if address.against:
+        minus = _there(measurements.differences(measured, address.against, mode, errors, _PATIENCE))
+        for content in minus.contents if minus else ():
+            if isinstance(content, Table) and content.name == name:
+                return content
     excerpt = _there(measurements.excerpt(measured, mode, errors, _PATIENCE)).result
     asked = excerpt.find_table(name, address.evaluator)
     if asked is None:

@@ -16,6 +16,7 @@ from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row
+from stepsight.training.report.difference_tables import Compared, difference_table, mcnemar_table
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.patched import Patched, change_tables, entries
 from stepsight.training.report.plots import (
@@ -147,6 +148,13 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     ]
     rows = three_way_rows(of_mode)
     return Excerpt(sections, {row.evaluator: _of_classes(of_mode, row, look) for row in rows})
+
+
+def difference_section(evaluation: Evaluation, compared: Compared) -> Section:
+    """Return the section on the differences of rows from a reference. `compared` holds at least one row."""
+    tests = mcnemar_table(evaluation, compared)
+    contents: list[Content] = [difference_table(evaluation, compared), *([tests] if tests else [])]
+    return Section(f"Difference from {compared[0][1].second}", contents)
 
 
 def _only(evaluation: Evaluation, mode: Mode | None = None, errors: Errors | None = None) -> Evaluation:

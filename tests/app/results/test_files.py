@@ -53,6 +53,11 @@ def test_the_classes_of_the_evaluator_asked_for(client):
     assert client.get("/results/table", params=asked).text.count("one_mind") == 3
 
 
+def test_mcnemars_tests_against_the_evaluator_asked_for(client):
+    tests = {"dataset": NAME, "mode": "offline", "table": "three-way-mcnemar-words", "against": "words"}
+    assert client.get("/results/table", params=tests).text.count("one_mind") == 2
+
+
 def test_the_report_is_a_file_that_no_browser_shows_here(client):
     answer = client.get("/results/report", params={"dataset": NAME})
     assert answer.headers["content-disposition"] == 'attachment; filename="three-way-report.html"'

@@ -66,7 +66,7 @@ def test_differences_are_paired_and_of_the_same_mode_and_errors(sqlite_store, re
     fill(sqlite_store)
     found = measured(sqlite_store, NAME, results)
     minus = results.minus(found, "baseline:constant", patience=60)
-    value = minus["one_mind", Mode.OFFLINE, Errors.INVALID]["step_auc"]
+    value = minus["one_mind", Mode.OFFLINE, Errors.INVALID].differences["step_auc"]
     # An AUC without information is one half.
     auc = row_of(found.evaluation, Mode.OFFLINE).measured["step_auc"].value.number
     assert value.number == pytest.approx(auc - 0.5)
@@ -80,7 +80,7 @@ def test_evaluators_that_judged_other_traces_are_compared_on_the_common_ones(sql
     fill(sqlite_store)
     found = measured(sqlite_store, NAME, results)
     minus = results.minus(found, "words", patience=60)
-    assert minus["one_mind", Mode.OFFLINE, Errors.INVALID]["sol_f1"].exists
+    assert minus["one_mind", Mode.OFFLINE, Errors.INVALID].differences["sol_f1"].exists
 
 
 @pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])

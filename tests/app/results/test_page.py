@@ -4,6 +4,7 @@ from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import results_page
 from stepsight.app.web import background_cache
 from stepsight.app.web.baseline_check import card_address
+from stepsight.app.web.page_query import read_query
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
@@ -198,3 +199,22 @@ def test_an_address_that_makes_no_sense_gets_a_notice_and_links_on(sqlite_store,
     page = read(results_page(sqlite_store, evaluators, results, query).html)
     assert any(message in notice for notice in notices(page))
     assert page.all("a") or page.all("form")
+
+
+def test_differences_from_an_evaluator_stand_with_mcnemars_test_and_are_to_be_had_as_files(sqlite_store, show):
+    fill(sqlite_store)
+    page = show(dataset=NAME, mode="offline", errors="invalid", against="words")
+    assert selected(page, "against") == "words"
+    (section,) = (one for one in page.all("section") if one.one("h2").text == "Difference from words")
+    figures, tests = section.all("table")
+    first = figures.one("tbody").all("tr")[0]
+    # Verdicts in words have no AUC, and three of the four traces.
+    assert [head.text for head in figures.all("th")][:3] == ["Evaluator", "Sol-F1", "Step-F1"]
+    assert (first.one("th").text, first.all("td")[-1].text) == ("one_mind", "3")
+    assert [row.all("td")[0].text for row in tests.one("tbody").all("tr")[:2]] == ["solutions", "steps"]
+    links = [link["href"] for link in section.all("a") if link.text == "CSV"]
+    assert [read_query(link.partition("?")[2])["table"] for link in links] == [
+        ["three-way-minus-words"],
+        ["three-way-mcnemar-words"],
+    ]
+    assert show(dataset=NAME, against="nobody").all("section")[0].one("h2").text == "Solutions and steps"
