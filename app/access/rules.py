@@ -74,7 +74,7 @@ _STATIC = tuple(
 _ADDED = (
     *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),
     # An event that does more than read checks the right for that itself.
-    _rule("POST", "/gradio_api/run/(split|write|score|open|save)", LOOKING),
+    _rule("POST", "/gradio_api/run/(split|write|score|running|open|save)", LOOKING),
     _rule("GET", f"{API}/openapi.json", LOOKING),
 )
 

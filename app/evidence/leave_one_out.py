@@ -20,7 +20,7 @@ _SECONDS = 5
 # Seconds between looks whether the reader still waits.
 _LOOKS = 0.2
 # The limit for one request: there is a pass for each step, each about as long as the trace.
-_MOST_TOKENS = 1_500_000
+_MOST_TOKENS = 2_100_000
 
 
 class ReaderLeftError(UserError):

@@ -22,8 +22,9 @@ from stepsight.core.trace import Trace
 # Servers and browsers refuse much longer addresses.
 _LONGEST = 16_000
 _LONGEST_TEXT = 1_000_000
-_LONGEST_ENTRY = 100_000
-_MOST_STEPS = 200
+_MOST_STEPS = 1_000
+LONGEST_ENTRY = 300_000
+"""The most characters of an entry: with three bytes each, a request stays below `LARGEST_BODY`."""
 _VERSION = 1
 
 Steps = tuple[tuple[str, ...], ...]
@@ -37,18 +38,21 @@ _LINK = TypeAdapter(
 
 @dataclass(frozen=True)
 class SolutionText:
-    """The text in the solution's input box, the steps that it is split into, and the parts that are not steps."""
+    """The text in the solution's input box, the steps that it is split into, and the parts that are not steps. The
+    first `thinking` steps are those of the thinking before the solution, if the user wants it judged."""
 
     text: str
     steps: Steps
     set_aside: tuple[str, ...] = ()
+    thinking: int = 0
 
     @classmethod
-    def typed(cls, text: str) -> "SolutionText":
-        """Split a text that a user typed. Raises `UserError` if the text is a list that contains anything but
-        texts."""
-        split = split_solution(text)
-        return cls(text, as_steps(split.steps), split.set_aside)
+    def typed(cls, text: str, *, judges_thinking: bool = False) -> "SolutionText":
+        """Split a text that a user typed. Raises `UserError` if the text is too long, or is a list that contains
+        anything but texts."""
+        _check_length(text)
+        split = split_solution(text, judges_thinking=judges_thinking)
+        return cls(text, as_steps(split.steps), split.set_aside, split.thinking)
 
     @classmethod
     def written(cls, steps: Steps) -> "SolutionText":
@@ -104,15 +108,16 @@ class Entered:
         if not self.steps:
             raise UserError("There are no steps.", "Paste a solution, then score again.")
         substeps = [part for step in self.steps for part in step]
-        if len(self.problem) + max(len(self.text or ""), sum(map(len, substeps))) > _LONGEST_ENTRY:
-            raise UserError(f"The text is longer than {_LONGEST_ENTRY:,} characters.", "Score a shorter solution.")
-        trace = Trace.of(self.problem.strip(), self.steps)
-        if len(substeps) > _MOST_STEPS:
-            raise UserError(
-                f"The solution has {len(substeps):,} steps; this page scores at most {_MOST_STEPS}.",
-                "Import a longer one on the Data page, and start a job.",
-            )
-        return trace
+        _check_length(self.problem, self.text or "")
+        _check_length(self.problem, *substeps)
+        check_steps(self.steps)
+        return Trace.of(self.problem.strip(), self.steps)
+
+    @cached_property
+    def thinking(self) -> int:
+        """The number of leading steps that are thinking before the solution, according to the text that was split
+        into the steps."""
+        return self.solution_text().thinking if self.text is not None else 0
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:
@@ -143,9 +148,11 @@ class Entered:
     def solution_text(self) -> SolutionText:
         """Return the text for the input box. The typed text is kept if it still splits into the same steps.
         Otherwise, a text is composed from the steps."""
-        with suppress(UserError):
-            if self.text is not None and (typed := SolutionText.typed(self.text)).steps == self.steps:
-                return typed
+        for judges_thinking in (False, True) if self.text is not None else ():
+            with suppress(UserError):
+                typed = SolutionText.typed(self.text or "", judges_thinking=judges_thinking)
+                if typed.steps == self.steps:
+                    return typed
         return SolutionText.written(self.steps)
 
     def token(self, evaluators: Sequence[str] | None = None) -> str | None:
@@ -201,7 +208,9 @@ class PageState(BaseModel):
     `steps` replaces the text if a step was edited and the text has not been updated yet. `before` is the permalink
     of the result to compare with, and `kept` is True if the user chose that result. `earlier` is the permalink that
     the result in `before` was itself compared with. `token` belongs to the displayed result. `dataset` is the name
-    of the dataset to save the result in; None stands for `SAVED`.
+    of the dataset to save the result in; None stands for `SAVED`. If `thinking` is True, thinking before the
+    solution is judged too. `run` is a key that the page has chosen, under which the scores are read while they are
+    computed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -217,6 +226,8 @@ class PageState(BaseModel):
     earlier: str = ""
     token: str = ""
     dataset: str | None = None
+    thinking: bool = False
+    run: str = Field("", max_length=40)
 
     @classmethod
     def read(cls, values: object) -> "PageState":
@@ -229,7 +240,9 @@ class PageState(BaseModel):
     def solution_text(self) -> SolutionText:
         """Return the text for the input box. Raises `UserError` if the text is a list that contains anything
         but texts."""
-        return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
+        if self.steps is not None:
+            return SolutionText.written(self.steps)
+        return SolutionText.typed(self.solution, judges_thinking=self.thinking)
 
     def entered(self, solution: SolutionText) -> Entered:
         """Return the solution to score, with everything that its result depends on. If the same solution is scored
@@ -244,6 +257,21 @@ class PageState(BaseModel):
             before if self.before else (),
             self.kept,
         )
+
+
+def check_steps(steps: Steps) -> None:
+    """Raise `UserError` if there are more sub-steps than the page scores."""
+    count = sum(map(len, steps))
+    if count > _MOST_STEPS:
+        raise UserError(
+            f"The solution has {count:,} steps; this page scores at most {_MOST_STEPS:,}.",
+            "Import a longer one on the Data page, and start a job.",
+        )
+
+
+def _check_length(*texts: str) -> None:
+    if sum(map(len, texts)) > LONGEST_ENTRY:
+        raise UserError(f"The text is longer than {LONGEST_ENTRY:,} characters.", "Score a shorter solution.")
 
 
 def as_steps(steps: Iterable[str | Iterable[str]]) -> Steps:

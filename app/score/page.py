@@ -2,13 +2,13 @@
 
 The URL determines the result. `s` is its permalink, `before` or `kept` is the permalink of the result to compare it
 with, and `valid` and `redundant` are thresholds. The page's script calls the events of a Gradio interface by name:
-`split`, `write`, `score`, `open` and `save`.
+`split`, `write`, `score`, `running`, `open` and `save`.
 """
 
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 from urllib.parse import parse_qsl
@@ -18,14 +18,16 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from stepsight.app.access.rights import Asked, Right, find_user_of, has_right, note_scored, require
-from stepsight.app.score.entered import Entered, PageState, SolutionText
+from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
 from stepsight.app.score.result import result_html
+from stepsight.app.score.running import RunningResults
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.gradio_page import Event
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
+from stepsight.core.text.preamble import thinking_in
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import SAVED, save_trace
@@ -33,7 +35,6 @@ from stepsight.training.evaluate.gallery import DATASET, read_gallery
 
 # The first traces of the gallery are the most instructive ones; a link leads to the others.
 _EXAMPLES = 12
-_LONGEST = 100_000
 # Longer texts are shown once they are opened.
 _BRIEF = 120
 EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>')
@@ -50,6 +51,7 @@ class ScorePage:
     evaluators: Evaluators
     read_only: bool = False
     strength_html: Callable[[str, str], Markup] = lambda name, fingerprint: Markup()
+    running_results: RunningResults = field(default_factory=RunningResults)
 
     @property
     def events(self) -> dict[str, Event]:
@@ -58,6 +60,7 @@ class ScorePage:
             "split": self.split,
             "write": self.write,
             "score": self.score,
+            "running": self.running,
             "open": self.open,
         }
         return events if self.read_only else events | {"save": self.save}
@@ -81,14 +84,18 @@ class ScorePage:
             readings=[name for one in names for _, name in self.evaluators.readings(one) if name != one],
             examples=_examples(*names[:1]),
             dataset=DATASET,
+            longest=LONGEST_ENTRY,
             traces=len(read_gallery()),
         )
         return PageContent.of(html, errors=errors)
 
-    def split(self, text: str) -> dict[str, Any]:
-        """Split a text into steps and return them rendered."""
+    def split(self, text: str, thinking: bool = False) -> dict[str, Any]:
+        """Split a text into steps and return them rendered. If `thinking` is True, thinking before the solution is
+        split too."""
         try:
-            return {"steps": steps_html(SolutionText.typed(text[:_LONGEST]))}
+            solution = SolutionText.typed(text, judges_thinking=thinking)
+            check_steps(solution.steps)
+            return {"steps": steps_html(solution)}
         except UserError as error:
             return {"steps": notice_html(str(error))}
 
@@ -105,13 +112,17 @@ class ScorePage:
         except UserError as error:
             return {"result": notice_html(str(error))}
         written = _written(solution) if state.steps is not None else {}
-        return {"result": self._result(state.entered(solution), request)} | written
+        return {"result": self._result(state.entered(solution), request, state.run)} | written
 
-    def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
+    def running(self, run: str) -> dict[str, Any]:
+        """Return the scores that are known so far of the solution that is being judged under the key `run`."""
+        return {"result": self.running_results.html(run)}
+
+    def open(self, query: str, evaluators: list[str] | None, request: gr.Request, run: str = "") -> dict[str, Any]:
         """Return the page's content for a query string, which is empty if the query has no permalink. If
-        `evaluators` is not None, it replaces the permalink's evaluators."""
+        `evaluators` is not None, it replaces the permalink's evaluators. `run` is as in `PageState`."""
         try:
-            return self._opened(query.removeprefix("?"), request, evaluators)
+            return self._opened(query.removeprefix("?"), request, evaluators, run=run)
         except AddressError as error:
             return {"result": notice_html(str(error))}
 
@@ -136,6 +147,7 @@ class ScorePage:
         request: Asked,
         evaluators: Sequence[str] | None = None,
         patience: float | None = None,
+        run: str = "",
     ) -> dict[str, Any]:
         """Return the page's content for the query string `spelled`.
 
@@ -153,7 +165,7 @@ class ScorePage:
             "problem": entered.problem,
             **_written(entered.solution_text()),
             "evaluators": list(filter(self.evaluators.gives_scores, entered.evaluators)),
-            "result": None if is_late else self._result(entered, request),
+            "result": None if is_late else self._result(entered, request, run),
         }
 
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
@@ -164,17 +176,19 @@ class ScorePage:
             return True
         return not wait(begun, timeout=seconds).not_done
 
-    def _result(self, entered: Entered, request: Asked) -> Markup:
+    def _result(self, entered: Entered, request: Asked, run: str) -> Markup:
         """Render the result, compared with the earlier solution if there is one. First, the user's exposure to the
         scores of both solutions is recorded."""
         note_scored(self.store, find_user_of(request), *entered.traces)
-        return result_html(
-            self.evaluators,
-            entered,
-            read_only=self._only_looks(request),
-            client_disconnected=partial(client_disconnected, request),
-            strength_html=self.strength_html,
-        )
+        with self.running_results.under(run) as on_begin:
+            return result_html(
+                self.evaluators,
+                entered,
+                read_only=self._only_looks(request),
+                client_disconnected=partial(client_disconnected, request),
+                strength_html=self.strength_html,
+                on_begin=on_begin,
+            )
 
 
 def steps_html(solution: SolutionText) -> Markup:
@@ -184,7 +198,8 @@ def steps_html(solution: SolutionText) -> Markup:
     return render(
         "score/steps.html",
         steps=solution.steps,
-        set_aside=solution.set_aside,
+        set_aside=[(text, bool(thinking_in(text))) for text in solution.set_aside],
+        thinking=solution.thinking,
         brief=_BRIEF,
         data=json.dumps(solution.steps, ensure_ascii=False),
     )

@@ -14,8 +14,9 @@ from markupsafe import Markup
 
 from stepsight.app.score.comparison import StepChange, StepMatches, is_move, largest_move
 from stepsight.app.score.entered import EarlierSolution, Entered, plain_steps, steps_of
+from stepsight.app.score.running import EvaluatorScoring, RunningScores
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.fair_queue import wait_for
+from stepsight.app.scoring.fair_queue import PendingScore, wait_for
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
@@ -60,6 +61,7 @@ class ScoredSolution:
     the earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
     sentence about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes`
     maps evaluators to a note on their reading, if there is one, and `strengths` weak ones to a line that says so.
+    The first `thinking` steps are thinking before the solution.
     """
 
     trace: Trace
@@ -72,6 +74,7 @@ class ScoredSolution:
     problems: tuple[UserError, ...] = ()
     reading_notes: Mapping[str, str] = field(default_factory=dict)
     strengths: Mapping[str, Markup] = field(default_factory=dict)
+    thinking: int = 0
 
 
 def result_html(
@@ -81,15 +84,22 @@ def result_html(
     read_only: bool = False,
     client_disconnected: ClientDisconnected = lambda: False,
     strength_html: Callable[[str, str], Markup] = lambda name, fingerprint: Markup(),
+    on_begin: Callable[[RunningScores], None] = lambda running: None,
 ) -> Markup:
     """Judge the solution and render the result with its exports, or a notice of an error. Raises `UserError` once
     `client_disconnected()` is True, so that nothing is computed for a client that has left. `strength_html` renders
-    a line on an evaluator, given its name and fingerprint, or nothing."""
+    a line on an evaluator, given its name and fingerprint, or nothing. `on_begin` is called with the scores
+    that are being computed."""
     try:
         trace, names = entered.trace, _names(entered)
     except UserError as error:
         return notice_html(str(error))
-    judged, problems = _judge(evaluators, trace, names, client_disconnected)
+
+    def begin(pending: Mapping[str, PendingScore[Judgment]]) -> None:
+        scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}
+        on_begin(RunningScores(trace, entered.thresholds, scorings))
+
+    judged, problems = _judge(evaluators, trace, names, client_disconnected, begin)
     if not judged:
         return Markup().join(map(notice_html, problems))
     earlier = entered.earlier
@@ -108,6 +118,7 @@ def result_html(
         tuple(problems),
         {name: evaluators.about(name).reading_note for name in judged},
         {name: strength_html(name, evaluators.about(name).fingerprint) for name in judged},
+        entered.thinking,
     )
     exports = exports_html(evaluators, trace, list(judged), entered.thresholds, token, read_only=read_only)
     return scored_html(result, exports)
@@ -120,21 +131,28 @@ def _names(entered: Entered) -> list[str]:
 
 
 def _judge(
-    evaluators: Evaluators, trace: Trace, names: Sequence[str], client_disconnected: ClientDisconnected
+    evaluators: Evaluators,
+    trace: Trace,
+    names: Sequence[str],
+    client_disconnected: ClientDisconnected,
+    begin: Callable[[Mapping[str, PendingScore[Judgment]]], None] = lambda pending: None,
 ) -> tuple[dict[str, Judgment], list[UserError]]:
-    """Return the judgments, keyed by evaluator, and the errors of the evaluators that gave no judgment."""
-    judged, waiting = {}, []
+    """Return the judgments, keyed by evaluator, and the errors of the evaluators that gave no judgment. `begin` is
+    called with the futures of the judgments."""
+    judged: dict[str, Judgment] = {}
+    waiting: dict[str, PendingScore[Judgment]] = {}
     problems: list[UserError] = []
     for name in names:
         try:
             # A result does not wait for an evaluator that is being loaded.
-            waiting.append((name, evaluators.submit_loaded(name, trace)))
+            waiting[name] = evaluators.submit_loaded(name, trace)
         except UserError as error:
             problems.append(error)
+    begin(waiting)
     # The result marks failing equations; checking them while the evaluators score costs no time.
     checks_of(trace)
-    wait_for([future for _, future in waiting], client_disconnected)
-    for name, future in waiting:
+    wait_for(list(waiting.values()), client_disconnected)
+    for name, future in waiting.items():
         try:
             judged[name] = future.result()
         except UserError as error:

@@ -38,9 +38,9 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresho
 
 # The number of concurrent calls, each with every core; one long call may run besides them.
 _AT_ONCE = 2
-# The total size of cached judgments in bytes, some 2,000 of them. They are scattered among temporary objects, so
-# that each also keeps malloc from returning some freed memory.
-_KEPT = 8_000_000
+# The total size of cached judgments in bytes, some 5,000 of them, or three of 1,000 steps. They are scattered among
+# temporary objects, so that each also keeps malloc from returning some freed memory.
+_KEPT = 20_000_000
 # Seconds that a failure stands for clients that come back for a judgment.
 _FAILED_SECONDS = 5.0
 # Seconds between looks for fetched evaluators, and seconds that a page waits for one to be loaded.

@@ -86,17 +86,17 @@ _HEADED_STEP = re.compile(
 )
 _HEADED_NUMBER = re.compile(
     r"(?P<lead>\s*(?:#{1,6}[ \t]+|(?=[*_]{2})))"
-    r"(?P<bold>[*_]{0,3})[(（]?(?P<number>\d{1,3})[.):．）、](?P<close>[*_]{0,3})(?:\s+|$)"
+    r"(?P<bold>[*_]{0,3})[(（]?(?P<number>\d{1,5})[.):．）、](?P<close>[*_]{0,3})(?:\s+|$)"
 )
 _BEGIN = r"(?P<lead>[>\s]*)(?P<bold>[*_]{0,3})"
 _CLOSE = r"(?P<close>[*_]{0,3})\s*"
 _END = r"(?P<close>[*_]{0,3})(?:\s+|$)"
 # Some leave no space after the number; `1.5` and `(2)(3)` are no marks.
 _END_TIGHT = r"(?P<close>[*_]{0,3})(?:\s+|$|(?=[^\W\d_]))"
-_NUMBER = re.compile(rf"{_BEGIN}\(?(?P<number>\d{{1,3}})(?:[ \t]?\)|\\?[.)]{{1,2}}|\.-){_END_TIGHT}")
+_NUMBER = re.compile(rf"{_BEGIN}\(?(?P<number>\d{{1,5}})(?:[ \t]?\)|\\?[.)]{{1,2}}|\.-){_END_TIGHT}")
 # These signs may be sums too, as in `1 - x = 3`, unless a word follows the first of them.
 _LOOSE_NUMBER = re.compile(
-    rf"{_BEGIN}(?!1[ \t]*[-:/º°ª][ \t]+(?![^\W\d_]{{2}}))(?P<number>\d{{1,3}})[ \t]*(?:(?<=[ \t])-|[:/º°ª]){_END}"
+    rf"{_BEGIN}(?!1[ \t]*[-:/º°ª][ \t]+(?![^\W\d_]{{2}}))(?P<number>\d{{1,5}})[ \t]*(?:(?<=[ \t])-|[:/º°ª]){_END}"
 )
 _OTHER_NUMBERS = (
     _LOOSE_NUMBER,

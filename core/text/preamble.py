@@ -82,6 +82,17 @@ _MOST, _WIDEST = 6, 100
 _LINE_END = re.compile(r"[ \t]*(?:\n|$)")
 
 
+def thinking_in(aside: str) -> str:
+    """Return the thinking in a part that `set_openings_aside` set aside, without its tags, or "" if the part is
+    something else, such as a prompt."""
+    lower = aside.lower()
+    for opener, closer in (*_THINKING, *_WORKING):
+        if lower.endswith(closer):
+            start = len(opener) if lower.startswith(opener) else 0
+            return aside[start : -len(closer)].strip()
+    return ""
+
+
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
     """Split a response into the solution and the parts before it that do not belong to it. Returns the solution,
     and these parts in text order.

@@ -18,7 +18,7 @@ from stepsight.core.text.marks import (
     seen,
     unmarked,
 )
-from stepsight.core.text.preamble import set_openings_aside
+from stepsight.core.text.preamble import set_openings_aside, thinking_in
 from stepsight.core.text.sentences import sentences
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.step_lists import read_step_list
@@ -66,10 +66,12 @@ _NARROWEST_WRAP = 50
 
 @dataclass(frozen=True)
 class Split:
-    """The steps of a solution, each a text or a list of sub-steps, and the text around them that is not judged."""
+    """The steps of a solution, each a text or a list of sub-steps, and the text around them that is not judged. The
+    first `thinking` steps are those of the thinking before the solution."""
 
     steps: tuple[str | list[str], ...]
     set_aside: tuple[str, ...] = ()
+    thinking: int = 0
 
 
 def split_steps(text: str) -> list[str | list[str]]:
@@ -77,7 +79,7 @@ def split_steps(text: str) -> list[str | list[str]]:
     return list(split_solution(text).steps)
 
 
-def split_solution(text: str) -> Split:
+def split_solution(text: str, *, judges_thinking: bool = False) -> Split:
     """Split a solution into steps, using the first of these forms that matches.
 
     - a list that a program printed, such as JSON, in which an inner list is a step with sub-steps
@@ -91,7 +93,8 @@ def split_solution(text: str) -> Split:
 
     Numbers and bullets are removed. A heading belongs to the step after it. The text before the first number and
     the final answer are separate steps. LaTeX, code and `[asy]` are never cut. The prompt of a chat, thinking such
-    as that between `<think>` and `</think>`, and openings such as "Sure!" are set aside.
+    as that between `<think>` and `</think>`, and openings such as "Sure!" are set aside. If
+    `judges_thinking` is True, the thinking is split as well, and its steps come first.
 
     Raises `UserError` if a printed list contains texts and something without a text.
     """
@@ -100,10 +103,19 @@ def split_solution(text: str) -> Split:
     if isinstance(listed, list):
         return Split(tuple(listed))
     solution, set_aside = set_openings_aside(listed or text)
+    thoughts: list[str] = []
+    if judges_thinking:
+        thoughts = [step for aside in set_aside for step in _texts(thinking_in(aside))]
+        set_aside = [aside for aside in set_aside if not thinking_in(aside)]
     if solution != text and isinstance(listed := read_step_list(unwrapped(solution)), list):
-        return Split(tuple(listed), tuple(set_aside))
+        return Split((*thoughts, *listed), tuple(set_aside), len(thoughts))
+    return Split((*thoughts, *_texts(solution)), tuple(set_aside), len(thoughts))
+
+
+def _texts(solution: str) -> list[str]:
+    """Return the texts of the steps of a solution that is no printed list."""
     steps = (_trimmed(step) for step in _split(marked_up_lines(solution).strip("\n")))
-    return Split(tuple(step for step in steps if not is_blank(step)), tuple(set_aside))
+    return [step for step in steps if not is_blank(step)]
 
 
 def _split(text: str) -> list[str]:

@@ -13,13 +13,18 @@ from stepsight.app.scoring.evaluators import Evaluators
 
 
 class Held:
-    """A scorer that is held up in the middle of a call until it is let go or nobody waits for it."""
+    """A scorer that is held up in the middle of a call until it is let go or nobody waits for it. The online scores
+    of the first sub-steps are `known` meanwhile."""
+
+    known = ()
 
     def __init__(self, scorer):
         self.scorer, self.evaluator, self.tokens = scorer, scorer.evaluator, scorer.tokens
         self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
 
     def score_encoded(self, traces, mode, check, on_step):
+        for substep, row in enumerate(self.known):
+            on_step(0, substep, row)
         self.at_work.set()
         try:
             while not self.go.wait(0.01):

@@ -2,7 +2,7 @@
 
 import re
 
-from stepsight.core.text.split import split_solution, split_steps
+from stepsight.core.text.split import Split, split_solution, split_steps
 from tests.cases import each
 
 # Of each text, | begins another step, «this» is left out of it, and ⟦this⟧ is set aside.
@@ -103,6 +103,29 @@ SHAPES = [
     "<think>\nTwo and three.\n\n|That is",
     "Sure, 2 + 3 = 5.\n|Let's solve for x.",
 ]
+
+
+@each(
+    "text, steps, thinking, set_aside",
+    [
+        (
+            "<think>\nTwo.\n\nWait, three.\n</think>\n\n1. Add.\n2. Done.",
+            ["Two.", "Wait, three.", "Add.", "Done."],
+            2,
+            (),
+        ),
+        ("Two.\n\nThree.</think>\nSure!\n\nSo 5.", ["Two.", "Three.", "So 5."], 2, ("Sure!",)),
+        ('[THINK]Two.[/THINK]\n["a", "b"]', ["Two.", "a", "b"], 1, ()),
+        ("1. Add.\n2. Done.", ["Add.", "Done."], 0, ()),
+    ],
+)
+def test_thinking_is_split_where_one_wants_it_judged(text, steps, thinking, set_aside):
+    """By its own form, so that a numbered solution does not make one step of it."""
+    assert split_solution(text, judges_thinking=True) == Split(tuple(steps), set_aside, thinking)
+
+
+def test_numbers_of_steps_have_up_to_five_digits():
+    assert len(split_steps("\n".join(f"{number}. Add {number}." for number in range(1, 10_003)))) == 10_002
 
 
 @each("marked", SHAPES)

@@ -60,7 +60,7 @@ def score(port, token):
     """What an event of the Score page gives of a solution."""
     trace = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "The answer is 6."])
     query = f"?s={Entered.of(trace, ['mini-bidir']).token()}"
-    response, text = ask(port, "POST", "/gradio_api/run/open", token, json.dumps({"data": [query, None]}))
+    response, text = ask(port, "POST", "/gradio_api/run/open", token, json.dumps({"data": [query, None, ""]}))
     assert response.status == 200, text
     return json.loads(text)["data"][0]["result"]
 

@@ -150,7 +150,7 @@ def test_a_small_token_does_not_unpack_into_a_large_text():
 def test_a_form_is_the_trace_that_its_text_is_split_into():
     trace = typed("  q \n", "Let x be 1.\n\nSo 2.\n").trace
     assert (trace.problem, trace.substeps) == ("q", ("Let x be 1.", "So 2."))
-    assert len(typed("q", "\n".join("a" * 200)).trace.steps) == 200
+    assert len(typed("q", "\n".join("a" * 1000)).trace.steps) == 1000
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,23 @@ def test_a_form_is_the_trace_that_its_text_is_split_into():
         typed("q", "[]"),
         Entered("q", (("a",), ("",))),
         typed("q", "a\x00b"),
-        typed("q", "7" * 100_000),
-        typed("q", "\n".join("ab" * 201)),
+        Entered("q", (("7" * 300_000,),)),
+        typed("q", "\n".join("ab" * 501)),
     ],
     ids=range(8),
 )
 def test_an_entry_that_is_no_trace_is_refused(form):
     with refused():
         _ = form.trace
+
+
+def test_thinking_that_is_judged_is_known_from_the_link():
+    text = "<think>Two.\n\nThree.</think>\n\nSo 5."
+    solution = SolutionText.typed(text, judges_thinking=True)
+    assert solution.steps == (("Two.",), ("Three.",), ("So 5.",))
+    for steps, thinking in ((solution.steps, 2), (SolutionText.typed(text).steps, 0), (solution.steps[1:], 0)):
+        entered = Entered.from_token(Entered("q", steps, text).token())
+        assert (entered.steps, entered.thinking) == (steps, thinking)
 
 
 def test_a_trace_becomes_a_form_that_gives_it_back():
@@ -233,6 +242,8 @@ def test_a_state_is_read():
         "earlier": "e",
         "token": "u",
         "dataset": "mine",
+        "thinking": True,
+        "run": "r",
     }
     assert PageState.read(state).model_dump() == state | {"steps": (("a", "b"),), "evaluators": ("tiny",)}
 

@@ -228,7 +228,7 @@ def test_the_first_response_does_not_wait_for_a_judgment_that_takes_long(page, m
 def test_a_mistake_of_the_user_is_the_answer_of_an_event(page):
     demo = interface("Score", page.events)
     functions = {function.api_name: function.fn for function in demo.fns.values()}
-    assert set(functions) == {"split", "write", "score", "open", "save"}
+    assert set(functions) == {"split", "write", "score", "running", "open", "save"}
     assert functions["write"]({"steps": 7}) == {"error": "The page sent an invalid request. Reload the page."}
     assert functions["write"]({"steps": [["a"]]})["text"] == "a"
 

@@ -30,6 +30,16 @@ def test_text_set_aside_is_shown_and_no_step():
     assert json.loads(page.one("ol", cls="preview")["data-steps"]) == [["Add."], ["Done."]]
 
 
+def test_thinking_is_judged_where_one_wants():
+    text = "<think>Two.\n\nThree.</think>\n\nSo 5."
+    offer = read(split_html(text))
+    assert offer.one("button", data_thinking="1").text == "Judge these steps too"
+    chosen = read(steps_html(SolutionText.typed(text, judges_thinking=True)))
+    assert chosen.one("p").text == "3 steps, the first 2 of them thinking\nSet the thinking aside"
+    assert "data-judges-thinking" in chosen.one("ol", cls="preview").attributes
+    assert not read(split_html("Sure!\n\n1. Add.\n2. Done.")).all("button", data_thinking="1")
+
+
 def test_long_thinking_is_folded():
     thinking = f"<think>\n{'Two and three. ' * 20}\n</think>"
     folded = read(split_html(f"{thinking}\n\n1. Add.\n2. Done.")).one("details", cls="aside")

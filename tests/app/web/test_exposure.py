@@ -123,19 +123,19 @@ def test_a_text_that_is_entered_is_noted_where_it_is_to_be_labelled(look, evalua
         assert look(f"{path}?s={token(entered, name)}") == noted, path
     form = {"problem": entered["problem"], "solution": json.dumps(entered["steps"]), "evaluators": [name]}
     assert look("/gradio_api/run/score", body={"data": [form]}) == noted
-    opened = {"data": [f"?s={token(entered, name)}", None]}
+    opened = {"data": [f"?s={token(entered, name)}", None, ""]}
     assert look("/gradio_api/run/open", body=opened) == noted
 
 
 def test_the_solution_that_one_is_compared_with_is_noted_too(look, evaluators):
     one, other = (token(entered, evaluators.names[0]) for entered in (ENTERED, OTHER))
-    body = {"data": [f"?s={other}&before={one}", None]}
+    body = {"data": [f"?s={other}&before={one}", None, ""]}
     assert look("/gradio_api/run/open", body=body) == {1: {"scores"}}
 
 
 def test_a_text_that_is_refused_is_not_noted(look):
     assert look("/api/v1/score", 422, body=ENTERED | {"mode": "sideways"}) == {}
-    assert look("/gradio_api/run/open", body={"data": ["?s=nothing", None]}) == {}
+    assert look("/gradio_api/run/open", body={"data": ["?s=nothing", None, ""]}) == {}
 
 
 def test_the_gallery_of_evidence_notes_the_traces_it_shows(look):

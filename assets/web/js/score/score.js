@@ -6,7 +6,7 @@ import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
 import { quietly } from "../shared/storage.js";
 import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
-import { adoptSolution, onSteps, putSolution, settleSolution, solutionState } from "./solution.js";
+import { adoptSolution, onSteps, putSolution, settleSolution, solutionState, within } from "./solution.js";
 import { endEdit } from "./steps.js";
 import { inAddress, settle, thresholdsOf } from "./thresholds.js";
 
@@ -22,7 +22,7 @@ const boxes = () => [...document.querySelectorAll("#evaluators input")];
 const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
 
 const state = () => ({
-  problem: problem().value,
+  problem: within(problem().value),
   ...solutionState(),
   evaluators: chosen(),
   ...thresholds,
@@ -108,11 +108,39 @@ const QUICK = 2000;
 let took = 0;
 const isQuick = () => took < QUICK;
 
+// What is known of a result that takes long is shown while the request for it runs.
+const SOON = 500;
+const follow = async (run, request, isPressed) => {
+  const ended = new AbortController();
+  request.finally(() => ended.abort()).catch(() => {});
+  for (let wait = SOON; !ended.signal.aborted; wait = AGAIN) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    const answer = ended.signal.aborted ? null : await ask("running", [run], ended.signal).catch(() => null);
+    if (!answer?.result || ended.signal.aborted || isEditingRow()) continue;
+    const isFirst = !part("result").querySelector("section.running");
+    const content = html(answer.result);
+    drawMaths(content);
+    replaceResult(content);
+    if (isFirst && isPressed) reveal();
+  }
+};
+
+/** The answer to a request that is known to the server under a key, and followed by it. */
+const followed = (event, inputs, signal, run, how) => {
+  const request = ask(event, inputs, signal);
+  follow(run, request, how === "pushState");
+  return request;
+};
+
+// No page over plain HTTP from another machine has `randomUUID`.
+const newRun = () => [...crypto.getRandomValues(new Uint32Array(4))].map((number) => number.toString(36)).join("-");
+
 const score = latest(async (signal, how) => {
   setBusy(true);
   const start = performance.now();
   const sent = solutionState();
-  const answer = await ask("score", [state()], signal);
+  const run = newRun();
+  const answer = await followed("score", [{ ...state(), run }], signal, run, how);
   if (signal.aborted) return;
   took = performance.now() - start;
   // Unless the steps have changed meanwhile.
@@ -130,7 +158,7 @@ const scoreNow = async (how) => {
 
 // What was asked for comes into sight: a result from its beginning, an error with the button.
 const reveal = () => {
-  const section = result();
+  const section = document.querySelector("#result section");
   const room = section ?? part("result");
   const { top, bottom } = room.getBoundingClientRect();
   const isSeen = section ? top >= 0 && top < innerHeight / 3 : top >= 0 && bottom <= innerHeight;
@@ -148,7 +176,8 @@ const press = async () => {
 };
 
 const open = latest(async (signal, query, evaluators, how) => {
-  const answer = await ask("open", [query, evaluators], signal);
+  const run = newRun();
+  const answer = await followed("open", [query, evaluators, run], signal, run, how);
   if (signal.aborted) return;
   if (answer.problem !== undefined) {
     problem().value = answer.problem;

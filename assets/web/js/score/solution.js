@@ -13,6 +13,8 @@ export const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(oth
 let steps = [];
 // The text of these steps; null until it is written.
 let text = null;
+// True if thinking before the solution is judged too.
+let judgesThinking = false;
 // True if the last change was in the text, not in the steps.
 let isTyped = true;
 const past = [];
@@ -32,17 +34,26 @@ const now = () => ({ steps: copy(steps), text });
 
 const draw = (html) => {
   place().innerHTML = html;
-  steps = JSON.parse(place().querySelector("ol.preview")?.dataset.steps ?? "[]");
+  readSteps();
   tell(true);
 };
+
+const readSteps = () => {
+  const data = place().querySelector("ol.preview")?.dataset;
+  steps = JSON.parse(data?.steps ?? "[]");
+  judgesThinking = data?.judgesThinking !== undefined;
+};
+
+/** As much of a text as the server needs to say that it is too long. */
+export const within = (typed) => typed.slice(0, Number(box().dataset.longest) + 1);
 
 // Milliseconds to wait for more of the text.
 const PAUSE = 40;
 
-const split = latest(async (signal, typed) => {
+const split = latest(async (signal, typed, thinking = judgesThinking) => {
   await new Promise((resolve) => setTimeout(resolve, PAUSE));
   if (signal.aborted) return;
-  const answer = await ask("split", [typed], signal);
+  const answer = await ask("split", [within(typed), thinking], signal);
   if (typed === box().value) draw(answer.steps);
 });
 
@@ -66,7 +77,7 @@ const write = latest(async (signal) => {
 export const settleSolution = () => text === null && write();
 
 /** The solution for a request: its text, or its steps if the text is not written yet. */
-export const solutionState = () => (text === null && steps.length ? { steps } : { solution: box().value });
+export const solutionState = () => (text === null && steps.length ? { steps } : { solution: within(box().value), thinking: judgesThinking });
 
 const set = (changed) => {
   split.end();
@@ -106,6 +117,11 @@ export const adoptSolution = (written, html) => {
   putSolution(written, html);
 };
 
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest?.("#preview button[data-thinking]");
+  if (button) split(box().value, Boolean(button.dataset.thinking));
+});
+
 document.addEventListener("input", ({ target }) => {
   if (target !== box()) return;
   // Undo brings back the edited steps.
@@ -122,6 +138,6 @@ document.addEventListener("input", ({ target }) => {
 // The first response contains both, and a browser may have restored typed text after a reload.
 if (box()) {
   text = box().defaultValue;
-  steps = JSON.parse(place().querySelector("ol.preview")?.dataset.steps ?? "[]");
+  readSteps();
   if (box().value !== text) putSolution(box().value);
 }

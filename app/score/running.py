@@ -1,0 +1,105 @@
+"""The scores of a solution that is still being judged: those that are known online, from the first step on."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from stepsight.app.scoring.fair_queue import PendingScore
+from stepsight.app.web.html import render
+from stepsight.app.web.step_bars import TraceJudgments
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.core.trace import Trace
+
+# The flagged steps that are shown with their texts.
+_MOST_FLAGGED = 12
+
+
+@dataclass(frozen=True)
+class EvaluatorScoring:
+    """An evaluator that is judging a solution: what it gives, and the future of its judgment."""
+
+    outputs: Outputs
+    judgment: PendingScore[Judgment]
+
+    @property
+    def online(self) -> StepScores | None:
+        """The online scores of the first sub-steps, as far as they are known, or None if there are none."""
+        if self.judgment.done():
+            failed = self.judgment.cancelled() or self.judgment.exception() is not None
+            return None if failed else self.judgment.result().online
+        # Taken once, since the scorer adds to it.
+        known = dict(self.judgment.steps)
+        count = next(i for i in range(len(known) + 1) if i not in known)
+        return StepScores(np.array([known[i] for i in range(count)], np.float32)) if count else None
+
+
+@dataclass(frozen=True)
+class RunningScores:
+    """A solution that is being judged, by each of several evaluators."""
+
+    trace: Trace
+    thresholds: Thresholds
+    evaluators: Mapping[str, EvaluatorScoring]
+
+    def html(self) -> Markup:
+        """Render how far each evaluator is, the online verdicts so far, and the first steps that are not valid.
+        Returns "" until there is a verdict."""
+        known = {name: scoring.online for name, scoring in self.evaluators.items()}
+        judged = {
+            name: TraceJudgments(
+                name,
+                self.evaluators[name].outputs,
+                self.thresholds,
+                {Mode.ONLINE: Judgment(self.trace, Mode.ONLINE, online)},
+            )
+            for name, online in known.items()
+            if online is not None
+        }
+        if not judged:
+            return Markup()
+        words = {
+            name: [one.verdict(Mode.ONLINE, i) for i in range(len(one.modes[Mode.ONLINE]))]
+            for name, one in judged.items()
+        }
+        count = max(map(len, words.values()))
+        marks = [[own[i] if i < len(own) else "" for own in words.values()] for i in range(count)]
+        flagged = [i for i, of_step in enumerate(marks) if "not valid" in of_step]
+        return render(
+            "score/running.html",
+            trace=self.trace,
+            total=len(self.trace.substeps),
+            evaluators={name: words.get(name, []) for name in known},
+            names=list(words),
+            marks=marks,
+            flagged=flagged[:_MOST_FLAGGED],
+            more=len(flagged[_MOST_FLAGGED:]),
+        )
+
+
+class RunningResults:
+    """The solutions that are being judged, by the keys that their pages have chosen."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, RunningScores] = {}
+
+    @contextmanager
+    def under(self, key: str) -> Iterator[Callable[[RunningScores], None]]:
+        """Keep a solution under a key while the block runs, once the yielded function is called with it."""
+
+        def begin(running: RunningScores) -> None:
+            if key:
+                self._by_key[key] = running
+
+        try:
+            yield begin
+        finally:
+            self._by_key.pop(key, None)
+
+    def html(self, key: str) -> Markup:
+        """Render the scores under a key, or "" if there are none yet or no longer."""
+        running = self._by_key.get(key)
+        return running.html() if running is not None else Markup()
