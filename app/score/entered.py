@@ -84,7 +84,8 @@ class Entered:
 
     `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds the
     permalink tokens of results to compare with. If `kept` is True, the user chose the comparison, and it is shown
-    even if this solution is not an edit of the earlier one.
+    even if this solution is not an edit of the earlier one. The first `thinking` steps are thinking before the
+    solution; a permalink does not say so, but its text does.
     """
 
     problem: str = ""
@@ -94,6 +95,7 @@ class Entered:
     thresholds: Thresholds = field(default_factory=Thresholds)
     before: tuple[str, ...] = ()
     kept: bool = False
+    thinking: int = 0
 
     @classmethod
     def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
@@ -112,12 +114,6 @@ class Entered:
         _check_length(self.problem, *substeps)
         check_steps(self.steps)
         return Trace.of(self.problem.strip(), self.steps)
-
-    @cached_property
-    def thinking(self) -> int:
-        """The number of leading steps that are thinking before the solution, according to the text that was split
-        into the steps."""
-        return self.solution_text().thinking if self.text is not None else 0
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:
@@ -256,6 +252,7 @@ class PageState(BaseModel):
             Thresholds(self.validity, self.redundancy),
             before if self.before else (),
             self.kept,
+            solution.thinking,
         )
 
 

@@ -160,10 +160,12 @@ class ScorePage:
         entered = Entered.from_query(query)
         if evaluators is not None:
             entered = replace(entered, evaluators=tuple(evaluators))
+        solution = entered.solution_text()
+        entered = replace(entered, thinking=solution.thinking)
         is_late = patience is not None and not self._is_soon(entered, patience)
         return {
             "problem": entered.problem,
-            **_written(entered.solution_text()),
+            **_written(solution),
             "evaluators": list(filter(self.evaluators.gives_scores, entered.evaluators)),
             "result": None if is_late else self._result(entered, request, run),
         }

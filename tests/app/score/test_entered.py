@@ -178,7 +178,7 @@ def test_thinking_that_is_judged_is_known_from_the_link():
     assert solution.steps == (("Two.",), ("Three.",), ("So 5.",))
     for steps, thinking in ((solution.steps, 2), (SolutionText.typed(text).steps, 0), (solution.steps[1:], 0)):
         entered = Entered.from_token(Entered("q", steps, text).token())
-        assert (entered.steps, entered.thinking) == (steps, thinking)
+        assert (entered.steps, entered.solution_text().thinking) == (steps, thinking)
 
 
 def test_a_trace_becomes_a_form_that_gives_it_back():
