@@ -15,7 +15,7 @@ from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guidel
 from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
-from stepsight.storage.labelling.queue import list_turns, next_availability
+from stepsight.storage.labelling.queue import find_qualification, list_turns, next_availability
 from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import LOCAL, Role, User, list_users
 
@@ -88,6 +88,7 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
         "begun": labels and bool(list_turns(store, campaign.id, user, limit=1)),
         "bars": progress_bars(campaign, progress, own=labels, everybody=sees_everybody(user)),
         "guideline": guideline_text(store, campaign.id),
+        "qualification": find_qualification(store, campaign, user) if labels else None,
     }
 
 
@@ -158,6 +159,9 @@ def terms(campaign: Campaign) -> str:
         parts.append("equations that fail marked")
     if campaign.suggests:
         parts.append("labels suggested by the evaluator")
+    if campaign.qualification_items:
+        right, items = campaign.qualification_right, counted(campaign.qualification_items, "solution")
+        parts.append(f"qualification: {right} of {items} right")
     parts.append(_AFTER[campaign.after_submission])
     return " · ".join(parts)
 

@@ -20,6 +20,7 @@ from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, PRMBENCH_KINDS
 from stepsight.storage.labelling.plan import (
     MOST_OVERLAP,
+    MOST_QUALIFICATION,
     AfterSubmission,
     CampaignPlan,
     CampaignView,
@@ -103,6 +104,8 @@ class NewCampaign(BaseModel):
     seed: int = 0
     suggests: Literal["yes", "no"] = "no"
     equations: Literal["yes", "no"] = "no"
+    qualification_items: int = 0
+    qualification_right: int = 0
 
     @model_validator(mode="before")
     @classmethod
@@ -134,6 +137,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         browse=address.narrowed(dataset=dataset.name),
         guideline=_GUIDELINE,
         most_overlap=MOST_OVERLAP,
+        most_qualification=MOST_QUALIFICATION,
         terms=_TERMS,
         evaluators=[("", "none"), *((str(row.id), row.name) for row in evaluators_of(store, dataset.id))],
         gold_datasets=[("", "the rest of the dataset, or the gallery"), *names],
@@ -168,6 +172,8 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         seed=form.seed,
         suggests=form.suggests == "yes",
         shows_equations=form.equations == "yes",
+        qualification_items=form.qualification_items,
+        qualification_right=form.qualification_right,
     )
 
 

@@ -103,28 +103,33 @@ def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mappi
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
-    """Choose hidden gold items at random for a campaign of the traces `ids`. With a gold rate of 0, choose none.
+    """Choose hidden gold items at random for a campaign of the traces `ids`. With a gold rate of 0 and no
+    qualification, choose none.
 
-    The number of gold items suffices for one person who labels the whole queue, with a few to spare. No gold item
-    has the same text as a trace in the queue. If the campaign shows reference answers or scores and all of its
-    traces have them, or none does, then so do all gold items, or none, so that annotators cannot recognise them.
-    Raises `UserError` if no suitable trace exists.
+    The number of gold items suffices for the qualification and for one person who labels the whole queue, with a
+    few to spare. No gold item has the same text as a trace in the queue. If the campaign shows reference answers or
+    scores and all of its traces have them, or none does, then so do all gold items, or none, so that annotators
+    cannot recognise them. Raises `UserError` if there are too few suitable traces.
     """
-    if not plan.gold_rate:
+    least = max(plan.qualification_items, int(plan.gold_rate > 0))
+    if not least:
         return []
     rng = random.Random(f"gold {plan.seed}")
     taken = _texts(session, plan.dataset, ids)
-    most = math.ceil(len(ids) * plan.gold_rate / (1 - plan.gold_rate)) + _SPARE
+    most = plan.qualification_items + math.ceil(len(ids) * plan.gold_rate / (1 - plan.gold_rate)) + _SPARE
     sources = (plan.gold_dataset,) if plan.gold_dataset is not None else (plan.dataset, GALLERY)
     for name in sources:
         others = [id for id, text in _with_full_gold(session, name) if text not in taken]
         for having in _shown_beside(session, plan):
             others = _alike(others, ids, having)
-        if others:
+        if len(others) >= least:
             return rng.sample(others, min(most, len(others)))
+    found = "no trace outside the campaign has"
+    if least > 1:
+        found = f"fewer than {least} traces outside the campaign have"
     raise UserError(
-        f"{' and '.join(sources)}: no trace outside the campaign has gold for all that is labelled.",
-        "Name another dataset for the gold items, or set their rate to 0. They need an answer and scores where the"
+        f"{' and '.join(sources)}: {found} gold for all that is labelled.",
+        "Name another dataset for the gold items, or ask for none. They need an answer and scores where the"
         " others have those and the campaign shows them.",
     )
 

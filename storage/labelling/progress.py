@@ -11,6 +11,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.assignments import FREE, LEASED, SKIPPED, SUBMITTED
 from stepsight.storage.labelling.campaigns import load_campaign
 from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.qualification import Qualification, qualification_slots, read_qualification
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,9 @@ class CampaignProgress:
     """The progress of a campaign.
 
     `submitted` is the number of submitted slots, out of `slots`, and `items_done` the number of completed items,
-    out of `items`. These exclude hidden gold items. `mine` is the number of traces that one person has submitted.
-    It includes hidden gold items, because annotators would notice if they were not counted.
+    out of `items`. These exclude hidden gold items. `mine` is the number of traces that one person has submitted,
+    without those of the qualification. It includes hidden gold items, because annotators would notice if they were
+    not counted.
     """
 
     submitted: int
@@ -31,13 +33,14 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """The numbers of traces that an annotator has submitted, currently holds, and has skipped. Hidden gold items
-    are included."""
+    """The numbers of traces that an annotator has submitted, currently holds, and has skipped. Gold items are
+    included. `qualification` is None if the campaign has none."""
 
     user: str
     submitted: int
     leased: int
     skipped: int
+    qualification: Qualification | None = None
 
 
 def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None) -> CampaignProgress:
@@ -65,14 +68,18 @@ def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress
     """Return the progress of everybody who was ever given a trace of a campaign, sorted by name."""
     states = [func.sum(case((SlotRow.state == state, 1), else_=0)) for state in (SUBMITTED, LEASED, SKIPPED)]
     rows = (
-        select(UserRow.name, *states)
+        select(UserRow.id, UserRow.name, *states)
         .join(SlotRow, SlotRow.user_id == UserRow.id)
         .where(SlotRow.campaign_id == campaign_id)
-        .group_by(UserRow.name)
+        .group_by(UserRow.id, UserRow.name)
         .order_by(UserRow.name)
     )
     with store.read() as session:
-        return [AnnotatorProgress(*row) for row in session.execute(rows)]
+        campaign = load_campaign(session, campaign_id)
+        return [
+            AnnotatorProgress(name, submitted, leased, skipped, read_qualification(session, campaign, user_id))
+            for user_id, name, submitted, leased, skipped in session.execute(rows).all()
+        ]
 
 
 def _counts(session: Session, campaign_id: int) -> dict[str, int]:
@@ -88,4 +95,5 @@ def _counts(session: Session, campaign_id: int) -> dict[str, int]:
 
 def _count_mine(session: Session, campaign_id: int, user_id: int) -> int:
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user_id, SlotRow.state == SUBMITTED)
-    return session.scalar(select(func.count()).where(*mine)) or 0
+    others = SlotRow.id.not_in(qualification_slots(campaign_id))
+    return session.scalar(select(func.count()).where(*mine, others)) or 0

@@ -33,6 +33,13 @@ from stepsight.storage.labelling.assignments import (
 )
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.qualification import (
+    Qualification,
+    Standing,
+    is_qualified,
+    qualification_number,
+    read_qualification,
+)
 from stepsight.storage.labelling.suggestions import add_suggestions
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.server_secret import keyed_digest, load_secret
@@ -49,7 +56,8 @@ class Assignment:
 
     The trace has no gold labels, id or metadata, since these could reveal a hidden gold item. Annotators see only
     the `public_id` of the slot. `answer` is the reference answer, if the campaign shows it and the source has one.
-    `expires` is None if the slot has ended. `guideline` is the version in force.
+    `expires` is None if the slot has ended. `guideline` is the version in force. `qualification` is the
+    number of the item in the person's qualification, counted from 1, or None if it is not part of it.
     """
 
     slot_id: int
@@ -60,6 +68,7 @@ class Assignment:
     answer: str | None
     expires: datetime | None
     guideline: int
+    qualification: int | None
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,12 @@ class Turn:
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
     """Return the next trace for a person to label, or None if no trace is available at the moment.
 
-    If the person already holds a trace, that trace is returned. Otherwise the result is the next trace in the queue
-    or, now and then, a hidden gold item instead. After None, traces that other people hold may still become free.
+    If the person already holds a trace, that trace is returned. Otherwise the result is the next item of the
+    person's qualification, then the next trace in the queue or, now and then, a hidden gold item instead. After
+    None, traces that other people hold may still become free.
+
     Raises `NotFoundError` if the campaign does not exist, `ForbiddenError` if the person is not among its
-    annotators, and `ConflictError` if it is closed.
+    annotators or has failed its qualification, and `ConflictError` if it is closed.
     """
     assignment = _assign_next(store, campaign_id, user)
     if assignment is not None:
@@ -104,7 +115,12 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
         free = _find_free(session, campaign, user)
         if free is None:
             return None
-        slot_id = _draw_gold(session, campaign, user) or free
+        if is_qualified(session, campaign, user.id):
+            slot_id = _draw_gold(session, campaign, user) or free
+        else:
+            slot_id = _next_of_qualification(session, campaign, user)
+            if slot_id is None:
+                return None
         take(session, slot_id, user, campaign.lease)
         return _assignment(session, campaign, slot_id)
 
@@ -116,7 +132,16 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
     with store.read() as session:
         if session.scalar(_own(campaign, user)) is not None:
             return "held"
+        qualification = read_qualification(session, campaign, user.id)
+        if qualification is not None and qualification.standing is Standing.FAILED:
+            return "nothing"
         return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
+
+
+def find_qualification(store: Store, campaign: Campaign, user: User) -> Qualification | None:
+    """Return how a person stands in the qualification of a campaign, or None if the campaign has none."""
+    with store.read() as session:
+        return read_qualification(session, campaign, user.id)
 
 
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
@@ -177,8 +202,9 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
         stored, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
     )
     answer = find_answer(stored.meta) if campaign.shows_answer else None
+    number = qualification_number(session, campaign, slot.id) if campaign.qualification_items else None
     return Assignment(
-        slot.id, slot.public_id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline
+        slot.id, slot.public_id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline, number
     )
 
 
@@ -235,10 +261,20 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
     rng = random.Random(keyed_digest(load_secret(session), "gold", campaign.id, campaign.seed, user.id, count))
     if rng.random() >= campaign.gold_rate:
         return None
-    gold = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
-    fresh = gold.where(~_had_text(campaign, user))
-    items = session.scalars(fresh.order_by(ItemRow.place)).all()
+    items = session.scalars(_fresh_gold(campaign, user)).all()
     return add_slot(session, campaign.id, rng.choice(items)) if items else None
+
+
+def _next_of_qualification(session: Session, campaign: Campaign, user: User) -> int | None:
+    """Add a slot for the next item of a person's qualification and return its id, or None if no gold is left."""
+    item = session.scalar(_fresh_gold(campaign, user).limit(1))
+    return None if item is None else add_slot(session, campaign.id, item)
+
+
+def _fresh_gold(campaign: Campaign, user: User) -> Select[int]:
+    """Return an SQL statement for the gold items whose texts a person has not had, in the order of the queue."""
+    gold = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
+    return gold.where(~_had_text(campaign, user)).order_by(ItemRow.place)
 
 
 def _unchanged() -> ColumnElement[bool]:

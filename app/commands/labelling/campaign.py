@@ -44,6 +44,7 @@ _ACTIONS = {
 _OPTIONS = {
     **dict.fromkeys(("overlap", "view", "ordering", "random_share", "sample"), ""),
     **dict.fromkeys(("after_submission", "gold_rate", "gold_dataset", "seed"), ""),
+    **dict.fromkeys(("qualification_items", "qualification_right"), ""),
     "suggests": "--suggest",
     "shows_equations": "--mark-equations",
     "error_kinds": "--error-kind",
@@ -172,8 +173,11 @@ def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
     extent = "every step" if campaign.after_error else "steps up to the first error"
     print(f"{campaign.name}: {_summary(store, campaign)}")
     print(f"{campaign.view} view, {kind}, {extent}, {campaign.ordering} order, guideline {campaign.guideline}")
+    if campaign.qualification_items:
+        print(f"qualification: {campaign.qualification_right} of {campaign.qualification_items} gold items right")
     annotators = annotator_progress(store, campaign.id) if people else []
     width = max((len(one.user) for one in annotators), default=0)
     for one in annotators:
         counts = f"{one.submitted:,} submitted, {one.leased:,} under way, {one.skipped:,} skipped"
+        counts += "" if one.qualification is None else f"; qualification: {one.qualification.text}"
         print(f"{one.user.ljust(width)}  {counts}")

@@ -10,10 +10,12 @@ The file contains the campaign, its guidelines, its traces with their slots, and
 
 `item` is the position in the queue. `slot` is the number of the slot within the item, or null for a decision.
 `step` is 0-based. `of` is the key of the event, by the same person, that is undone or redone. The only database ids
-in the file are in `conditions`, which record how the traces were chosen.
+in the file are in `conditions`, which record how the traces were chosen. If the campaign has a qualification, its
+line has `qualification_items` and `qualification_right`, and the slots of people's qualifications have
+`"qualification": true`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ from stepsight.storage.database.store import Store, snapshot
 from stepsight.storage.labelling.annotation import check_event_values
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.files.formats.label_format import line
+from stepsight.storage.labelling.qualification import qualification_slots
 
 FORMAT, VERSION = "stepsight-events", 1
 SETTINGS = (
@@ -42,6 +45,8 @@ SETTINGS = (
     *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
     *("sample", "population", "suggests", "shows_equations"),
 )
+QUALIFICATION = ("qualification_items", "qualification_right")
+"""The settings that only a campaign with a qualification has in its file, as in files of earlier versions."""
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
 SLOT = ("number", "state", "taken", "expires", "ended")
 EVENT = (
@@ -78,6 +83,7 @@ def _campaign(session: Session, campaign_id: int) -> Row:
     return (
         {"name": row.name, "dataset": session.get_one(DatasetRow, row.dataset_id).name}
         | {name: as_json(getattr(row, name)) for name in SETTINGS}
+        | {name: getattr(row, name) for name in QUALIFICATION if row.qualification_items}
         | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
         | {"created_by": session.get_one(UserRow, row.created_by).name}
         | {"annotators": _annotators(session, campaign_id)}
@@ -106,14 +112,15 @@ def _items(session: Session, campaign_id: int) -> Iterator[Row]:
     wanted = select(*columns).join(TraceRow, TraceRow.id == ItemRow.trace_id)
     wanted = wanted.join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
     wanted = wanted.where(ItemRow.campaign_id == campaign_id).order_by(ItemRow.place)
+    qualifying = set(session.scalars(qualification_slots(campaign_id)))
     for part in session.execute(wanted, execution_options=_IN_PARTS).partitions():
-        slots = _slots(session, [item.id for item in part])
+        slots = _slots(session, [item.id for item in part], qualifying)
         for id, place, dataset, trace, digest, chosen in part:
             item = {"item": place, "dataset": dataset, "trace": trace, "digest": digest, "chosen": chosen}
             yield item | {"slots": slots.get(id, [])}
 
 
-def _slots(session: Session, items: Sequence[int]) -> dict[int, list[Row]]:
+def _slots(session: Session, items: Sequence[int], qualifying: Collection[int]) -> dict[int, list[Row]]:
     rows = (
         select(SlotRow, UserRow.name)
         .outerjoin(UserRow, UserRow.id == SlotRow.user_id)
@@ -123,6 +130,7 @@ def _slots(session: Session, items: Sequence[int]) -> dict[int, list[Row]]:
     slots: dict[int, list[Row]] = {}
     for row, name in session.execute(rows):
         slot = {column: as_json(getattr(row, column)) for column in SLOT} | {"annotator": name}
+        slot |= {"qualification": True} if row.id in qualifying else {}
         slots.setdefault(row.item_id, []).append(slot)
     return slots
 

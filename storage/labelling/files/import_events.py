@@ -27,6 +27,7 @@ from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
     FORMAT,
+    QUALIFICATION,
     SETTINGS,
     SLOT,
     VERSION,
@@ -124,7 +125,7 @@ class EventImporter:
         if line.evaluator is not None:
             evaluator = {name: field(line.evaluator, name) for name in EVALUATOR}
             evaluator_id = add_evaluator(self._session, evaluator).id
-        values = {name: getattr(line, name) for name in SETTINGS} | {
+        values = {name: getattr(line, name) for name in (*SETTINGS, *QUALIFICATION)} | {
             "name": self.name,
             "dataset_id": dataset_id,
             "created_by": self.persons.id(line.created_by),

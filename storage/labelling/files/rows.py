@@ -166,6 +166,9 @@ class CampaignLine(LabelRow):
     population: Count | None
     suggests: bool
     shows_equations: bool
+    # Earlier versions wrote none.
+    qualification_items: Count = 0
+    qualification_right: Count = 0
     annotators: ListOf[Text]
 
 

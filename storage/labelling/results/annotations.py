@@ -17,6 +17,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE, AnnotationEvent, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.plan import CampaignView
+from stepsight.storage.labelling.qualification import qualification_slots
 from stepsight.storage.people.exposures import OWN, WHAT
 
 # Annotations whose events are in memory at once.
@@ -36,7 +37,8 @@ class SubmittedAnnotation:
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
     labelled the same text in another campaign or as another trace. `digest` is the digest of the trace as it was
     labelled. `chosen` says how the trace came into the campaign, as in `ItemRow`. `guideline` is the version at
-    submission. `seconds` is the total time measured by the page.
+    submission. `seconds` is the total time measured by the page. `qualification` is True if the trace is part
+    of the person's qualification.
     """
 
     item_id: int
@@ -60,6 +62,7 @@ class SubmittedAnnotation:
     guideline: int
     submitted: datetime
     seconds: float
+    qualification: bool
 
 
 def iterate_annotations(
@@ -109,6 +112,7 @@ def _submitted(campaign_id: int) -> Select[Any]:
         *(*same, CampaignRow.view, CampaignRow.after_error, TraceRow.n_steps),
         *(ItemRow.id.label("item_id"), SlotRow.id.label("slot_id"), DatasetRow.name.label("dataset")),
         *(UserRow.name.label("user"), TraceRow.digest.label("current_digest")),
+        SlotRow.id.in_(qualification_slots(campaign_id)).label("qualification"),
     ]
     return (
         select(*columns)

@@ -12,6 +12,7 @@ from stepsight.storage.labelling.campaigns import add_guideline, close_campaign
 from stepsight.storage.labelling.plan import Ordering
 from stepsight.storage.labelling.progress import CampaignProgress
 from stepsight.storage.people.users import Role
+from stepsight.storage.traces.queries import get_trace
 from tests.app.elements import INJECTIONS, read
 from tests.storage.labelling.samples import GUIDELINE, TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import evaluator
@@ -111,6 +112,21 @@ def test_the_work_of_each_annotator_is_shown(sqlite_store):
         ["annotator 1", "1", "1", "0"],
         ["annotator 2", "0", "0", "1"],
     ]
+
+
+def test_who_qualified_is_shown_to_the_lead_and_to_the_annotator(sqlite_store):
+    asked = {"qualification_items": 1, "qualification_right": 1}
+    made = campaign(sqlite_store, where=TraceFilter(text="3 + 3"), **asked)
+    one, two = people(sqlite_store, 2)
+    for user in (one, two):
+        task = take(sqlite_store, made, user)
+        gold = [step.label.text for step in get_trace(sqlite_store, task.trace.trace_id).steps]
+        label_all(sqlite_store, task, user, gold if user is one else ["unsure"] * len(gold))
+    results = [row.all("td")[-1].text for row in shown(sqlite_store, made).one("tbody").all("tr")]
+    assert results == ["1 of 1 right, passed", "0 of 1 right, failed"]
+    page = read(list_html(sqlite_store, two))
+    assert "Your qualification: 0 of 1 right, failed. It takes 1, and there is no second try." in page.text
+    assert "nothing left for you" in page.text
 
 
 def test_the_guideline_and_those_before_it(sqlite_store):

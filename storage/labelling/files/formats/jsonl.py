@@ -13,7 +13,8 @@
 Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how` and
 no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id. The
 annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
-missing; they are in the format `events`.
+missing; they are in the format `events`. An answer of somebody's qualification has `"qualification": true`, which
+an import ignores.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +38,10 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
     }
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
-    row["answers"] = [format_annotation(annotation) for annotation in labelled.annotations]
+    row["answers"] = [
+        format_annotation(annotation) | ({"qualification": True} if annotation.qualification else {})
+        for annotation in labelled.annotations
+    ]
     if labelled.how is not None:
         row["decisions"] = [_format_decision(decision) for decision in labelled.decisions]
     return row

@@ -31,6 +31,7 @@ COLUMNS: dict[str, type] = {
     "guideline": int,
     "submitted": str,
     "seconds": float,
+    "qualification": int,
 }
 
 
@@ -72,6 +73,7 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "guideline": annotation.guideline,
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
+        "qualification": int(annotation.qualification),
     }
 
 

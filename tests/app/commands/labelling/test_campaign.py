@@ -48,6 +48,16 @@ def test_equations_can_be_marked(command: Command, filled: Store, guideline: Pat
     assert find_campaign(filled, "first").shows_equations
 
 
+def test_a_campaign_can_begin_with_a_qualification(command: Command, filled: Store, guideline: Path) -> None:
+    asked = ("--text", "2 + 2", "--qualification-items", 1, "--qualification-right", 1, "--db", filled.name)
+    terms = "qualification: 1 of 1 gold items right\n"
+    assert command("campaign", "create", "first", "sums", "--guideline", guideline, *asked)[1].endswith(terms)
+    (ann,) = people(filled, 1)
+    label_all(filled, take(filled, find_campaign(filled, "first"), ann), ann, ["pos", "pos"])
+    shown = command("campaign", "show", "first", "--db", filled.name)[1]
+    assert shown.endswith("1 submitted, 0 under way, 0 skipped; qualification: 0 of 1 right, failed\n")
+
+
 def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Store, guideline: Path) -> None:
     db = ("--db", filled.name)
     assert command("campaign", "list", *db) == (

@@ -3,14 +3,21 @@ import json
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, SlotRow
 from stepsight.storage.database.schema import EvaluatorRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.files.export_events import EVALUATOR, EVENT, SETTINGS, SLOT, write_events
+from stepsight.storage.labelling.files.export_events import (
+    EVALUATOR,
+    EVENT,
+    QUALIFICATION,
+    SETTINGS,
+    SLOT,
+    write_events,
+)
 from tests.storage.labelling.labelled_sums import labelled
 
 
 def test_the_log_holds_every_column() -> None:
     """Those that are numbers of the database are told by name, place or key instead."""
     columns = {
-        CampaignRow: ({*SETTINGS, "name"}, {"id", "dataset_id", "evaluator_id", "created_by"}),
+        CampaignRow: ({*SETTINGS, *QUALIFICATION, "name"}, {"id", "dataset_id", "evaluator_id", "created_by"}),
         SlotRow: ({*SLOT}, {"id", "public_id", "campaign_id", "item_id", "user_id"}),
         EventRow: ({*EVENT, "kind"}, {"id", "campaign_id", "item_id", "slot_id", "user_id", "of"}),
         EvaluatorRow: ({*EVALUATOR}, {"id", "created"}),

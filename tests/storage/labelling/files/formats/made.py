@@ -35,6 +35,7 @@ def annotation(labels: Sequence[str | None], user: str = "ada", **other: object)
         "guideline": 1,
         "submitted": MOMENT,
         "seconds": 1.5,
+        "qualification": False,
     }
     return SubmittedAnnotation(**(said | other))  # type: ignore[arg-type]
 
