@@ -15,9 +15,12 @@ from tests.storage.labelling.labelled_sums import labelled
 
 
 def test_the_log_holds_every_column() -> None:
-    """Those that are numbers of the database are told by name, place or key instead."""
+    """Numbers of the database are told by name, place or key instead, and two columns hold for a store alone."""
     columns = {
-        CampaignRow: ({*SETTINGS, *QUALIFICATION, "name"}, {"id", "dataset_id", "evaluator_id", "created_by"}),
+        CampaignRow: (
+            {*SETTINGS, *QUALIFICATION, "name"},
+            {"id", "dataset_id", "evaluator_id", "created_by", "archived", "exported"},
+        ),
         SlotRow: ({*SLOT}, {"id", "public_id", "campaign_id", "item_id", "user_id"}),
         EventRow: ({*EVENT, "kind"}, {"id", "campaign_id", "item_id", "slot_id", "user_id", "of"}),
         EvaluatorRow: ({*EVALUATOR}, {"id", "created"}),
