@@ -7,7 +7,7 @@ from markupsafe import Markup
 from stepsight.app.browse.hits import marked_markdown
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import TraceJudgments, judged_steps, legend_html
+from stepsight.app.web.step_bars import TraceJudgments, column_names, failing_steps, judged_steps, legend_html
 from stepsight.core.scores import Outputs
 from stepsight.storage.traces.queries import StoredTrace
 
@@ -35,6 +35,8 @@ def trace_html(
         rows=judged_steps(trace, lambda text: marked_markdown(text, wanted)),
         people=people or [None] * len(trace.steps),
         disputes=disputes or [Markup()] * len(trace.steps),
+        lanes=column_names(columns),
+        failing=failing_steps(trace),
         legend=legend_html(columns),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
         problem=marked_markdown(trace.problem, wanted),

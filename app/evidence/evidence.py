@@ -1,6 +1,7 @@
 """The evidence on one trace: an evaluator's hindsight matrix for a stored trace or a solution from the Score
 page."""
 
+import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -39,6 +40,9 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import evaluators_with_left_out, find_left_out
 from stepsight.storage.traces.queries import StoredTrace, get_trace
+
+MOST_CELLS = 60
+"""The largest number of sub-steps that each have a row and a column of the matrix; more stand in groups."""
 
 
 class JudgingError(LoadingError):
@@ -108,6 +112,18 @@ class Evidence:
     def record_of(self, judgment: Judgment) -> JudgmentRecord:
         """Build the record of a judgment of the trace by this evaluator."""
         return judgment_record(judgment, self.about, self.thresholds, name=self.evaluator)
+
+    def judgment_data(self, *, is_whole: bool = False) -> dict[str, str]:
+        """Return the judgment as attributes for the page's script.
+
+        They hold its record or, for a long trace unless `is_whole`, the record of its offline scores and the
+        triangle in base64: its rows one after another, with three little-endian float32 for each cell.
+        """
+        if is_whole or len(self) <= MOST_CELLS:
+            return {"judgment": self.record.model_dump_json()}
+        offline = replace(self.judgment, mode=Mode.OFFLINE, result=self.hindsight.offline)
+        triangle = base64.b64encode(self.hindsight.packed.astype("<f4").tobytes()).decode()
+        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle}
 
     def __len__(self) -> int:
         """Return the number of sub-steps."""

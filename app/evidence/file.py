@@ -17,7 +17,7 @@ from stepsight.storage.traces.queries import StoredTrace
 # The largest size of a file in bytes; a larger one shows formulas as their source instead.
 _LARGEST = 1_000_000
 _STYLES = ("style.css", "evidence.css")
-_SCRIPTS = ("shared/maths.js", "shared/hints.js", "evidence/evidence.js")
+_SCRIPTS = ("shared/maths.js", "shared/hints.js", "steps/long_trace.js", "evidence/evidence.js")
 _FACE = re.compile(r"@font-face\{[^}]*\}")
 # The KaTeX fonts that most formulas need, and the commands that need others.
 _COMMON = ("Main-Regular", "Math-Italic", "AMS-Regular", "Size1", "Size2", "Size3", "Size4")

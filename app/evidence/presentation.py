@@ -7,7 +7,6 @@ from markupsafe import Markup
 
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.trace import judgment_data
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import note_html
 
@@ -24,7 +23,7 @@ def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, pr
     conclusions = _conclusions(evidence)
     places = (PROBLEM, *evidence.names, *conclusions)
     unknown = address.present not in places
-    data = judgment_data(evidence) | {
+    data = evidence.judgment_data() | {
         "places": json.dumps(places),
         "place": "0" if unknown else str(places.index(address.present)),
         "focus": str(evidence.focus),

@@ -1,6 +1,5 @@
 """The evidence on one trace as HTML: the hindsight matrix, the reveal, the curve, and explanatory sentences."""
 
-import base64
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from markupsafe import Markup
 
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
-from stepsight.app.evidence.evidence import Evidence
+from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
@@ -21,7 +20,6 @@ from stepsight.app.web.step_bars import (
     solution_html,
 )
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import triangle_cells
 from stepsight.core.left_out import PLACEHOLDER, Gap, LeaveOneOut
 from stepsight.core.scores import StepScores
@@ -33,8 +31,6 @@ _MOST_NAMES = 20
 _GAPS = {Gap.DELETED: "left out", Gap.PLACEHOLDER: f"replaced by “{PLACEHOLDER}”"}
 # The number of sub-steps from which on the page asks before it leaves each of them out.
 _MANY = 60
-# The largest number of sub-steps that all have a row and a column in the matrix; the script puts more into groups.
-_MOST_CELLS = 60
 # The largest matrices, in sub-steps, whose numbers fit on every screen, on a tablet, and on a wide screen.
 _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 
@@ -57,7 +53,7 @@ def evidence_html(
     if value != address.value:
         problem += f" {evidence.evaluator} {ONLY_VALIDITY}. There is no {address.value} to show."
     n = len(evidence)
-    data = ({"judgment": evidence.record.model_dump_json()} if in_file else judgment_data(evidence)) | {
+    data = evidence.judgment_data(is_whole=in_file) | {
         "marked": json.dumps([[row, column, words] for (row, column), words in evidence.marked_cells.items()]),
         "step": str(step),
         "after": str(after),
@@ -85,19 +81,9 @@ def evidence_html(
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
-        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= _MOST_CELLS else [],
+        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= MOST_CELLS else [],
         ends=evidence.trace.step_ends.tolist(),
     )
-
-
-def judgment_data(evidence: Evidence) -> dict[str, str]:
-    """Return the judgment as attributes for the page's script: its record or, for a long trace, the record of its
-    offline scores and the triangle in base64: rows one after another, as three little-endian float32 a cell."""
-    if len(evidence) <= _MOST_CELLS:
-        return {"judgment": evidence.record.model_dump_json()}
-    offline = replace(evidence.judgment, mode=Mode.OFFLINE, result=evidence.hindsight.offline)
-    triangle = base64.b64encode(evidence.hindsight.packed.astype("<f4").tobytes()).decode()
-    return {"judgment": evidence.record_of(offline).model_dump_json(), "triangle": triangle}
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:

@@ -22,6 +22,7 @@ from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
     JudgedStep,
     TraceJudgments,
+    column_names,
     equations_html,
     failing_steps,
     judged_steps,
@@ -49,8 +50,6 @@ ClientDisconnected = Callable[[], bool]
 ADDRESS = "http://127.0.0.1:7860"
 """A placeholder for the server's address, which only the browser knows."""
 _PREVIEW = 80
-# With at least this many steps, a result begins with an overview of their marks.
-_LONG = 10
 
 
 @dataclass(frozen=True)
@@ -184,19 +183,12 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         earlier=_comparison(result, result.earlier) if result.earlier else None,
         three_way=any(one.is_three_way for one in result.scores),
         rows=[_row(result, i, step) for i, step in enumerate(judged_steps(result.trace))],
-        columns=_columns(result),
-        long=_LONG,
+        columns=column_names(result.scores),
         steps=json.dumps(steps_of(result.trace), ensure_ascii=False),
         legend=legend_html(result.scores),
     )
     body += exports or ""
     return render("score/result.html", result=result, body=body, said=_sentence(result, verdicts))
-
-
-def _columns(result: ScoredSolution) -> list[str]:
-    """Return the headings of the columns with a sub-step's verdicts, in the order of its bars."""
-    several = len(result.scores) > 1
-    return [f"{one.name} {mode}" if several else mode for one in result.scores for mode in one.modes]
 
 
 def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, Any]]]) -> str:

@@ -212,6 +212,12 @@ def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html)
     ]
 
 
+def column_names(columns: Sequence[TraceJudgments]) -> list[str]:
+    """Return the names of a sub-step's bars, in their order: the mode, after the evaluator if there are several."""
+    several = len(columns) > 1
+    return [f"{one.name} {mode}" if several else mode.value for one in columns for mode in one.modes]
+
+
 def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
     """Render a legend of the marks and colours in these evaluators' bars."""
     spread = any(scores.spread is not None for one in columns for scores in one.modes.values())

@@ -182,12 +182,14 @@ def test_the_gallery_leads_from_trace_to_trace(page):
     expect(page.locator("nav.kinds [aria-current]")).to_contain_text("No verdict changed")
 
 
-def test_forty_steps_fit(opened):
-    steps = "\n".join(f"{i}. Then $x_{{{i}}} = {i} + {i}$, which is {2 * i}." for i in range(1, 41))
+def test_a_long_solution_fits_and_is_read_from_flag_to_flag_and_group_by_group(opened):
+    steps = "\n".join(f"{i}. Then $x_{{{i}}} = {i} + {i} = {2 * i + (i == 50)}$." for i in range(1, 70))
     # A table of a step is none of the page's own.
     steps += "\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    # At this threshold the evaluator calls nothing wrong.
+    address = f"/evidence?s={typed('What is $x$?', steps, ('mini-causal',), validity=0.0, redundancy=1.0).token()}"
     with opened(width=390) as page:
-        page.goto(f"/evidence?s={typed('What is $x$?', steps, ('mini-bidir',)).token()}")
+        page.goto(address)
         expect(page.locator(".matrix td[tabindex]")).to_have_count(1)
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 1000})
@@ -197,6 +199,42 @@ def test_forty_steps_fit(opened):
             assert table["width"] <= matrix["width"] + 1
         # The curve stands beside the matrix.
         assert page.locator(".story").bounding_box()["x"] > table["x"] + table["width"]
+        is_read_from_flag_to_flag(page)
+        opens_group_by_group(page)
+
+
+def is_read_from_flag_to_flag(page: Page) -> None:
+    expect(page.locator(".overview .place")).to_have_text("69 steps · 1 flag")
+    item = page.locator("ol.steps > li")
+    page.keyboard.press("n")
+    expect(item.nth(49)).to_be_focused()
+    expect(item.nth(49)).to_be_in_viewport()
+    expect(page.locator("#announced")).to_have_text("Step 50: an equation fails")
+    page.keyboard.press("h")
+    folds = page.locator("ol.steps button.fold")
+    expect(folds).to_have_text(["Steps 1 to 48: no flag", "Steps 52 to 69: no flag"])
+    expect(item.nth(20)).to_be_hidden()
+    folds.first.click()
+    expect(item.nth(0)).to_be_focused()
+    expect(item.nth(20)).to_be_visible()
+    expect(folds).to_have_count(1)
+    page.get_by_role("button", name="Fold the rest").click()
+    expect(folds).to_have_count(0)
+
+
+def opens_group_by_group(page: Page) -> None:
+    names = page.locator(".matrix thead th")
+    # Groups of nine: that of the chosen step is open, beside seven others.
+    expect(names).to_have_count(9 + 7)
+    page.locator(".matrix thead th[title='steps 46 to 54']").click()
+    expect(page.locator(".matrix thead th:not([data-group])")).to_have_text([str(i) for i in range(46, 55)])
+    expect(page.locator(".matrix td[data-equation]")).not_to_have_count(0)
+    page.locator(".matrix td[tabindex]").focus()
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")
+    # The next group opens when the last step of this one is left.
+    expect(page.locator(".matrix thead th:not([data-group])").first).to_have_text("55")
+    expect(page.locator(".matrix td[tabindex]")).to_be_focused()
 
 
 def test_the_file_works_by_itself(page, browser, tmp_path: Path):

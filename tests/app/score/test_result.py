@@ -243,15 +243,13 @@ def test_the_script_finds_the_steps_that_are_edited_in_place():
     ]  # fmt: skip
 
 
-def test_a_long_solution_begins_with_the_marks_of_all_steps():
-    assert view().all("div", cls="marks") == []
-    steps = [f"Step {i}." for i in range(10)]
-    probs = row(*[[0.9, 0.05, 0.05] if i == 3 else [0.1, 0.5, 0.4] if i == 4 else [0.1, 0, 0.9] for i in range(10)])
-    scores = Hindsight(tuple(probs[: i + 1] for i in range(10)))
-    marks = view(Trace.of("q", steps), scores=(EvaluatorScores("mini", scores), PRM_OF_TEN)).one("div", cls="marks")
+def test_a_long_solution_has_room_for_a_strip_with_a_lane_for_each_bar_and_for_failing_equations():
+    assert view().all("div", cls="overview") == []
+    steps = [f"Step {i}: 1 + 1 = {2 + (i == 3)}." for i in range(10)]
+    scores = Hindsight(tuple(row(*[[0.1, 0, 0.9]] * (i + 1)) for i in range(10)))
+    strip = view(Trace.of("q", steps), scores=(EvaluatorScores("mini", scores), PRM_OF_TEN)).one(
+        "div", cls="overview"
+    )
     names = ["mini online", "mini offline", "PRM online", "PRM offline"]
-    assert json.loads(marks["data-columns"]) == names
-    buttons = marks.all("button")
-    assert [button.text for button in buttons][2:6] == ["✓✓✓✓3", "✕✕✓✓4", "○○✓✓5", "✓✓✓✓6"]
-    words = ["not valid", "not valid", "valid", "valid"]
-    assert buttons[3]["aria-label"] == f"Step 4: {', '.join(map(' '.join, zip(names, words, strict=True)))}"
+    assert json.loads(strip["data-lanes"]) == [*names, "equations"]
+    assert strip["data-columns"] == str(len(names))

@@ -258,13 +258,6 @@ const cancel = () => {
   part("score").focus();
 };
 
-const lead = (button) => {
-  const place = [...button.parentElement.querySelectorAll("button")].indexOf(button);
-  const row = result().querySelectorAll("ol.steps > li")[place];
-  row.scrollIntoView({ block: "center" });
-  row.querySelector("[data-edit]").focus({ preventScroll: true });
-};
-
 document.addEventListener("click", (event) => {
   const example = event.target.closest?.("#examples a");
   if (example && isPlain(event)) {
@@ -272,11 +265,10 @@ document.addEventListener("click", (event) => {
     finish();
     return void openNow(new URL(example.href).search, chosen(), "pushState").then(reveal);
   }
-  const button = event.target.closest?.("#score, #cancel, #result .marks button, #result :is([data-keep], [data-forget], [data-copy])");
+  const button = event.target.closest?.("#score, #cancel, #result :is([data-keep], [data-forget], [data-copy])");
   if (!button) return;
   if (button.id === "score") press();
   else if (button.id === "cancel") cancel();
-  else if (button.closest(".marks")) lead(button);
   else if ("copy" in button.dataset) copy(button);
   else ("keep" in button.dataset ? keep : forget)(result());
 });

@@ -60,22 +60,6 @@ export const settle = (section) => {
   }
 };
 
-// The overview of marks above a long solution.
-const remark = (section, scores, at) => {
-  const marks = section.querySelector(".marks");
-  if (!marks) return;
-  const columns = JSON.parse(marks.dataset.columns);
-  marks.querySelectorAll("button").forEach((button, i) => {
-    const words = scores[i].map((score) => verdict(score, at));
-    button.querySelectorAll("i[data-verdict]").forEach((sign, j) => {
-      sign.textContent = MARKS[words[j]];
-      sign.dataset.verdict = words[j];
-    });
-    const name = button.getAttribute("aria-label").split(":")[0];
-    button.setAttribute("aria-label", `${name}: ${words.map((word, j) => `${columns[j]} ${word}`).join(", ")}${button.dataset.also}`);
-  });
-};
-
 // The steps that an evaluator blames, beside the failing equations, as `app.web.step_bars.blamed` puts it.
 const MOST_NAMED = 6;
 const blamed = (rows, scores, at, place) => {
@@ -88,7 +72,6 @@ const blamed = (rows, scores, at, place) => {
 const rejudge = (section, at) => {
   const rows = [...section.querySelectorAll("ol.steps > li")];
   const scores = rows.map((row) => JSON.parse(row.dataset.scores));
-  remark(section, scores, at);
   rows.forEach((row, i) => row.querySelectorAll(".c").forEach((cell, j) => mark(cell, verdict(scores[i][j], at))));
   section.querySelectorAll(".said").forEach((said, j) => conclude(said, scores.map((row) => row[j]), at));
   for (const place of section.querySelectorAll("[data-blames]"))
