@@ -79,7 +79,7 @@ class ChangeableView(Changeable[ViewRow]):
     renames = True
 
     def find(self, session: Session, *, lock: bool = False) -> ViewRow:
-        return _own(session, self.user, self.id)
+        return _own(session, self.user, self.id, lock=lock)
 
     def dependents(self, session: Session, row: ViewRow) -> Dependents:
         return Dependents(row.name, {}, (f"a view of {row.dataset}",))
@@ -102,9 +102,10 @@ def _may_change(row: Any, user: User) -> bool:
     return row.user_id == user.id or (row.owner == LOCAL and user.role is Role.ADMIN)
 
 
-def _own(session: Session, user: User, view_id: int) -> ViewRow:
+def _own(session: Session, user: User, view_id: int, *, lock: bool) -> ViewRow:
     seen = session.execute(_seen_by(user).where(ViewRow.id == in_range(view_id))).one_or_none()
-    row = session.get(ViewRow, view_id) if seen is not None and _may_change(seen, user) else None
+    mine = seen is not None and _may_change(seen, user)
+    row = session.get(ViewRow, view_id, with_for_update=True if lock else None) if mine else None
     if row is None:
         raise NotFoundError(f"You have no view {view_id}.", "Load the page again.")
     return row

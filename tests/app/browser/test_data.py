@@ -17,12 +17,18 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.jobs import import_work
+from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.jobs import State, list_jobs
+from stepsight.storage.jobs.uploads import list_uploads
+from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.app.browser.acts import DATA, MR_MATH, listening, overflow
 from tests.serving import served
+from tests.storage.jobs.samples import send
+from tests.storage.labelling.samples import campaign, do, take
 from tests.storage.public_server import PublicServer
 from tests.storage.samples import add, plain_row
 from tests.storage.strict_prmbench import publish
@@ -368,3 +374,46 @@ def test_a_dataset_is_deleted_once_what_hangs_on_it_was_confirmed(
         expect(dialog).to_be_hidden()
         expect(page.get_by_role("button", name="Change sums")).to_have_count(0)
         assert list_datasets(store) == []
+
+
+def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(
+    opened: Callable[..., object], fresh: tuple[Store, str]
+) -> None:
+    store, address = fresh
+    user = local_user(store)
+    upload = send(store, user.id, b"Ask,Work,Gold\n1 + 1?,2,[1]\n2 + 2?,4,[x]\n", "table.csv")
+    columns = ColumnMap("Ask", "Work", "Gold")
+    import_upload(store, FileImport(upload.id, "traces", "mine", "columns", columns), user.id)
+    with opened(base=address, expected=[]) as page:  # type: ignore[attr-defined]
+        page.goto("/data")
+        page.get_by_role("button", name="Open again: table.csv → mine").click()
+        card = page.locator("li.file")
+        expect(card.get_by_label("Steps, or the solution")).to_have_value("Work")
+        expect(card).to_contain_text("1 row cannot be read.")
+        page.get_by_role("button", name="Throw away table.csv → mine").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.locator("li")).to_have_text(["1 job that ended", "1 file: table.csv (1 kB)"])
+        dialog.get_by_label("Delete all of this").check()
+        dialog.get_by_role("button", name="Delete").click()
+        expect(page.get_by_role("heading", name="Not added")).to_have_count(0)
+        assert list_uploads(store, user.id) == list_jobs(store) == []
+
+
+def test_a_campaign_is_deleted_once_its_events_were_downloaded(
+    opened: Callable[..., object], fresh: tuple[Store, str]
+) -> None:
+    store, address = fresh
+    made, user = campaign(store), local_user(store)
+    do(store, take(store, made, user).slot_id, user, "label", 0, "pos")
+    with opened(base=address, expected=[]) as page:  # type: ignore[attr-defined]
+        page.goto(f"/annotate/campaign?campaign={made.id}")
+        page.get_by_role("button", name="Rename, archive or delete").click()
+        dialog = page.get_by_role("dialog", name="first")
+        expect(dialog).to_contain_text("It cannot be deleted.")
+        with page.expect_download() as download:
+            dialog.get_by_role("link", name="Download every event").click()
+        assert "stepsight-events" in download.value.path().read_text()
+        dialog.get_by_role("button", name="Look again").click()
+        dialog.get_by_label("Delete all of this").check()
+        dialog.get_by_role("button", name="Delete").click()
+        expect(page.get_by_text("There is no campaign yet.")).to_be_visible()

@@ -1,10 +1,11 @@
 """Renaming, archiving and deleting datasets."""
 
 from pathlib import Path
+from threading import Barrier, Thread
 
 from stepsight.core.judgment import Mode
 from stepsight.storage.backup.backup import count_rows
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.judgments import save_judgments
@@ -73,6 +74,26 @@ def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store: Store) -
     ChangeableDataset("sums").delete(store)
     with refused():
         ChangeableDataset("sums").delete(store)
+
+
+def test_of_two_people_who_delete_a_dataset_at_once_one_does(store: Store) -> None:
+    add(store)
+    user, both, found = local_user(store), Barrier(2), []
+
+    def delete() -> None:
+        both.wait()
+        try:
+            found.append(ChangeableDataset("sums").delete(store, user).name)
+        except NotFoundError as error:
+            found.append(type(error).__name__)
+
+    threads = [Thread(target=delete) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == ["NotFoundError", "sums"]
+    assert len(list_deletions(store)) == 1
 
 
 def test_a_dataset_on_which_a_job_works_is_neither_deleted_nor_renamed(store: Store) -> None:
