@@ -13,11 +13,9 @@ from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evaluators.served import open_served
-from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.hubs.hub_cache import Fetched, FetchedWeights, check_files, save_fetched
-from stepsight.core.hubs.layout import TOKENIZER
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
@@ -29,7 +27,6 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, count_weights, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, stored_dtype, typed_name
-from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.reading import Rereading, split_reading
 
 # Weights of fewer bytes are read in less than a second.
@@ -77,11 +74,14 @@ def load_evaluator(
     loaded = kind.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
+    # Other formats can be read in more than one way.
+    more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
+    more = more if place.dtype == "float32" else (*more, place.dtype)
     evaluator = ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head, loaded.mixture).eval(),
         encoder=card.encoder,
-        identify=_identity(checkpoint, kind, card.template, loaded, place.dtype),
+        identify=_identity(checkpoint, card.template.to_dict(), *more),
         format=format_of(checkpoint, kind),
         thresholds=card.thresholds,
         provenance=card.provenance,
@@ -90,38 +90,25 @@ def load_evaluator(
     return evaluator.reread(Rereading(evaluator.reading))
 
 
-def _identity(
-    checkpoint: Checkpoint, kind: CheckpointFormat, template: PromptTemplate, loaded: Loaded, dtype: str
-) -> Callable[[], str]:
+def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -> Callable[[], str]:
     """Return the function that computes a loaded evaluator's fingerprint.
 
     A small evaluator is hashed immediately, a large one on first request. The function raises `UserError` if the
     files have changed since the evaluator was loaded.
     """
     attention = str(checkpoint.card.get("attention"))
-    # Other formats can be read in more than one way.
-    more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
-    if dtype != "float32":
-        more = (*more, dtype)
-    folder, before = checkpoint.folder, _state(checkpoint)
+    folder, before = checkpoint.folder, checkpoint.state
 
     @cache
     def identify() -> str:
-        found = fingerprint(folder, template.to_dict(), attention, *more)
-        if _state(checkpoint) != before:
+        found = fingerprint(folder, template, attention, *more)
+        if checkpoint.state != before:
             raise UserError(f"{folder} has changed since it was loaded.", "Load it again.")
         return found
 
     if sum(size for _, size, _ in before) <= _SMALL:
         identify()
     return identify
-
-
-def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
-    """Return the inodes, sizes and times of a checkpoint's files. The result differs if any file has changed."""
-    files = [checkpoint.folder / TOKENIZER, *sorted(set(checkpoint.files.values()))]
-    found = [path.stat() for path in files if path.exists()]
-    return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None = None) -> Evaluator:

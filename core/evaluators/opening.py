@@ -6,7 +6,6 @@ records alone. Does not need PyTorch.
 """
 
 import atexit
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import cache
@@ -14,29 +13,24 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
+from stepsight.core.files.child import Answerer, Child, ChildError
 from stepsight.core.hubs.hub_cache import (
     Fetched,
-    cache_of_hub,
+    caches,
     find_fetched,
     list_fetched,
     read_description,
     read_weights,
     save_fetched,
-    use_cache_of_hub,
+    use_caches,
 )
 from stepsight.core.hubs.hub_download import Progress, fetch
 from stepsight.core.hubs.hub_lookup import look_up
-from stepsight.core.models.memory import check_memory, memory_of
+from stepsight.core.models.memory import check_memory, memory_of, opening_bounds
 from stepsight.core.models.placement import STORED, Placement, computed_dtype
-from stepsight.core.paths import CACHE_VARIABLE, cache_folder
 
 Room = Callable[[str, int], None]
 """Makes room for an evaluator's name and bytes of memory, and raises `UserError` if that fails."""
-
-# A child may take this much besides the weights, and this many times their bytes: they are mapped, converted to
-# another type, and copied by a loader. A second suffices for reading and hashing so many bytes.
-_MEMORY, _COPIES, _SECONDS, _SPEED = 2_000_000_000, 5, 60, 50_000_000
 
 
 def fetched_in(folder: str) -> Fetched | None:
@@ -106,12 +100,10 @@ def _dtype_at(fetched: Fetched, place: Placement) -> str:
 def _asked(fetched: Fetched, dtype: str | None) -> Any:
     """Return a child's description of an evaluator with weights of a type, or of its weights if that is None. The
     record keeps the reason if the child fails."""
-    asked = {"repo": fetched.repo, "dtype": dtype, "hub": str(cache_of_hub()), "cache": str(cache_folder())}
+    asked = {"repo": fetched.repo, "dtype": dtype, "caches": caches()}
     size = sum(fetched.files.values()) + sum(sum(part.files.values()) for part in fetched.parts.values())
-    seconds = _SECONDS + size // _SPEED
-    bounds = Bounds(seconds, _MEMORY + _COPIES * size, patience=60 + 3 * seconds)
     try:
-        return _opener().ask(asked, bounds=bounds)
+        return _opener().ask(asked, bounds=opening_bounds(size))
     except UserError as error:
         failure = error
     except ChildError as error:
@@ -123,7 +115,7 @@ def _asked(fetched: Fetched, dtype: str | None) -> Any:
 @cache
 def _opener() -> Child:
     """Return a child that is kept, because importing PyTorch takes seconds. Copies of it open evaluators."""
-    child = Child(make_opener, Bounds(_SECONDS, _MEMORY), fresh=True)
+    child = Child(make_opener, opening_bounds(0), fresh=True)
     atexit.register(child.close)
     return child
 
@@ -134,8 +126,7 @@ def make_opener() -> Answerer:
     from stepsight.core.evaluators.loading import describe, weigh
 
     def open_one(asked: Any, content: Iterator[bytes]) -> Any:
-        use_cache_of_hub(asked["hub"])
-        os.environ[CACHE_VARIABLE] = asked["cache"]
+        use_caches(asked["caches"])
         fetched = find_fetched(asked["repo"])
         if fetched is None:
             raise UserError("a file is missing.", "Fetch it again.")

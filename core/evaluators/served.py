@@ -38,6 +38,7 @@ from stepsight.core.formats import (
 from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
+from stepsight.core.hubs.config_files import read_config_file
 from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.hubs.layout import SENTENCEPIECE, TOKENIZER, is_hub_id
 from stepsight.core.inference_servers.address import ServerAddress
@@ -53,7 +54,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint, read_card, repository
 from stepsight.core.models.checkpoint_resolver import model_folder
-from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.evaluator import check_numbers, named
 from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.models.model import LAST, SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
@@ -280,7 +280,7 @@ def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpo
     """Raise `UserError` if the server assigns other tokens to token ids than the local tokenizer. How the server
     tokenizes text does not matter, because no text is sent."""
     theirs = server.now(server_tokens(server, model.name, _TEXT)) or []
-    if any(checkpoint.tokenizer.id_to_token(number) != name for number, name in theirs):
+    if any(checkpoint.vocabulary.token(number) != name for number, name in theirs):
         raise UserError(
             f"{address}: the server has another tokenizer for it than {checkpoint.folder}.",
             f"Name the folder of the model that it serves: …#{address.model},{TOKENIZER_OPTION}=FOLDER.",

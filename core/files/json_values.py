@@ -87,10 +87,11 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
     return content
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a file that contains one JSON object. Raises `UserError` if it cannot be read or has other content."""
+def read_json(path: Path, largest: int = LARGEST) -> dict[str, Any]:
+    """Read a file that contains one JSON object. Raises `UserError` if it cannot be read, has more than `largest`
+    bytes or other content."""
     try:
-        content = read_bytes(path)
+        content = read_bytes(path, largest)
         value = parse_json(content)
         check_unicode(value, content)
     except FileNotFoundError:

@@ -118,7 +118,7 @@ def _token_id(checkpoint: Checkpoint, token: object) -> int:
     if isinstance(token, int) and not isinstance(token, bool):
         number = token
     elif isinstance(token, str) and token:
-        ids = checkpoint.tokenizer.encode(token, add_special_tokens=False).ids
+        (ids,) = checkpoint.vocabulary.encode([token])
         number = ids[-1] if ids else None
     if number is None or not 0 <= number < checkpoint.size("vocab_size"):
         raise UserError(

@@ -83,7 +83,7 @@ def recognises(checkpoint: Checkpoint) -> bool:
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     token = checkpoint.config.get("rr_token", _TOKEN)
     token = _TEXT if token is None else str(token)
-    known = checkpoint.tokenizer.token_to_id(token) is not None
+    known = checkpoint.vocabulary.token_id(token) is not None
     return {
         "prompt": _PROMPT,
         "separator": token,

@@ -40,7 +40,7 @@ from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
 from stepsight.core.hubs.layout import CARD, TOKENIZER
 from stepsight.core.models.backbone import main_device
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import open_part
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.model import SIGMOID, linear_head
@@ -157,8 +157,8 @@ ENCODER = LogRatioEncoder
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     prompt, solution, after = rendered_chat(checkpoint, [(_PROBLEM, _SOLUTION)]).partition(_SOLUTION)
     before, problem, opening = prompt.partition(_PROBLEM)
-    end = _first_added(checkpoint, after)
-    if not solution or not problem or end is None or _first_added(checkpoint, opening) is None:
+    end = checkpoint.vocabulary.first_added(after)
+    if not solution or not problem or end is None or checkpoint.vocabulary.first_added(opening) is None:
         raise UserError(
             f"{checkpoint.folder}: its chat template does not end a turn with a token.",
             "Copy tokenizer_config.json again, or name the template in stepsight.json.",
@@ -185,7 +185,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     check_language_head(reference, "a reference")
     _check_vocabulary(checkpoint, reference)
     values = {**template(checkpoint), **checkpoint.card.get("template", {})}
-    encoder = LogRatioEncoder(load_tokenizer(checkpoint.folder), PromptTemplate.from_dict(values))
+    encoder = LogRatioEncoder(checkpoint.open_vocabulary(), PromptTemplate.from_dict(values))
     models = list(_models(place, checkpoint, reference))
     backbone = LogRatio(models[0], models[1], encoder.opening())
     head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
@@ -205,19 +205,10 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
     """Raise `UserError` if the reference model lacks a token of the checkpoint or has it under a different id. Both
     models are given the same token ids."""
-    own = checkpoint.tokenizer.get_vocab()
-    there = (reference.folder / TOKENIZER).is_file()
-    others = reference.tokenizer.get_vocab() if there else {}
-    different = any(others.get(token, number) != number for token, number in own.items())
-    if different or max(own.values()) >= reference.size("vocab_size"):
+    own = checkpoint.vocabulary
+    there = (reference.folder / TOKENIZER).is_file() and own.is_within(str(reference.folder))
+    if not there or own.last_id() >= reference.size("vocab_size"):
         raise UserError(
             f"{checkpoint.folder}: its reference {reference.name} has another vocabulary.",
             f'Name the model that it was trained from in {CARD}, such as {{"reference": "OWNER/NAME"}}.',
         )
-
-
-def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
-    """Return the first added token of the tokenizer that occurs in a text, or None if there is none."""
-    added = [token.content for token in checkpoint.tokenizer.get_added_tokens_decoder().values()]
-    found = [(text.find(token), -len(token), token) for token in added if token in text]
-    return min(found)[2] if found else None

@@ -50,10 +50,9 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 def answers(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
     """Return the ids of the tokens - (wrong) and + (right), in this order. Raises `UserError` if the tokenizer
     lacks a token or its id is not below `vocabulary`."""
-    tokenizer = checkpoint.tokenizer
     ids: list[int] = []
     for token in (_WRONG, _RIGHT):
-        token_id = tokenizer.token_to_id(token)
+        token_id = checkpoint.vocabulary.token_id(token)
         if token_id is None or token_id >= vocabulary:
             raise UserError(
                 f"{checkpoint.folder}: the tokenizer has no token {token!r} that the weights know.",

@@ -23,7 +23,7 @@ from stepsight.core.formats import (
 from stepsight.core.formats.format import CheckpointFormat, RecognisableFormat
 from stepsight.core.hubs.known_cards import check_separator, namesake
 from stepsight.core.models import llada
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer, repository
+from stepsight.core.models.checkpoint import Checkpoint, repository
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
@@ -100,7 +100,7 @@ def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
         thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
         provenance = _object(checkpoint.card, "provenance")
-        encoder = getattr(kind, "ENCODER", Encoder)(load_tokenizer(checkpoint.folder), template)
+        encoder = getattr(kind, "ENCODER", Encoder)(checkpoint.open_vocabulary(), template)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
     return Card(template, thresholds, provenance, encoder)

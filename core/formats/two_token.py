@@ -26,7 +26,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, softmax_of
 from stepsight.core.formats.format import Loaded
-from stepsight.core.models.checkpoint import Checkpoint, first_token
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
 
@@ -44,7 +44,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
         )
     return {
         "separator_is": Separator.TEXT,
-        "bos": first_token(checkpoint.tokenizer),
+        "bos": checkpoint.vocabulary.first_token(),
         "opening": False,
         "joined": True,
     }

@@ -5,6 +5,7 @@ records the revision. It is written when all files have arrived, so a folder wit
 evaluator. Does not need PyTorch.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.hubs.layout import CARD, is_hub_id
-from stepsight.core.paths import format_bytes
+from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
 from stepsight.core.scores import Outputs
 from stepsight.core.validation import Model, choice, invalid, validate
 
@@ -109,9 +110,20 @@ def cache_of_hub() -> Path:
     return Path(constants.HF_HUB_CACHE).expanduser()
 
 
-def use_cache_of_hub(folder: str) -> None:
-    """Make this process use the cache of the hub's client in another folder."""
-    constants.HF_HUB_CACHE = folder
+def is_from_hub(folder: Path) -> bool:
+    """True if a folder is in the hub client's cache, so that strangers wrote what is in it."""
+    return folder.resolve().is_relative_to(cache_of_hub().resolve())
+
+
+def caches() -> dict[str, str]:
+    """Return the folders in which this process stores models, for `use_caches` in a child."""
+    return {"hub": str(cache_of_hub()), "own": str(cache_folder())}
+
+
+def use_caches(folders: Mapping[str, str]) -> None:
+    """Make this process store models in the folders of its parent."""
+    constants.HF_HUB_CACHE = folders["hub"]
+    os.environ[CACHE_VARIABLE] = folders["own"]
 
 
 def free_disk(folder: Path | None = None) -> int | None:

@@ -73,18 +73,18 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
     return fetched
 
 
-def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
+def fetch_if_missing(repo: str, check: Callable[[int], None] | None = None) -> Fetched:
     """Return a downloaded evaluator. If it is missing, download it first, with a progress bar in the terminal.
 
-    `check` is called before the download and may raise an error to refuse the evaluator. Raises `UserError` if it
-    does or if the download fails.
+    `check` is called with its number of parameters before the download, and may raise an error to refuse it.
+    Raises `UserError` if it does or if the download fails.
     """
     there = find_fetched(repo)
     if there is not None:
         return there
     remote = look_up(repo)
     if check is not None:
-        check(remote)
+        check(remote.parameters)
     with terminal_bar(remote) as progress:
         return fetch(remote, progress, wait=True)
 

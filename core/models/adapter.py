@@ -27,10 +27,10 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.config_files import check_header, read_adapter_file
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, ADAPTER_WEIGHTS
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import read_tensor
-from stepsight.core.models.config_files import read_adapter_file
 from stepsight.core.models.pickles import read_pickle
 
 _PREFIX = "base_model.model."
@@ -225,10 +225,11 @@ class Adapter:
         """Return the config's value of `key` for a module, such as its rank. If the config's mapping `others` has
         an entry whose key is the module's name or the end of it, that entry is used instead. Raises `UserError`
         unless the value is positive."""
-        named = self.config.get(others) or {}
-        value = next(
-            (one for name, one in named.items() if f".{module}".endswith(f".{name}")), self.config.get(key)
-        )
+        named, parts = self.config.get(others) or {}, module.split(".")
+        # Looked up by its ends, since a stranger may name many.
+        ends = {end for start in range(len(parts)) if (end := ".".join(parts[start:])) in named}
+        name = next((name for name in named if name in ends), None) if len(ends) > 1 else next(iter(ends), None)
+        value = self.config.get(key) if name is None else named[name]
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UserError(f"{self.folder}/{ADAPTER}: {key} is {value!r:.40}, expected a number above 0.")
         return value
@@ -328,6 +329,7 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
         return read_pickle(folder / ADAPTER_PICKLE)
     if not path.is_file():
         raise UserError(f"{folder}: {ADAPTER_WEIGHTS} is missing.", "Copy the adapter again.")
+    check_header(path)
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -10,23 +10,27 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from tokenizers import Tokenizer
 from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
+from stepsight.core.hubs.config_files import (
+    LARGEST_FILE,
+    LARGEST_HEADER,
+    check_header,
+    read_config_file,
+    read_shards,
+)
+from stepsight.core.hubs.hub_cache import is_from_hub
 from stepsight.core.hubs.layout import (
     CARD,
     CARD_VERSION,
     INDEX,
-    SENTENCEPIECE,
-    SLOW_TOKENIZERS,
     TOKENIZER,
     UNPICKLE,
     WEIGHTS,
 )
-from stepsight.core.models.config_files import read_config_file, read_shards
-from stepsight.core.prompts.tokenizer_files import add_declared, check_spaces, sentencepiece_tokenizer
+from stepsight.core.prompts.vocabulary import Vocabulary, open_vocabulary
 
 ATTENTIONS = ("bidirectional", "causal")
 """The masks of a network, as a stepsight.json names them."""
@@ -67,10 +71,22 @@ class Checkpoint:
         return tensor_files(self.folder)
 
     @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer, for looking up tokens only, since encoders load and modify a copy of their own. Loading it
-        takes half a second."""
-        return load_tokenizer(self.folder)
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer, for looking up tokens only, since encoders need one of their own. Loading it takes half a
+        second."""
+        return self.open_vocabulary()
+
+    def open_vocabulary(self) -> Vocabulary:
+        """Return the tokenizer, in a child if the checkpoint is from a hub, since nobody here has read its
+        files."""
+        return open_vocabulary(self.folder, strange=is_from_hub(self.source or self.folder))
+
+    @property
+    def state(self) -> list[tuple[int, int, int]]:
+        """The inodes, sizes and times of its files, which tell whether any has changed."""
+        files = [self.folder / TOKENIZER, *sorted(set(self.files.values()))]
+        found = [path.stat() for path in files if path.exists()]
+        return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         """Return the tensor called `name`. Raises `UserError` if it is missing or has a different shape."""
@@ -103,7 +119,7 @@ class Checkpoint:
         for file in ("tokenizer_config.json", "special_tokens_map.json"):
             if not (self.folder / file).is_file():
                 continue
-            token = read_json(self.folder / file).get(role)
+            token = read_json(self.folder / file, LARGEST_HEADER).get(role)
             token = token.get("content") if isinstance(token, dict) else token
             if isinstance(token, str):
                 return token
@@ -143,60 +159,12 @@ def model_name(folder: Path) -> str:
 def read_card(folder: Path) -> dict[str, Any]:
     """Return the content of a folder's stepsight.json, or an empty dict if the folder has none. Raises `UserError`
     if the file cannot be read or has an unsupported version."""
-    card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
+    card = read_json(folder / CARD, LARGEST_FILE) if (folder / CARD).is_file() else {}
     if (version := card.get("version", CARD_VERSION)) != CARD_VERSION:
         raise UserError(
             f"{folder / CARD}: version {version!r:.40} found, expected {CARD_VERSION}.", "Update StepSight."
         )
     return card
-
-
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer of a folder from its tokenizer.json, or else convert its tokenizer.model.
-
-    Tokens that only other files name are added (`tokenizer_files.add_declared`). Raises `UserError` if both files
-    are missing, if the file is damaged or of an unsupported kind, or if tokenizer.json and tokenizer.model treat
-    spaces differently.
-    """
-    path = folder / TOKENIZER
-    if not path.is_file():
-        tokenizer = _converted(folder)
-    else:
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises plain Exception on a damaged file
-            raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
-        check_spaces(tokenizer, folder)
-    return add_declared(tokenizer, folder)
-
-
-def needs_conversion(folder: Path) -> bool:
-    """True if a folder has a tokenizer.model but no tokenizer.json, so that the latter must be created by
-    conversion."""
-    return (folder / SENTENCEPIECE).is_file() and not (folder / TOKENIZER).is_file()
-
-
-def _converted(folder: Path) -> Tokenizer:
-    if (folder / SENTENCEPIECE).is_file():
-        return sentencepiece_tokenizer(folder)
-    slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
-    if slow:
-        raise UserError(
-            f"{TOKENIZER} is missing, there is only {slow}.",
-            "Transformers makes it, once: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER).",
-        )
-    raise UserError(
-        f"{TOKENIZER} is missing.",
-        f'Copy it there, or name the folder or OWNER/NAME that has it in {CARD}: {{"tokenizer": "a/b"}}.',
-    )
-
-
-def first_token(tokenizer: Tokenizer) -> str | None:
-    """Return the token that a tokenizer adds at the start of every text, or None if it adds none."""
-    bare, whole = (tokenizer.encode("a", add_special_tokens=special).ids for special in (False, True))
-    if len(whole) == len(bare) or whole[: len(bare)] == bare:
-        return None
-    return tokenizer.id_to_token(whole[0])
 
 
 def tensor_files(folder: Path) -> dict[str, Path]:
@@ -206,6 +174,7 @@ def tensor_files(folder: Path) -> dict[str, Path]:
     for path in _weight_files(folder):
         if not path.is_file():
             raise UserError(f"{folder}: {path.name} is missing.", "An evaluator needs its safetensors weights.")
+        check_header(path)
         try:
             with safe_open(path, framework="pt") as file:
                 files |= dict.fromkeys(file.keys(), path)

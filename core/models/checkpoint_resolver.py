@@ -10,9 +10,6 @@ copy is stored.
 """
 
 import hashlib
-import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,29 +17,34 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from safetensors import safe_open
-from tokenizers import AddedToken
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.child import Answerer, Child, ChildError, is_child
 from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.client import UnreachableError
-from stepsight.core.hubs.hub_cache import NEWEST, Fetched, find_fetched, part_key
+from stepsight.core.hubs.config_files import CONFIG, read_adapter_file, read_config_file
+from stepsight.core.hubs.hub_cache import (
+    NEWEST,
+    Fetched,
+    caches,
+    find_fetched,
+    is_from_hub,
+    part_key,
+    use_caches,
+)
 from stepsight.core.hubs.hub_download import fetch_if_missing, fetch_part_if_missing
-from stepsight.core.hubs.hub_lookup import Remote
 from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.hubs.layout import ADAPTER, CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, WEIGHTS, is_hub_id
-from stepsight.core.models.adapter import Adapter, keep_unmerged, unmerged_folders
+from stepsight.core.models.adapter import Adapter
+from stepsight.core.models.assembly import STAMP, Ingredients, assemble
 from stepsight.core.models.checkpoint import (
     Checkpoint,
-    load_tokenizer,
     model_name,
-    needs_conversion,
     read_card,
     repository,
     tensor_files,
     weights_sha256,
 )
-from stepsight.core.models.config_files import CONFIG, read_adapter_file, read_config_file
 from stepsight.core.models.location import (
     EQUATIONS,
     bare_spec,
@@ -52,8 +54,8 @@ from stepsight.core.models.location import (
     shipped_evaluators,
     shipped_folder,
 )
-from stepsight.core.models.memory import check_memory, needed_memory
-from stepsight.core.models.pickles import ShardWriter, pickle_files, read_pickle
+from stepsight.core.models.memory import check_memory, needed_memory, opening_bounds
+from stepsight.core.models.pickles import pickle_files
 from stepsight.core.models.placement import (
     DTYPES,
     STORED,
@@ -63,10 +65,10 @@ from stepsight.core.models.placement import (
     stored_dtype,
 )
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder
+from stepsight.core.prompts.tokenizer_files import needs_conversion
 
 BASE_HASH = "base_sha256"
 """The key of stepsight.json with the hash of the weights that an adapter was trained on."""
-_STAMP = "assembled.json"
 # Incremented when the content of assembled folders changes.
 _VERSION = 2
 _DESCRIBING = (
@@ -111,9 +113,9 @@ def model_folder(spec: str, revision: str | None = None, *, weights: bool = True
 
 
 def _fetch_evaluator(spec: str, place: Placement | None) -> Path:
-    def check(remote: Remote) -> None:
+    def check(parameters: int) -> None:
         if place is not None and place.on_processor:
-            check_memory(spec, needed_memory(remote.parameters, expected_dtype("", place)), whole=True)
+            check_memory(spec, needed_memory(parameters, expected_dtype("", place)), whole=True)
 
     try:
         return fetch_if_missing(spec, check).folder
@@ -193,16 +195,42 @@ def _whole(
     target = cache_folder() / "assembled" / f"{model_name(folder)}-{_digest(str(folder.resolve()))[:12]}"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        if is_from_hub(folder) and not is_child():
+            if not _is_current(target, parts.stamp):
+                _assemble_in_child(parts)
+            return target
         with FileLock(f"{target}.lock"):
             stamp = parts.stamp
             if not _is_current(target, stamp):
-                _assemble(parts, target, stamp)
+                parts.check_base()
+                assemble(parts.ingredients, target, stamp)
     except OSError as error:
         raise UserError(
             f"{target}: cannot be written ({error.strerror or error}).",
             f"Name another folder with {CACHE_VARIABLE}.",
         ) from None
     return target
+
+
+def _assemble_in_child(parts: "_Parts") -> None:
+    size = sum(path.stat().st_size for path in parts.files)
+    try:
+        with Child(make_assembler, opening_bounds(size)) as child:
+            pins = {key: [part.repo, part.revision] for key, part in parts.fetched.items()}
+            child.ask({"folder": str(parts.folder), "pins": pins, "caches": caches()})
+    except ChildError as error:
+        raise UserError(f"{parts.folder}: its parts cannot be put together: {error}.", "Copy it again.") from None
+
+
+def make_assembler() -> Answerer:
+    """Return the function by which a child assembles checkpoints."""
+
+    def assemble(asked: Any, content: Iterator[bytes]) -> None:
+        use_caches(asked["caches"])
+        pins = {key: Fetched(repo, revision, {}) for key, (repo, revision) in asked["pins"].items()}
+        open_checkpoint(Path(asked["folder"]), pins)
+
+    return assemble
 
 
 @dataclass(frozen=True)
@@ -219,8 +247,13 @@ class _Parts:
     def own(self) -> Path:
         """The folder that holds the weights: the subfolder that stepsight.json names if it exists, else the folder
         itself."""
-        below = self.folder / self.text("subfolder") if "subfolder" in self.card else self.folder
-        return below if below.is_dir() else self.folder
+        below = self._within(self.text("subfolder")) if "subfolder" in self.card else None
+        return self.folder if below is None else below
+
+    def _within(self, named: str) -> Path | None:
+        """Return the folder of this name within this one, or None if there is none."""
+        below = self.folder / named
+        return below if below.is_dir() and below.resolve().is_relative_to(self.folder.resolve()) else None
 
     @cached_property
     def are_whole(self) -> bool:
@@ -314,21 +347,34 @@ class _Parts:
         own. Empty if the weights are pickled."""
         if self.pickles:
             return []
-        folder = self.base if self.adapter else self.own
+        folder = self.base if self.is_adapter else self.own
         assert folder is not None
         return sorted(set(tensor_files(folder).values()))
 
     @cached_property
+    def files(self) -> list[Path]:
+        """The files of all parts."""
+        written = [path for path in self.own.glob("adapter_*") if path.is_file()] if self.is_adapter else []
+        return [self.config, *self.tokenizer, *self.pickles, *self.safetensors, *written]
+
+    @cached_property
     def stamp(self) -> dict[str, Any]:
         """A description of all parts. An assembled folder with a different description is outdated."""
-        written = [path for path in self.own.glob("adapter_*") if path.is_file()] if self.is_adapter else []
-        files = [self.config, *self.tokenizer, *self.pickles, *self.safetensors, *written]
         return {
             "version": _VERSION,
-            "files": [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files],
+            "files": [[str(one.resolve()), one.stat().st_size, one.stat().st_mtime_ns] for one in self.files],
             "added_tokens": self.added_tokens,
             "base": self.card.get(BASE_HASH),
         }
+
+    @property
+    def ingredients(self) -> Ingredients:
+        """What the assembled folder is made of."""
+        own = self.config.parent in (self.own, self.folder)
+        return Ingredients(
+            self.folder, self.config, self.tokenizer, self.safetensors, self.pickles, self.added_tokens,
+            self.adapter, self.base, has_own_config=own,
+        )  # fmt: skip
 
     @property
     def added_tokens(self) -> list[str]:
@@ -351,9 +397,11 @@ class _Parts:
         if pinned is not None:
             return pinned.folder
         shipped = shipped_folder(named)
-        # A path that an adapter of ours has is one from its own folder.
-        for folder in (self.folder / named, Path(named), *([shipped] if shipped else [])):
-            if folder.is_dir():
+        # A path that an adapter of ours has is one from its own folder. Strangers know no other folders here.
+        own = self._within(named) if is_from_hub(self.folder) else self.folder / named
+        paths = [] if is_from_hub(self.folder) else [Path(named)]
+        for folder in (own, *paths, shipped):
+            if folder is not None and folder.is_dir():
                 return folder
         hint = f'Name the folder or OWNER/NAME that has it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.'
         if not is_hub_id(named):
@@ -370,120 +418,12 @@ class _Parts:
         return value
 
 
-def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
-    """Write the assembled folder under a temporary name, then rename it to `target`. Raises `UserError` if a part
-    does not fit, and `OSError` if the folder cannot be written."""
-    partial = target.with_name(f"{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        partial.mkdir()
-        merged = parts.adapter.size if parts.adapter else 0
-        parts.check_base()
-        _check_room(partial, merged + sum(path.stat().st_size for path in parts.pickles))
-        for path in parts.tokenizer:
-            _link(path, partial / path.name)
-        _write_weights(parts, partial)
-        _write_config(parts, partial)
-        _write_tokenizer(parts, partial)
-        _write(partial / _STAMP, stamp)
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(partial, target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _write_weights(parts: _Parts, folder: Path) -> None:
-    files: dict[str, str] = {}
-    for number, path in enumerate(parts.safetensors, start=1):
-        name = f"base-{number:05d}.safetensors"
-        _link(path, folder / name)
-        with safe_open(path, framework="pt") as file:
-            files |= dict.fromkeys(file.keys(), name)
-    if parts.adapter is not None:
-        assert parts.base is not None
-        # If a tensor is in two files, the later one by name counts, for Transformers as for us.
-        writer = ShardWriter(folder, "merged")
-        base = tensor_files(parts.base)
-        parts.adapter.check(base)
-        writer.write(parts.adapter.written(base))
-        files |= writer.files
-        keep_unmerged(folder, [*unmerged_folders(parts.base), parts.own], _link)
-    for number, path in enumerate(parts.pickles, start=1):
-        writer = ShardWriter(folder, f"model-{number:05d}")
-        writer.write(read_pickle(path).items())
-        files |= writer.files
-    _write(folder / INDEX, {"metadata": {}, "weight_map": files})
-
-
-def _write_config(parts: _Parts, folder: Path) -> None:
-    """Write the config.json of the folder or its base model, with the changes that an adapter or resized embeddings
-    require."""
-    config = read_config_file(parts.config.parent)
-    rows = parts.adapter.rows if parts.adapter else {}
-    if parts.adapter and str(parts.adapter.config.get("task_type")) == "TOKEN_CLS":
-        names = config.get("architectures") or ["ForCausalLM"]
-        config["architectures"] = [str(name).replace("ForCausalLM", "ForTokenClassification") for name in names]
-        heads = [count for name, count in rows.items() if name in ("score.weight", "classifier.weight")]
-        config |= {"num_labels": heads[0]} if heads else {}
-    if parts.config.parent not in (parts.own, parts.folder):
-        vocabulary = _vocabulary(folder)
-        config |= {"vocab_size": vocabulary} if vocabulary and "vocab_size" in config else {}
-    _write(folder / CONFIG, config)
-
-
-def _vocabulary(folder: Path) -> int | None:
-    """Return the number of rows of the token embedding in a folder, or None if no tensor has the usual name."""
-    files = tensor_files(folder)
-    name = next((name for name in files if name.endswith("embed_tokens.weight")), None)
-    if name is None:
-        return None
-    with safe_open(files[name], framework="pt") as file:
-        return int(file.get_slice(name).get_shape()[0])
-
-
-def _write_tokenizer(parts: _Parts, folder: Path) -> None:
-    """Write tokenizer.json if it is converted from tokenizer.model, or if stepsight.json adds tokens to it."""
-    if not parts.added_tokens and not needs_conversion(folder):
-        return
-    tokenizer = load_tokenizer(folder)
-    tokenizer.add_special_tokens(
-        [AddedToken(token, special=True, normalized=False) for token in parts.added_tokens]
-    )
-    vocabulary = _vocabulary(folder)
-    for token in parts.added_tokens:
-        number = tokenizer.token_to_id(token)
-        if vocabulary is not None and (number is None or number >= vocabulary):
-            raise UserError(
-                f"{parts.folder}: the token {token!r} gets the id {number}, the weights know {vocabulary} tokens.",
-                "Name the base that it was trained on in stepsight.json.",
-            )
-    (folder / TOKENIZER).unlink(missing_ok=True)
-    tokenizer.save(str(folder / TOKENIZER))
-
-
-def _check_room(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise UserError(
-            f"{folder.parent}: {free / 1e9:.1f} GB are free, the weights need {needed / 1e9:.1f} GB.",
-            f"Make room, or name another folder with {CACHE_VARIABLE}.",
-        )
-
-
-def _link(path: Path, name: Path) -> None:
-    """Create a link to a file, or copy the file if the system does not support links."""
-    try:
-        name.symlink_to(path.resolve())
-    except OSError:
-        shutil.copyfile(path, name)
-
-
 def _is_current(target: Path, stamp: Mapping[str, Any]) -> bool:
     """True if the folder was assembled from the parts described by `stamp` and none of its links is broken."""
-    if not (target / _STAMP).is_file() or any(not path.exists() for path in target.rglob("*")):
+    if not (target / STAMP).is_file() or any(not path.exists() for path in target.rglob("*")):
         return False
     try:
-        return read_json(target / _STAMP) == stamp
+        return read_json(target / STAMP) == stamp
     except UserError:
         return False
 
@@ -494,7 +434,3 @@ def _name_base(example: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _write(path: Path, value: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(value, indent=1), encoding="utf-8")

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.child import Bounds
 from stepsight.core.hubs.hub_cache import Fetched
 from stepsight.core.models.placement import stored_dtype
 from stepsight.core.paths import format_bytes
@@ -14,6 +15,9 @@ from stepsight.core.paths import format_bytes
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 # On top of the weights: activations, and copies that a loader holds for a moment.
 _SHARE, _BESIDE = 1.15, 300_000_000
+# A child may take this much besides the weights, and this many times their bytes: they are mapped, converted to
+# another type, and copied by a loader. A second suffices for reading and hashing so many bytes.
+_OPENING, _COPIES, _SECONDS, _SPEED = 2_000_000_000, 5, 60, 50_000_000
 _GROUP = Path("/sys/fs/cgroup")
 # The options of mallopt, as glibc numbers them.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8
@@ -22,6 +26,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8
 def needed_memory(parameters: int, dtype: str) -> int:
     """Estimate how many bytes an evaluator takes while scoring from its parameter count and data type."""
     return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
+
+
+def opening_bounds(size: int) -> Bounds:
+    """Return what a child may take that opens or assembles a stranger's evaluator of `size` bytes."""
+    seconds = _SECONDS + size // _SPEED
+    return Bounds(seconds, _OPENING + _COPIES * size, patience=60 + 3 * seconds)
 
 
 def total_memory() -> int | None:
@@ -108,7 +118,9 @@ def count_weights(fetched: Fetched) -> int:
     models = (fetched, *fetched.parts.values())
     # Weights that came without a config have the type of their base.
     known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), "")
-    return sum(one.own_size // _BYTES.get(stored_dtype(one.folder, known), 4) for one in models)
+    types = ((one, stored_dtype(one.folder, known) or "float32") for one in models)
+    # A type without a line here may have one byte.
+    return sum(one.own_size // _BYTES.get(dtype, 1) for one, dtype in types)
 
 
 def has_room(needed: int) -> bool:

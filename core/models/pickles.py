@@ -14,13 +14,15 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.config_files import read_shards
 from stepsight.core.hubs.layout import UNPICKLE
-from stepsight.core.models.config_files import read_shards
 
 PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"
 # Bytes written at once, since the file of a large model may be larger than the memory.
 _SHARD = 2_000_000_000
+# The bytes of tensors that a file may have beyond twice its size, which tied weights take.
+_BESIDE = 1_000_000
 
 
 def pickle_files(folder: Path) -> list[Path]:
@@ -51,6 +53,10 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
             raise UserError(
                 f"{path}: {type(value).__name__} found as {name!r:.60}, expected tensors by name.", UNPICKLE
             )
+    # Tensors that repeat numbers, or share them with many others, are written out in full.
+    size, there = sum(value.nbytes for value in values.values()), path.stat().st_size
+    if size > 2 * there + _BESIDE:
+        raise UserError(f"{path}: its tensors take {size:,} bytes, the file has {there:,}.", UNPICKLE)
     return dict(values)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
+from stepsight.core.hubs.config_files import LARGEST_HEADER, read_config_file, read_shards
 from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, INDEX
-from stepsight.core.models.config_files import read_config_file, read_shards
 from stepsight.core.reading import split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -27,8 +27,6 @@ STORED = "stored"
 SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Accelerate's ways of spreading layers."""
 
-# The longest header that the format allows, in bytes.
-_HEADER = 100_000_000
 _NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 
 
@@ -129,7 +127,7 @@ def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
     try:
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            header = parse_json(file.read(length)) if length < min(size, _HEADER) else {}
+            header = parse_json(file.read(length)) if length < min(size, LARGEST_HEADER) else {}
         for name, tensor in header.items():
             if name != "__metadata__":
                 counts[_NAMES.get(tensor["dtype"], str(tensor["dtype"]))] += prod(tensor["shape"])

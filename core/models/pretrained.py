@@ -16,17 +16,17 @@ from transformers import CONFIG_MAPPING, AutoConfig, LlamaConfig, PretrainedConf
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.config_files import read_config_file
 from stepsight.core.hubs.layout import CARD
 from stepsight.core.models import llada
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.checkpoint import ATTENTIONS, count_numbers, tensor_files
-from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.network import KINDS, layer_windows
 from stepsight.core.models.placement import SPREADS, Placement
 
 # The most weights of a network that may be missing from its files, such as a new head's.
-_NEW = 100_000_000
+_NEW = 20_000_000
 
 
 def load_backbone(
@@ -195,8 +195,8 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
 
 def _check_size(network: PreTrainedModel, there: int) -> None:
     """Raise `UserError` if a network has many more weights than the files. Without this check, memory would be
-    allocated for the missing weights."""
-    wanted = sum(parameter.numel() for parameter in network.parameters())
+    allocated for the missing weights, and for tables of as many positions as the config names."""
+    wanted = sum(tensor.numel() for tensors in (network.parameters(), network.buffers()) for tensor in tensors)
     if wanted > 2 * there + _NEW:
         raise UserError(
             f"config.json is of a network with {wanted:,} weights, the files have {there:,}.", "Copy it again."

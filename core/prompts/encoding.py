@@ -1,22 +1,20 @@
 """Encoding traces as token ids, with the position at which each step is read."""
 
-import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from functools import cache, cached_property
-from typing import Any
+from functools import cache
 
 import numpy as np
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import Tokenizer
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
+from stepsight.core.prompts.vocabulary import Vocabulary
 from stepsight.core.reading import OWN, FirstCopy, Reading, reversed_steps
 from stepsight.core.trace import Trace
 
@@ -33,17 +31,9 @@ class Pieces:
     for a step share all earlier steps.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._kept: dict[tuple[str, bool], list[int]] = {}
-
-    @cached_property
-    def marked_once(self) -> bool:
-        """True if only the start of the whole input gets a space mark, not each stretch after an added token."""
-        return any(
-            part.get("type") == "Metaspace" and part.get("prepend_scheme") == "first"
-            for part in _steps(json.loads(self._tokenizer.to_str()).get("pre_tokenizer"))
-        )
 
     def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
         """Return the token ids of each text. `continues[i]` is True if text `i` continues the text before it and
@@ -55,9 +45,8 @@ class Pieces:
         for bare in (False, True):
             missing = list({text: None for text, flag in wanted if flag == bare and (text, bare) not in pieces})
             if missing:
-                tokenizer = self._bare if bare else self._tokenizer
-                encodings = tokenizer.encode_batch(missing, add_special_tokens=False)
-                pieces |= {(text, bare): one.ids for text, one in zip(missing, encodings, strict=True)}
+                encoded = self._vocabulary.encode(missing, bare=bare)
+                pieces |= {(text, bare): ids for text, ids in zip(missing, encoded, strict=True)}
         self._keep(pieces)
         return [pieces[piece] for piece in wanted]
 
@@ -66,39 +55,6 @@ class Pieces:
         if len(self._kept) + len(short) > _MOST_KEPT:
             self._kept = {}
         self._kept.update(short)
-
-    @cached_property
-    def _bare(self) -> Tokenizer:
-        """A copy of the tokenizer that adds no space mark."""
-        parts = json.loads(self._tokenizer.to_str())
-        parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
-        parts["pre_tokenizer"] = _unmarked(parts.get("pre_tokenizer"), "pretokenizers")
-        bare = Tokenizer.from_str(json.dumps(parts))
-        bare.encode_special_tokens = self._tokenizer.encode_special_tokens
-        return bare
-
-
-def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the steps of a normalizer or pre-tokenizer as a list, whether it is a single step or a sequence. Empty
-    for None."""
-    if part is None:
-        return []
-    inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
-    return [step for one in inner for step in _steps(one)] if inner else [part]
-
-
-def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
-    """Return a normalizer or pre-tokenizer without the step that adds a space mark."""
-    steps = []
-    for step in _steps(part):
-        if step["type"] == "Prepend":
-            continue
-        if step["type"] == "Metaspace":
-            step = step | {"prepend_scheme": "never"}
-        if step.get("add_prefix_space"):
-            step = step | {"add_prefix_space": False}
-        steps.append(step)
-    return {"type": "Sequence", key: steps} if steps else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,22 +116,23 @@ class Encoder:
     first_copy = OWN
     """The text before the steps of a trace that is read twice."""
 
-    def __init__(self, tokenizer: Tokenizer, template: PromptTemplate) -> None:
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer: Tokenizer | Vocabulary, template: PromptTemplate) -> None:
+        vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary(tokenizer)
+        self.vocabulary = vocabulary
         self.template = template
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        tokenizer.encode_special_tokens = False
         self.bos = [] if template.bos is None else [self._token(template.bos)]
         self.closing = self._closing()
-        self._added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
-        self._added_ids = frozenset(self._added.values())
-        self._prompt = self._split(template.prompt)
-        self._between = self._split(template.between)
-        self._guard()
-        # Otherwise a step that spells the separator would be cut in two.
-        tokenizer.encode_special_tokens = True
-        self._pieces = Pieces(tokenizer)
+        self._prompt = vocabulary.split(template.prompt)
+        self._between = vocabulary.split(template.between)
+        parts = (*self.bos, *self.closing, *self._prompt, *self._between)
+        # The text of a problem or step is never encoded as one of them.
+        vocabulary.guard([part for part in parts if isinstance(part, int)])
+        self._pieces = Pieces(vocabulary)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer itself, for code that changes or saves it."""
+        return self.vocabulary.tokenizer
 
     @property
     def reads_in_reverse(self) -> bool:
@@ -297,11 +254,11 @@ class Encoder:
     def _restarts(self, before: _Part) -> bool:
         """True if a text that follows the part `before` gets a space mark, like a text at the start of an input.
         This is the case after most added tokens."""
-        added = before is Mark.LEFT_OUT or before in self._added_ids
-        return added and not self._pieces.marked_once
+        added = before is Mark.LEFT_OUT or (isinstance(before, int) and self.vocabulary.is_added(before))
+        return added and not self.vocabulary.marks_once()
 
     def _token(self, token: str) -> int:
-        token_id: int | None = self.tokenizer.token_to_id(token)
+        token_id = self.vocabulary.token_id(token)
         if token_id is None:
             raise UserError(
                 f"the tokenizer has no token {token!r}, which the template needs.",
@@ -313,7 +270,7 @@ class Encoder:
         separator = self.template.separator
         if self.template.separator_is == Separator.TOKEN or not separator:
             return [self._token(separator)] if separator else []
-        ids: list[int] = self.tokenizer.encode(separator, add_special_tokens=False).ids
+        (ids,) = self.vocabulary.encode([separator])
         if not ids:
             raise UserError(
                 f"the tokenizer gives no token for the separator {separator!r}.",
@@ -321,23 +278,6 @@ class Encoder:
                 '"read": "last"} reads each step at its own last token.',
             )
         return ids
-
-    def _split(self, text: str) -> list[int | str]:
-        """Split the template's text at added tokens, and replace these tokens by their ids."""
-        names = sorted(self._added, key=len, reverse=True)
-        parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
-        return [self._added.get(part, part) for part in parts if part]
-
-    def _guard(self) -> None:
-        """Mark the added tokens that the template uses as special, so that the text of a problem or step is never
-        encoded as one of them."""
-        used = {*self.bos, *self.closing}
-        used |= {part for part in (*self._prompt, *self._between) if isinstance(part, int)}
-        for number, token in self.tokenizer.get_added_tokens_decoder().items():
-            if number in used and not token.special:
-                options = {"lstrip": token.lstrip, "rstrip": token.rstrip, "single_word": token.single_word}
-                special = AddedToken(token.content, special=True, normalized=token.normalized, **options)
-                self.tokenizer.add_special_tokens([special])
 
 
 class CallEncoder(Encoder, ABC):

@@ -1,7 +1,6 @@
 """Prompt templates: the text around a trace's problem and steps, and the token at which a step is read."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from enum import StrEnum
 from typing import Annotated, Any
@@ -122,5 +121,19 @@ class PromptTemplate(Record):
             return text
         head, tail = (part.replace("{number}", str(number)) for part in self.step.split("{step}"))
         # Benchmarks that number their steps in words keep the words in the text.
-        own = re.escape(self.step.split("{step}")[0].strip()).replace(re.escape("{number}"), "[0-9]+")
-        return (text if own and re.match(own, text.lstrip()) else head + text) + tail
+        own = self.step.split("{step}")[0].strip()
+        return (text if own and _begins(text.lstrip(), own.split("{number}")) else head + text) + tail
+
+
+def _begins(text: str, words: Sequence[str]) -> bool:
+    """True if a text begins with these words, with a number between each two."""
+    first, *others = words
+    if not text.startswith(first):
+        return False
+    rest = text[len(first) :]
+    for word in others:
+        after = rest.lstrip("0123456789")
+        if after == rest or not after.startswith(word):
+            return False
+        rest = after[len(word) :]
+    return True

@@ -1,8 +1,10 @@
-"""Checking and completing a tokenizer.json with the help of the files beside it."""
+"""Loading the tokenizer of a folder, checked and completed with the help of the files beside tokenizer.json."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +12,89 @@ from tokenizers import AddedToken, Tokenizer
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.hubs.layout import SENTENCEPIECE, TOKENIZER
+from stepsight.core.hubs.layout import CARD, SENTENCEPIECE, SLOW_TOKENIZERS, TOKENIZER
 from stepsight.core.prompts.sentencepiece import SPACE, SentencePiece
 
 _SETTINGS, _ADDED, _SPECIAL, _CONFIG = (
     "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json", "config.json",
 )  # fmt: skip
+# How many signs the replacements of a tokenizer may make of one; those of public models make one of each.
+_GROWTH = 100
 _FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
 # A word at the start, and another after two spaces.
 _PROBES = ("a  a", "What is 2 + 3?")
 # Two ids that the vocabularies of Llama 1 and 2, CodeLlama and Mistral share: the last byte and the first run of
 # spaces. Their model merges runs of spaces last.
 _LLAMA = {"<0xFF>": 258, SPACE * 2: 259}
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Load the tokenizer of a folder from its tokenizer.json, or else convert its tokenizer.model.
+
+    Tokens that only other files name are added (`tokenizer_files.add_declared`). Raises `UserError` if both files
+    are missing, if the file is damaged or of an unsupported kind, or if tokenizer.json and tokenizer.model treat
+    spaces differently.
+    """
+    path = folder / TOKENIZER
+    if not path.is_file():
+        tokenizer = _converted(folder)
+    else:
+        try:
+            with panics_explained(TOKENIZER):
+                tokenizer = Tokenizer.from_file(str(path))
+        except UserError:
+            raise
+        except Exception as error:  # the library raises plain Exception on a damaged file
+            raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
+        _check_growth(tokenizer)
+        check_spaces(tokenizer, folder)
+    return add_declared(tokenizer, folder)
+
+
+def _check_growth(tokenizer: Tokenizer) -> None:
+    """Raise `UserError` if the replacements of a tokenizer may make much more of a text, one after the other."""
+    growth = 1
+    for step in normalizing_steps(json.loads(tokenizer.normalizer.__getstate__())) if tokenizer.normalizer else ():
+        pattern, content = step.get("pattern"), step.get("content", step.get("prepend"))
+        if isinstance(content, str):
+            text = pattern.get("String", ".") if isinstance(pattern, dict) else "."
+            growth *= max(1, ceil(len(content) / max(1, len(text))))
+    if growth > _GROWTH:
+        raise UserError(f"{TOKENIZER} may write {growth:,} signs for each sign of a text.", "Choose another model.")
+
+
+def needs_conversion(folder: Path) -> bool:
+    """True if a folder has a tokenizer.model but no tokenizer.json, so that the latter must be created by
+    conversion."""
+    return (folder / SENTENCEPIECE).is_file() and not (folder / TOKENIZER).is_file()
+
+
+def _converted(folder: Path) -> Tokenizer:
+    if (folder / SENTENCEPIECE).is_file():
+        return sentencepiece_tokenizer(folder)
+    slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
+    if slow:
+        raise UserError(
+            f"{TOKENIZER} is missing, there is only {slow}.",
+            "Transformers makes it, once: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER).",
+        )
+    raise UserError(
+        f"{TOKENIZER} is missing.",
+        f'Copy it there, or name the folder or OWNER/NAME that has it in {CARD}: {{"tokenizer": "a/b"}}.',
+    )
+
+
+@contextmanager
+def panics_explained(what: str) -> Iterator[None]:
+    """Turn a panic of the library, which is no `Exception`, into a `UserError` about `what`."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise UserError(
+            f"{what} contradicts itself ({' '.join(str(error).split()):.200}).", "Copy it again."
+        ) from None
 
 
 def sentencepiece_tokenizer(folder: Path) -> Tokenizer:
@@ -124,3 +197,12 @@ def _tokens(tokenizer: Tokenizer, text: str) -> list[str]:
 def _read(path: Path) -> Mapping[str, Any]:
     """Return the content of a file beside tokenizer.json, or an empty mapping if there is no such file."""
     return read_json(path) if path.is_file() else {}
+
+
+def normalizing_steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the steps of a normalizer or pre-tokenizer as a list, whether it is a single step or a sequence. Empty
+    for None."""
+    if part is None:
+        return []
+    inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
+    return [step for one in inner for step in normalizing_steps(one)] if inner else [part]

@@ -19,7 +19,7 @@ from stepsight.core.formats.stepsight import HEADS, read_layers
 from stepsight.core.hubs.layout import CARD, is_hub_id
 from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.backbone import looks_ahead
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder, open_checkpoint
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.model import LAST, StepModel
@@ -27,6 +27,7 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import keep_layers, load_backbone, read_config
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Separator
+from stepsight.core.prompts.tokenizer_files import load_tokenizer
 from stepsight.core.reading import Reading
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace

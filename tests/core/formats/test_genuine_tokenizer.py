@@ -12,7 +12,7 @@ import pytest
 from transformers import AutoModelForTokenClassification
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.checkpoint import load_tokenizer
+from stepsight.core.prompts.tokenizer_files import load_tokenizer
 from stepsight.core.trace import Trace
 from tests.checkpoints import MISTRAL, random_model, write_checkpoint, write_math_shepherd, write_reasoneval
 from tests.vocabularies import sentencepiece

@@ -4,7 +4,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer, tensor_files
+from stepsight.core.models.checkpoint import Checkpoint, tensor_files
+from stepsight.core.prompts.tokenizer_files import load_tokenizer
 from tests.checkpoints import tiny_tokenizer, write_shards
 from tests.messages import refused
 

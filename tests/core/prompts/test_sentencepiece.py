@@ -9,8 +9,8 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.checkpoint import load_tokenizer
 from stepsight.core.prompts.sentencepiece import SentencePiece
+from stepsight.core.prompts.tokenizer_files import load_tokenizer
 from stepsight.core.scoring.scorer import Scorer
 from tests import vocabularies
 from tests.checkpoints import write_math_shepherd

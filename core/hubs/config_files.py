@@ -5,6 +5,7 @@ anyone, so sizes are checked before anything large is allocated, and weight file
 folder.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,11 @@ from stepsight.core.validation import validate
 
 CONFIG = "config.json"
 _LONGEST_NAME = 200
+LARGEST_FILE = 1_000_000
+"""The largest config.json, stepsight.json or adapter_config.json in bytes; public ones have a hundredth of it."""
+LARGEST_HEADER = 8_000_000
+"""The largest header of a safetensors file, or index of several, in bytes. A parsed one takes ten times as much.
+Models with 7 billion weights have 40,000 bytes."""
 
 # The product of two sizes fits into 64 bits; no known network has a tenth as many layers.
 Size = Annotated[int, Field(ge=1, lt=2**31)] | None
@@ -69,7 +75,7 @@ class _Network(BaseModel):
 
 def read_config_file(folder: Path) -> dict[str, Any]:
     """Read the config.json of a folder. Raises `UserError` if it is missing or gives an impossible size."""
-    values = read_json(folder / CONFIG)
+    values = read_json(folder / CONFIG, LARGEST_FILE)
     try:
         validate(_Network, values)
     except UserError as error:
@@ -95,7 +101,7 @@ class _Adapter(BaseModel):
 def read_adapter_file(folder: Path) -> dict[str, Any]:
     """Read the adapter_config.json of a folder. Raises `UserError` if it is missing, has an impossible value, or
     uses a regular expression in place of a module's name."""
-    values = read_json(folder / ADAPTER)
+    values = read_json(folder / ADAPTER, LARGEST_FILE)
     try:
         config = validate(_Adapter, values)
         for name in {**(config.rank_pattern or {}), **(config.alpha_pattern or {})}:
@@ -109,7 +115,7 @@ def read_adapter_file(folder: Path) -> dict[str, Any]:
 def read_shards(index: Path) -> list[str]:
     """Return the names of the weight files listed in an index of sharded weights. Raises `UserError` if the index
     is malformed or names a file outside its own folder."""
-    shards = read_json(index).get("weight_map")
+    shards = read_json(index, LARGEST_HEADER).get("weight_map")
     if not isinstance(shards, dict):
         raise UserError(f"{index}: the key 'weight_map' is missing or no object.", "Copy it again.")
     for name in shards.values():
@@ -118,6 +124,20 @@ def read_shards(index: Path) -> list[str]:
                 f"{index}: {name!r:.60} found, expected the name of a file beside it.", "Copy it again."
             )
     return sorted(set(shards.values()))
+
+
+def check_header(path: Path) -> None:
+    """Raise `UserError` if a safetensors file has a header of more than `LARGEST_HEADER` bytes."""
+    try:
+        with open(path, "rb") as file:
+            length, size = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error}).", "Copy it again.") from None
+    # A length beyond the end of the file is for the library to refuse.
+    if LARGEST_HEADER < length < size:
+        raise UserError(
+            f"{path}: its header has {length:,} bytes, expected at most {LARGEST_HEADER:,}.", "Copy it again."
+        )
 
 
 def _is_plain(name: str) -> bool:

@@ -1,0 +1,241 @@
+"""The tokenizer of an evaluator, in this process or, if a stranger made it, in a child with limits.
+
+A tokenizer is code: it replaces text by regular expressions and rules of its own, which may multiply a text or take
+forever, and its library ends in a panic if parts of it contradict each other.
+"""
+
+import json
+import re
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tokenizers import AddedToken, Tokenizer
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
+from stepsight.core.prompts.tokenizer_files import load_tokenizer, normalizing_steps, panics_explained
+
+Answer = TypeVar("Answer")
+
+BOUNDS = Bounds(seconds=20, memory=2_000_000_000)
+"""What loading a tokenizer or a request to it may take. The largest public ones load in a second, in 600 MB."""
+
+
+class Vocabulary:
+    """A tokenizer with the questions that an `Encoder` and the formats ask of it. Texts get no special tokens.
+
+    `tokenizer` is changed: it neither pads nor truncates.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = False
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer itself, for code that changes it."""
+        return self._tokenizer
+
+    def token_id(self, token: str) -> int | None:
+        """Return the id of a token, or None if there is no such token."""
+        number: int | None = self._tokenizer.token_to_id(token)
+        return number
+
+    def token(self, number: int) -> str | None:
+        """Return the token with this id, or None if there is none."""
+        token: str | None = self._tokenizer.id_to_token(number)
+        return token
+
+    def first_token(self) -> str | None:
+        """Return the token that the tokenizer adds at the start of every text, or None if it adds none."""
+        bare, whole = (self._tokenizer.encode("a", add_special_tokens=special).ids for special in (False, True))
+        if len(whole) == len(bare) or whole[: len(bare)] == bare:
+            return None
+        return self.token(whole[0])
+
+    def first_added(self, text: str) -> str | None:
+        """Return the first added token that occurs in a text, the longest of several at the same place, or None if
+        there is none."""
+        found = [(text.find(token), -len(token), token) for token in self._added if token in text]
+        return min(found)[2] if found else None
+
+    def split(self, text: str) -> list[int | str]:
+        """Split a text at added tokens, and replace these tokens by their ids."""
+        names = sorted((name for name in self._added if name in text), key=len, reverse=True)
+        parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
+        return [self._added.get(part, part) for part in parts if part]
+
+    def is_added(self, number: int) -> bool:
+        """True if this is the id of an added token."""
+        return number in self._added_ids
+
+    def is_within(self, folder: str) -> bool:
+        """True if the tokenizer of a folder has every token of this one, with the same id."""
+        others = load_tokenizer(Path(folder)).get_vocab()
+        return all(others.get(token) == number for token, number in self._tokenizer.get_vocab().items())
+
+    def last_id(self) -> int:
+        """Return the largest id of a token."""
+        return max(self._tokenizer.get_vocab().values())
+
+    def guard(self, numbers: Sequence[int]) -> None:
+        """Mark these of the added tokens as special. From now on, no text is encoded as a special token."""
+        for number, token in self._tokenizer.get_added_tokens_decoder().items():
+            if number in numbers and not token.special:
+                options = {"lstrip": token.lstrip, "rstrip": token.rstrip, "single_word": token.single_word}
+                special = AddedToken(token.content, special=True, normalized=token.normalized, **options)
+                self._tokenizer.add_special_tokens([special])
+        # Otherwise a step that spells the separator would be cut in two.
+        self._tokenizer.encode_special_tokens = True
+
+    def marks_once(self) -> bool:
+        """True if only the start of the whole input gets a space mark, not each stretch after an added token."""
+        return self._marks_once
+
+    def encode(self, texts: Sequence[str], *, bare: bool = False) -> list[list[int]]:
+        """Return the token ids of each text. If `bare` is True, none gets a space mark at its start."""
+        tokenizer = self._bare if bare else self._tokenizer
+        with panics_explained("the tokenizer"):
+            return [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        parts: dict[str, Any] = json.loads(self._tokenizer.to_str())
+        return parts
+
+    @cached_property
+    def _marks_once(self) -> bool:
+        return any(
+            part.get("type") == "Metaspace" and part.get("prepend_scheme") == "first"
+            for part in normalizing_steps(self._parts.get("pre_tokenizer"))
+        )
+
+    @cached_property
+    def _added(self) -> dict[str, int]:
+        return {token.content: number for number, token in self._tokenizer.get_added_tokens_decoder().items()}
+
+    @cached_property
+    def _added_ids(self) -> frozenset[int]:
+        return frozenset(self._added.values())
+
+    @cached_property
+    def _bare(self) -> Tokenizer:
+        """A copy of the tokenizer that adds no space mark."""
+        parts = self._parts
+        parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
+        parts["pre_tokenizer"] = _unmarked(parts.get("pre_tokenizer"), "pretokenizers")
+        bare = Tokenizer.from_str(json.dumps(parts))
+        bare.encode_special_tokens = self._tokenizer.encode_special_tokens
+        return bare
+
+
+class ChildVocabulary(Vocabulary):
+    """The tokenizer of a folder, which answers in a child. A child that was ended loads it again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+        # None until `guard` is called.
+        self._guarded: list[int] | None = None
+        self._known: dict[tuple[str, tuple[Any, ...]], Any] = {}
+        self._child = Child(make_tokenizers, BOUNDS)
+        weakref.finalize(self, self._child.close)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer itself, loaded into this process. For training, which changes it."""
+        vocabulary = Vocabulary(load_tokenizer(Path(self._folder)))
+        if self._guarded is not None:
+            vocabulary.guard(self._guarded)
+        return vocabulary.tokenizer
+
+    def token_id(self, token: str) -> int | None:
+        return self._kept(Vocabulary.token_id, token)
+
+    def token(self, number: int) -> str | None:
+        return self._kept(Vocabulary.token, number)
+
+    def first_token(self) -> str | None:
+        return self._kept(Vocabulary.first_token)
+
+    def first_added(self, text: str) -> str | None:
+        return self._asked(Vocabulary.first_added, text)
+
+    def split(self, text: str) -> list[int | str]:
+        return self._asked(Vocabulary.split, text)
+
+    def is_added(self, number: int) -> bool:
+        return self._kept(Vocabulary.is_added, number)
+
+    def is_within(self, folder: str) -> bool:
+        return self._asked(Vocabulary.is_within, folder)
+
+    def last_id(self) -> int:
+        return self._kept(Vocabulary.last_id)
+
+    def marks_once(self) -> bool:
+        return self._kept(Vocabulary.marks_once)
+
+    def guard(self, numbers: Sequence[int]) -> None:
+        self._guarded = sorted(numbers)
+
+    def encode(self, texts: Sequence[str], *, bare: bool = False) -> list[list[int]]:
+        return self._asked(Vocabulary.encode, list(texts), bare=bare)
+
+    def _kept(self, question: Callable[..., Answer], *arguments: Any) -> Answer:
+        """Return an answer, asking for it only once."""
+        key = question.__name__, arguments
+        if key not in self._known:
+            self._known[key] = self._asked(question, *arguments)
+        answer: Answer = self._known[key]
+        return answer
+
+    def _asked(self, question: Callable[..., Answer], *arguments: Any, **options: Any) -> Answer:
+        asked: dict[str, Any] = {"folder": self._folder, "guarded": self._guarded, "name": question.__name__}
+        asked |= {"arguments": arguments, "options": options}
+        try:
+            answer: Answer = self._child.ask(asked)
+        except ChildError as error:
+            raise UserError(f"its tokenizer fails: {error}.", "Choose another model, or another text.") from None
+        return answer
+
+
+def open_vocabulary(folder: Path, *, strange: bool) -> Vocabulary:
+    """Return the tokenizer of a folder, in a child if a stranger made it. Raises `UserError` if it cannot be
+    loaded."""
+    return ChildVocabulary(folder) if strange else Vocabulary(load_tokenizer(folder))
+
+
+def make_tokenizers() -> Answerer:
+    """Return the function by which the child answers for tokenizers."""
+    opened: dict[str, Vocabulary] = {}
+
+    def answer(asked: Any, content: Iterator[bytes]) -> Any:
+        key = json.dumps([asked["folder"], asked["guarded"]])
+        if key not in opened:
+            vocabulary = Vocabulary(load_tokenizer(Path(asked["folder"])))
+            if asked["guarded"] is not None:
+                vocabulary.guard(asked["guarded"])
+            opened[key] = vocabulary
+        function: Callable[..., Any] = getattr(opened[key], asked["name"])
+        return function(*asked["arguments"], **asked["options"])
+
+    return answer
+
+
+def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
+    """Return a normalizer or pre-tokenizer without the step that adds a space mark."""
+    steps = []
+    for step in normalizing_steps(part):
+        if step["type"] == "Prepend":
+            continue
+        if step["type"] == "Metaspace":
+            step = step | {"prepend_scheme": "never"}
+        if step.get("add_prefix_space"):
+            step = step | {"add_prefix_space": False}
+        steps.append(step)
+    return {"type": "Sequence", key: steps} if steps else None
