@@ -36,6 +36,8 @@ _POINTS = 400
 _HEIGHT = 340
 # The size of figures as files, in pixels.
 _PICTURE_SIZE = {"width": 640, "height": 400}
+# As in `assets/web/js/results/figures.js`.
+_PICTURE_FONT = 'Arial, Helvetica, "Liberation Sans", Arimo, sans-serif'
 _PICTURES = ("pdf", "png", "svg")
 
 Style = dict[str, str]
@@ -354,5 +356,5 @@ def _on_paper(figure: go.Figure) -> go.Figure:
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"}
     return go.Figure(figure).update_layout(
         paper_bgcolor="white", plot_bgcolor="white", showlegend=len(figure.data) > 1, legend=legend,
-        **_PICTURE_SIZE, xaxis_automargin=True, yaxis_automargin=True,
+        **_PICTURE_SIZE, font_family=_PICTURE_FONT, xaxis_automargin=True, yaxis_automargin=True,
     )  # fmt: skip

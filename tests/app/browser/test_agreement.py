@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -9,7 +10,7 @@ from playwright.sync_api import expect
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from tests.app.annotate.test_agreement import PATH
-from tests.app.browser.acts import overflow
+from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.serving import served
 from tests.storage.labelling.samples import campaign, label_all, person, take
@@ -56,6 +57,25 @@ def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):
     assert page.locator("table[data-moves] td a[tabindex='0']").count() == 1
     page.keyboard.press("Enter")
     page.wait_for_url("**/annotate/adjudicate?campaign=1&item=2")
+
+
+def test_tables_are_taken_away_as_drawings_on_white(opened):
+    drawings = []
+    for scheme in ("light", "dark"):
+        with opened(color_scheme=scheme) as page:
+            page.goto(f"{PATH}?campaign=1")
+            listening(page)
+            for what in ("this page of steps", "the pairs"):
+                with page.expect_download() as download:
+                    page.get_by_role("button", name=f"Download as SVG: {what}").click()
+                drawings.append(Path(download.value.path()).read_text(encoding="utf-8"))
+    steps, pairs = drawings[:2]
+    # The head and the rows of both traces. What everybody agrees on is no more than white.
+    assert steps.count("<text ") == 21 + 21 + 3
+    assert ">2/3</text>" in steps
+    assert "color(" not in steps
+    assert pairs.count(">22</text>") == 6
+    assert drawings[2:] == drawings[:2]
 
 
 def test_the_page_fits_a_phone_and_everybody_in_another_order_too(opened):

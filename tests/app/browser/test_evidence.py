@@ -126,10 +126,17 @@ def is_walked_by_keyboard(page: Page) -> None:
     assert number(cell(page, LAST, 1).text_content()) == pytest.approx(1 - number(valid), abs=0.011)
     expect(page.locator(".curve-key")).to_contain_text("Probability of neg of step 2")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download as SVG").click()
+        page.get_by_role("button", name="Download as SVG: the curve").click()
     assert download.value.suggested_filename == "step-2-neg.svg"
     # The picture has the colours of its lines and texts itself.
     assert "fill: rgb(29, 36, 48)" in Path(download.value.path()).read_text(encoding="utf-8")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as SVG: the matrix").click()
+    assert download.value.suggested_filename == "hindsight-neg.svg"
+    matrix = Path(download.value.path()).read_text(encoding="utf-8")
+    assert 'font-family="Arial, Helvetica' in matrix
+    assert f">{cell(page, LAST, 1).text_content()}</text>" in matrix
+    assert ">after 5</text>" in matrix
     assert "value=neg" in page.url
 
 

@@ -71,6 +71,16 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_
     assert "mini-causal, AUC" in picture
     assert "mini-bidir, AUC" not in picture
     assert light in picture
+    assert set(re.findall("font-family: ([^,;]*)", picture)) == {"Arial"}
+    # The print dialog has the picture alone, and what saves it as PDF takes its fonts along.
+    page.evaluate("() => { window.print = () => document.documentElement.setAttribute('data-printed', ''); }")
+    page.get_by_role("button", name="Download as PDF").first.click()
+    expect(page.locator("html[data-printed] .picture-page svg").first).to_be_attached()
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert (pdf.count(b"/Type /Page\n"), pdf.count(b"MediaBox [0 0 570")) == (1, 1)
+    assert b"/FontFile2" in pdf
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    expect(page.locator(".picture-page")).to_have_count(0)
     assert page.locator(".modebar-btn[data-title*='hare']").count() == 0
     matrix = page.locator("[data-cells] .plot").first
     matrix.scroll_into_view_if_needed()

@@ -5,7 +5,7 @@ import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
 import { onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
-import { saveDrawing } from "./saving.js";
+import "../results/pictures.js";
 
 // Milliseconds between two steps, of a short trace and of a long one.
 const PACE = [900, 350];
@@ -52,7 +52,6 @@ class Evidence extends RevealedJudgment {
     const button = target.closest("button.pick");
     if (button) this.look(Number(button.dataset.step));
     if (target.closest("button.play")) this.play();
-    if (target.closest("button.picture")) saveDrawing(this.section.querySelector(".curve"), `step-${this.names[this.step]}-${this.value}`);
     if (target.closest("button.offer")) this.rests.ask(target.closest("button.offer"));
     const place = this.matrix.at(target);
     if (place) this.go(place.after, place.step);
@@ -137,6 +136,8 @@ class Evidence extends RevealedJudgment {
     setText(this.section.querySelector(".story > [role=status]"), told);
     this.showCurve();
     this.rests.show();
+    this.section.querySelector(".story .saving").dataset.name = `step-${this.names[this.step]}-${this.value}`;
+    this.section.querySelector(".matrix .saving").dataset.name = `hindsight-${this.value}`;
   }
 
   isShown(step) {

@@ -5,6 +5,8 @@
 const PAPER = "#ffffff";
 const ON_PAPER = "#1d2430";
 const LINES_ON_PAPER = "#d5dae0";
+/** The font of pictures: of these families one is nearly everywhere, and all have the same widths. */
+export const PICTURE_FONT = 'Arial, Helvetica, "Liberation Sans", Arimo, sans-serif';
 const SIZE = { width: 760, height: 480 };
 const LEGEND = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, xanchor: "left" };
 const DASHES = { dot: "2 3", dash: "6 4", dashdot: "6 3 2 3", longdash: "10 4" };
@@ -36,14 +38,37 @@ const onPaper = (plot) => {
   const { layout } = plot;
   const changed = structuredClone(layout);
   Object.assign(changed, { paper_bgcolor: PAPER, plot_bgcolor: PAPER, showlegend: data.length > 1, legend: LEGEND });
-  changed.font = { ...changed.font, color: ON_PAPER };
+  changed.font = { ...changed.font, family: PICTURE_FONT, color: ON_PAPER };
   for (const axis of axesOf(layout)) Object.assign(changed[axis], { gridcolor: LINES_ON_PAPER, linecolor: LINES_ON_PAPER });
   return { data, layout: changed };
 };
 
-const save = (plot, format) => {
+/** Open the print dialog, which saves as PDF, for a picture alone on a page of its size; `svg` is its text. */
+export const printPicture = (svg, { width, height }) => {
+  const page = document.createElement("div");
+  page.className = "picture-page";
+  page.innerHTML = svg;
+  const sheet = document.createElement("style");
+  sheet.textContent = `@page { size: ${width}px ${height}px; margin: 0 }
+    .picture-page { display: none }
+    @media print {
+      html, body { margin: 0 !important; padding: 0 !important; background: ${PAPER} !important }
+      body > :not(.picture-page) { display: none !important }
+      body > .picture-page { display: block; height: ${height}px; overflow: hidden }
+    }`;
+  document.body.append(sheet, page);
+  window.addEventListener("afterprint", () => [sheet, page].forEach((one) => one.remove()), { once: true });
+  window.print();
+};
+
+const save = async (plot, format) => {
+  if (format === "pdf") {
+    const svg = await window.Plotly.toImage(onPaper(plot), { format: "svg", ...SIZE, imageDataOnly: true });
+    printPicture(svg, SIZE);
+    return;
+  }
   const filename = plot.getAttribute("aria-label").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
-  return window.Plotly.downloadImage(onPaper(plot), { format, ...SIZE, scale: format === "png" ? 2 : 1, filename });
+  await window.Plotly.downloadImage(onPaper(plot), { format, ...SIZE, scale: format === "png" ? 2 : 1, filename });
 };
 
 // Nothing that is shown leaves the page: no button sends a figure to a server.
@@ -53,6 +78,8 @@ const CONFIG = {
   showSendToCloud: false,
   modeBarButtonsToRemove: ["lasso2d", "select2d", "toImage"],
 };
+
+const PDF_HINT = "Opens the print dialog, which saves as PDF";
 
 const shape = (tag, attributes) => {
   const node = document.createElementNS(SVG, tag);
@@ -87,7 +114,7 @@ const entry = (plot, trace, index) => {
 const addSaving = (plot) => {
   const list = document.createElement("div");
   list.className = "saving";
-  const [svg, png] = ["svg", "png"].map((format) => {
+  const [svg, png, pdf] = ["svg", "png", "pdf"].map((format) => {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = format.toUpperCase();
@@ -95,7 +122,8 @@ const addSaving = (plot) => {
     button.addEventListener("click", () => save(plot, format));
     return button;
   });
-  list.append("Download as ", svg, " · ", png);
+  pdf.title = PDF_HINT;
+  list.append("Download as ", svg, " · ", png, " · ", pdf);
   plot.after(list);
 };
 
