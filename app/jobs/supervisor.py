@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 
+from stepsight.app.jobs.worker_signals import ENDED
 from stepsight.storage.database.location import VARIABLE
 
 _COMMAND = (sys.executable, "-m", "stepsight.app.jobs.worker")
@@ -35,6 +36,7 @@ class Supervisor:
         self._asked = 0.0
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._has_ended = False
         self._thread = threading.Thread(target=self._keep, name="supervisor", daemon=True)
 
     @property
@@ -42,6 +44,11 @@ class Supervisor:
         """The worker's process id, or None while no worker is running."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
+
+    @property
+    def is_whole(self) -> bool:
+        """True if a worker is running, and has a thread for each task."""
+        return self.pid is not None and not self._has_ended
 
     def wake(self) -> None:
         """Make the worker look for a job immediately."""
@@ -77,7 +84,7 @@ class Supervisor:
             with self._lock:
                 if self._over.is_set():
                     return
-                self._process = self._start()
+                self._process, self._has_ended = self._start(), False
             began = time.monotonic()
             self._listen(self._process)
             self._process.wait()
@@ -88,13 +95,14 @@ class Supervisor:
             pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
 
     def _listen(self, process: "subprocess.Popen[bytes]") -> None:
-        """Handle the worker's requests for memory until it ends."""
+        """Handle the worker's requests for memory, and the end of a thread of it, until it ends."""
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
                 # PyTorch and its libraries may write there too.
                 if self._give_room is not None and line.strip().isdigit():
                     self._give_room(int(line))
+                self._has_ended |= line.strip() == ENDED.encode()
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # A session of its own: Ctrl-C in the terminal is for the server, which then ends the worker.

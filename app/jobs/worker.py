@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from stepsight.app.jobs.worker_signals import WorkerSignals
+from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
@@ -94,6 +94,21 @@ class Worker:
             while not self.signals.is_stopping:
                 self._run_one()
 
+    def run_thread(self) -> None:
+        """Like `run`, but if that ends for another reason, tell the server and stop all threads of this process.
+
+        The process then ends, and the server starts another one. Otherwise nobody would notice that jobs of these
+        tasks wait forever.
+        """
+        try:
+            self.run()
+        except BaseException:
+            _LOG.exception("the thread for %s has ended", ", ".join(self.tasks))
+        finally:
+            if not self.signals.is_stopping:
+                _tell_server(ENDED)
+                self.signals.stop()
+
     def _run_one(self) -> None:
         """Carry out a job. If no job is available, remove the rows of deleted datasets and wait until a job is
         queued, but at most `_POLL` seconds."""
@@ -144,7 +159,9 @@ class Worker:
                 raise
             except UserError as error:
                 hold.finish(State.FAILED, str(error))
-            except Exception as error:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # libraries in Rust panic with one that is no Exception
                 if not hold.lost.is_set():
                     _LOG.exception("job %d failed", job.id)
                     hold.finish(State.FAILED, f"{type(error).__name__}: {error}"[:1000])
@@ -339,13 +356,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         place = read_placement(args) if is_placed(args) else None
         # Imports have their own thread, so that nobody who adds a file waits for a judging job or a large fetch.
         beside = [
-            threading.Thread(target=Worker(store, signals, place, (task,), _ask_server).run, name=task.value)
+            threading.Thread(target=Worker(store, signals, place, (task,), _ask_server).run_thread, name=task.value)
             for task in Task
             if task != Task.JUDGE
         ]
         for thread in beside:
             thread.start()
-        Worker(store, signals, place, (Task.JUDGE,), _ask_server).run()
+        Worker(store, signals, place, (Task.JUDGE,), _ask_server).run_thread()
         for thread in beside:
             thread.join()
     return 0
@@ -366,10 +383,13 @@ def _lower_process() -> None:
 
 
 def _ask_server(needed: int) -> None:
-    """Ask the server that started this process to free `needed` bytes of memory, by printing the number on a
-    line."""
+    """Ask the server that started this process to free `needed` bytes of memory."""
+    _tell_server(str(needed))
+
+
+def _tell_server(line: str) -> None:
     with suppress(OSError):
-        print(needed, flush=True)
+        print(line, flush=True)
 
 
 def _follow_signal(signals: WorkerSignals) -> None:

@@ -2,6 +2,9 @@
 
 import threading
 
+ENDED = "a thread has ended"
+"""The line by which a worker tells its server that it can no longer carry out jobs of every task."""
+
 
 class WorkerSignals:
     """Signals to all workers of a process. Any thread may send them."""

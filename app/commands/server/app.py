@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> None:
             loopback=is_loopback(args.host) and not (users and args.name),
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
             seconds=args.request_seconds,
-            has_worker=(lambda: supervisor.pid is not None) if supervised else None,
+            has_worker=(lambda: supervisor.is_whole) if supervised else None,
         )
         signal.signal(signal.SIGTERM, _end)
         if supervised:

@@ -12,6 +12,7 @@ import torch
 
 from stepsight.app.jobs import supervisor
 from stepsight.app.jobs.supervisor import Supervisor
+from stepsight.app.jobs.worker_signals import ENDED
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.jobs.jobs import State, get_job, on_queued
@@ -77,3 +78,12 @@ def test_a_worker_that_looks_seldom_takes_a_job_of_its_server_up_at_once(sqlite_
         until(lambda: get_job(sqlite_store, second.id).state == State.DONE, 60)
     # Nobody is there to be woken any more.
     keeper.wake()
+
+
+BROKEN = f"import time; print({ENDED!r}, flush=True); time.sleep(600)"
+
+
+def test_a_worker_without_a_thread_for_each_task_is_not_whole(sqlite_store, monkeypatch):
+    monkeypatch.setattr(supervisor, "_COMMAND", (sys.executable, "-c", BROKEN))
+    with Supervisor(sqlite_store.name) as keeper:
+        until(lambda: keeper.pid is not None and not keeper.is_whole)

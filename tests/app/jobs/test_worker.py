@@ -18,7 +18,7 @@ from sqlalchemy import select
 
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.worker import Worker
-from stepsight.app.jobs.worker_signals import WorkerSignals
+from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
 from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
@@ -415,3 +415,37 @@ def test_a_worker_that_is_told_to_stop_does_not_wait_for_a_server(sqlite_store, 
     assert time.monotonic() - began < 5
     server.day.hurry.set()
     assert get_job(sqlite_store, job.id).state == State.QUEUED
+
+
+class PanicError(BaseException):
+    """As libraries in Rust raise it, which is no `Exception`."""
+
+
+def panic(*_):
+    raise PanicError("no entry found for key")
+
+
+def test_a_panic_of_a_library_fails_the_job_and_the_worker_goes_on(sqlite_store, tiny, monkeypatch):
+    add(sqlite_store, many(2))
+    job = start(sqlite_store, tiny)
+    worker = Worker(sqlite_store)
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "_work", panic)
+        assert worker.work_one()
+    failed = get_job(sqlite_store, job.id)
+    assert (failed.state, failed.reason) == (State.FAILED, "PanicError: no entry found for key")
+    resume_job(sqlite_store, job.id)
+    assert worker.work_one()
+    assert get_job(sqlite_store, job.id).state == State.DONE
+
+
+def test_a_thread_that_ends_stops_the_others_and_tells_the_server(sqlite_store, monkeypatch, capsys):
+    signals = WorkerSignals()
+    worker = Worker(sqlite_store, signals)
+    monkeypatch.setattr(worker, "work_one", panic)
+    worker.run_thread()
+    assert signals.is_stopping
+    assert capsys.readouterr().out == f"{ENDED}\n"
+    # One that was told to stop is no fault.
+    worker.run_thread()
+    assert capsys.readouterr().out == ""
