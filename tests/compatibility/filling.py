@@ -13,6 +13,7 @@ from sqlalchemy import func, select, text
 
 from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
 from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.backup.backup import tables
@@ -26,6 +27,7 @@ from stepsight.storage.jobs.jobs import start_job
 from stepsight.storage.jobs.uploads import add_part, begin_upload
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.left_outs import save_left_out
 from stepsight.storage.judgments.verifications import Verification, save_verification
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.annotators import set_annotators
@@ -128,7 +130,9 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
     silent = StepScores(np.array([[1, 0, 0], [0, 0, 0]], np.float32))
     words = {"rationale": "3 + 3 is 6, not 7.", "spent": Usage(2, 1, 300, 40)}
     save_judgments(store, verdicts, [Judgment(traces[2], Mode.OFFLINE, silent, 0.0, **words)])
+    whole = scores(sizes["error"], 3)
     with store.write() as session:
+        save_left_out(session, causal, traces[0], LeaveOneOut.of(whole, {0: scores(sizes["error"] - 1, 4).probs}))
         stale = text("UPDATE judgments SET trace_digest = 'earlier' WHERE trace_id = :id AND mode = 'hindsight'")
         session.execute(stale, {"id": traces[3].trace_id})
     save_calibration(store, mini, find_dataset(store, "sums"), Threshold.VALIDITY, 0.375, {"metric": "f1"})

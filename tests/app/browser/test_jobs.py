@@ -49,9 +49,9 @@ def test_a_job_is_started_cancelled_resumed_worked_off_and_refused(opened, evalu
             page.get_by_role("button", name="Start").click()
             expect(page.get_by_role("alert")).to_contain_text("There is no dataset 'gone'")
             path.rename(tmp_path / "away.db")
-            expect(page.get_by_role("alert")).to_contain_text("the file is gone")
+            expect(page.locator("body > .away")).to_contain_text("the file is gone")
             (tmp_path / "away.db").rename(path)
-            expect(page.get_by_role("alert")).to_have_count(0)
+            expect(page.locator("body > .away")).to_have_count(0)
             assert overflow(page) <= 0
 
 

@@ -104,11 +104,6 @@ onChange(() => {
 const forget = () => (waiting.length = 0);
 window.addEventListener("popstate", forget);
 
-let above = 0;
-
-// Before the link is followed, which scrolls to the top of the page.
-document.addEventListener("click", () => (above = window.scrollY), true);
-
 document.addEventListener("click", (event) => {
   if (event.target.closest?.("#browse button.sheet")) {
     open = !open;
@@ -120,8 +115,6 @@ document.addEventListener("click", (event) => {
   // A trace may be left before the change to it was noticed.
   remember();
   focused = link.dataset.key ?? null;
-  // A link that sets a condition does not scroll the page.
-  if ("stay" in link.dataset) window.scrollTo({ top: above });
 });
 
 document.addEventListener("change", (event) => {

@@ -188,10 +188,15 @@ const mend = async ({ dataset: { mend: upload, given } }) => {
 const remove = async (row) => {
   sending.get(row)?.abort();
   const { upload } = row.dataset;
+  try {
+    if (upload) await postJson(`/data/uploads/${upload}/remove`, {}, tell);
+  } catch (error) {
+    refuse(row, error.message);
+    return;
+  }
   (row.nextElementSibling ?? row.previousElementSibling)?.querySelector("[data-remove]")?.focus();
   row.remove();
   count();
-  if (upload) await postJson(`/data/uploads/${upload}/remove`, {}, tell);
 };
 
 const wanted = (row) => {

@@ -1,15 +1,16 @@
 // The Jobs page: refreshes the list of jobs; starts, cancels and resumes them.
 import { AWAY, failure, patiently, say } from "../shared/connection.js";
-import { html, onChange, showNotice } from "../shared/dom.js";
+import { html, onChange } from "../shared/dom.js";
+import { CardNotice } from "../shared/live_part.js";
 
 const EVERY = 2000;
 const shown = new Map();
-let asking = false;
+let asking = null;
 let lost = false;
 
 const room = () => document.querySelector("#jobs");
 
-const tell = (message) => showNotice(room().querySelector(".said"), message);
+const notice = new CardNotice(room);
 
 // Unchanged parts stay, as does a form that is being filled in; a button keeps the focus.
 const put = (slot, part) => {
@@ -26,34 +27,41 @@ const put = (slot, part) => {
 const show = (text) => {
   const content = html(text);
   for (const name of ["start", "list"]) put(room().querySelector(`.${name}`), content.querySelector(`.${name} > *`));
+  if (notice.message) notice.put();
 };
 
-const ask = async () => {
-  if (asking || document.hidden) return;
-  asking = true;
+const refresh = async () => {
   try {
     const response = await fetch(`/jobs/list${location.search}`);
     if (response.ok) show(await response.text());
-    if (!response.ok) tell(await failure(response));
-    else if (lost) tell("");
+    if (!response.ok) say(await failure(response));
+    else if (lost) say("");
     lost = !response.ok;
   } catch {
     lost = true;
-    tell(AWAY);
+    say(AWAY);
   } finally {
-    asking = false;
+    asking = null;
   }
 };
 
-const post = async (url, values) => {
+const ask = () => {
+  if (!document.hidden) asking ??= refresh();
+  return asking;
+};
+
+const post = async (button, url, values) => {
   const headers = { "content-type": "application/json" };
+  const tell = (message) => notice.tell(button, message);
   const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) }, tell);
   tell(response.ok ? "" : await failure(response));
+  // A list that was asked for before may not have it yet.
+  await asking;
   await ask();
 };
 
 // The form may be on a page that has nothing to show before the job is done.
-const lead = async (url, values) => {
+const lead = async (_, url, values) => {
   const headers = { "content-type": "application/json" };
   const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) });
   if (response.ok) location.assign("/jobs");
@@ -66,12 +74,12 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   // Not `form.dataset`, which is the field of that name.
   const start = form.hasAttribute("data-leads") ? lead : post;
-  start(form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
+  start(form, form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
 });
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("#jobs button[data-post]");
-  if (button) post(button.dataset.post, {});
+  if (button) post(button, button.dataset.post, {});
 });
 
 document.addEventListener("changed", () => room() && ask());

@@ -147,13 +147,15 @@ const score = latest(async (signal, how) => {
   if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
   put(answer.result, how);
   part("saved").replaceChildren();
+  return true;
 });
 
 const scoreNow = async (how) => {
-  await score(how);
-  if (score.isBusy()) return;
+  const isScored = await score(how);
+  if (score.isBusy()) return false;
   setBusy(false);
   settleSolution();
+  return isScored;
 };
 
 // What was asked for comes into sight: a result from its beginning, an error with the button.
@@ -171,8 +173,7 @@ const press = async () => {
   finish();
   base = null;
   open.end();
-  await scoreNow("pushState");
-  if (!score.isBusy()) reveal();
+  if (await scoreNow("pushState")) reveal();
 };
 
 const open = latest(async (signal, query, evaluators, how) => {
@@ -187,13 +188,15 @@ const open = latest(async (signal, query, evaluators, how) => {
   base = null;
   put(answer.result ?? "", how);
   part("saved").replaceChildren();
+  return true;
 });
 
 const openNow = async (query, evaluators, how) => {
   score.end();
   setBusy(true);
-  await open(query, evaluators, how);
+  const isOpened = await open(query, evaluators, how);
   if (!open.isBusy() && !score.isBusy()) setBusy(false);
+  return isOpened;
 };
 
 const openAddress = () => openNow(location.search, null, "replaceState");
@@ -231,9 +234,11 @@ const forget = (section) => {
   section.querySelector("[data-keep]")?.focus();
 };
 
-// A page over plain HTTP from another machine has no clipboard, so the text is copied from a selection.
+// A page over plain HTTP from another machine has no clipboard, and a browser may deny it: the text is copied from a
+// selection.
 const copied = async (text) => {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  if (isCopied) return;
   const area = document.createElement("textarea");
   area.value = text;
   document.body.append(area);
@@ -263,7 +268,7 @@ document.addEventListener("click", (event) => {
   if (example && isPlain(event)) {
     event.preventDefault();
     finish();
-    return void openNow(new URL(example.href).search, chosen(), "pushState").then(reveal);
+    return void openNow(new URL(example.href).search, chosen(), "pushState").then((isOpened) => isOpened && reveal());
   }
   const button = event.target.closest?.("#score, #cancel, #result :is([data-keep], [data-forget], [data-copy])");
   if (!button) return;

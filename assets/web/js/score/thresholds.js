@@ -58,6 +58,8 @@ export const settle = (section) => {
     slider.value = value;
     slider.nextElementSibling.textContent = value.toFixed(2);
   }
+  const reset = section.querySelector("[data-defaults]");
+  if (reset) reset.disabled = ORDER.every((name) => Number(section.dataset[name]) === DEFAULTS[name]);
 };
 
 // The steps that an evaluator blames, beside the failing equations, as `app.web.step_bars.blamed` puts it.

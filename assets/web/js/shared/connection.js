@@ -5,10 +5,35 @@ export const AWAY = "The server does not answer. This page continues when it doe
 /** Milliseconds until a request is repeated. */
 export const AGAIN = 800;
 
-/** Show a message over the page, or none. */
+// The control used last: a message stands beside it while it is in sight, otherwise in a corner.
+let used = null;
+const note = ({ target }) => {
+  if (target.getBoundingClientRect) used = { target, box: target.getBoundingClientRect() };
+};
+for (const name of ["click", "change", "submit"]) addEventListener(name, note, true);
+
+const EDGE = 16;
+
+const putBeside = (notice) => {
+  // What was drawn again meanwhile is about where it was.
+  const { top, bottom, left } = used.target.isConnected ? used.target.getBoundingClientRect() : used.box;
+  const { height, width } = notice.getBoundingClientRect();
+  if (bottom < 0 || top > innerHeight) return;
+  const below = bottom + EDGE / 2;
+  const above = Math.max(EDGE, top - EDGE / 2 - height);
+  const place = below + height > innerHeight ? above : below;
+  notice.style.inset = `${place}px auto auto ${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`;
+};
+
+/** Show a message over the page, beside what was pressed, or none. */
 export const say = (message) => {
-  document.querySelector("body > .away")?.remove();
-  if (message) document.body.append(element("div", { class: "away notice", role: "alert" }, message));
+  const earlier = document.querySelector("body > .away");
+  if (earlier && earlier.textContent === message) return;
+  earlier?.remove();
+  if (!message) return;
+  const notice = element("div", { class: "away notice", role: "alert" }, message);
+  document.body.append(notice);
+  if (used) putBeside(notice);
 };
 
 /** The error message of a response. */

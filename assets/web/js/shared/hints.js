@@ -75,6 +75,17 @@ addEventListener("scroll", () => term && place(), { capture: true, passive: true
 addEventListener("resize", () => term && place());
 onChange(() => term && !term.isConnected && hide());
 
+// What details hold comes into sight when they are opened.
+document.addEventListener("click", ({ target }) => {
+  const details = target.closest?.("summary")?.parentElement;
+  if (!details) return;
+  setTimeout(() => {
+    if (!details.open) return;
+    details.lastElementChild.scrollIntoView({ block: "nearest" });
+    details.firstElementChild.scrollIntoView({ block: "nearest" });
+  });
+});
+
 // Details that open over the page close by Escape and by a press elsewhere; opening one closes the others, as they share
 // their name.
 const popup = () => document.querySelector("details[name=popup][open]");

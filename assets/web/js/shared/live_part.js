@@ -1,6 +1,6 @@
 // The part of a page that shows running work, refreshed until nothing is running.
 import { patiently, say } from "./connection.js";
-import { html, showNotice } from "./dom.js";
+import { element, html, showNotice } from "./dom.js";
 
 const EVERY = 1000;
 
@@ -8,48 +8,57 @@ const keyOf = (node) => node.dataset?.fetch ?? node.dataset?.post?.replace(/\w+$
 
 const cardOf = (name) => (name ? document.querySelector(`[data-card="${CSS.escape(name)}"]`) : null);
 
+/** A message in the card of a button (`data-card`); without a card, in the `.said` of the page. */
+export class CardNotice {
+  constructor(room) {
+    Object.assign(this, { room, card: "", message: "" });
+  }
+
+  tell(button, message) {
+    this.card = button.closest("[data-card]")?.dataset.card ?? this.card;
+    this.message = message;
+    this.put();
+    if (message) this.place()?.scrollIntoView({ block: "nearest" });
+  }
+
+  place() {
+    return (cardOf(this.card) ?? this.room())?.querySelector(".said");
+  }
+
+  /** Show the message, also after the card was drawn again. */
+  put() {
+    const card = cardOf(this.card);
+    if (this.message && this.place()?.textContent === this.message) return;
+    for (const old of this.room()?.querySelectorAll("[data-card] .said") ?? []) old.remove();
+    if (card && this.message) (card.querySelector("th") ?? card).append(element("div", { class: "said" }));
+    if (this.place()) showNotice(this.place(), this.message);
+  }
+}
+
 /** Refreshes `.state` in the element that `room` returns from `address`; calls `onIdle` when nothing runs any more. */
 export class LivePart {
   constructor(room, address, onIdle = () => {}) {
-    Object.assign(this, { room, address, onIdle, shown: "", timer: 0, card: "", notice: "" });
+    Object.assign(this, { room, address, onIdle, shown: "", timer: 0, notice: new CardNotice(room) });
   }
 
-  /** Show a message in the card of a button, also after refreshes; without a card, in the `.said` of the page. */
   tell(button, message) {
-    this.card = button.closest("[data-card]")?.dataset.card ?? this.card;
-    this.notice = message;
-    this.putNotice();
-  }
-
-  putNotice() {
-    const card = cardOf(this.card);
-    const slot = this.room()?.querySelector(".said");
-    for (const old of this.room()?.querySelectorAll("[data-card] .said") ?? []) old.remove();
-    if (slot) showNotice(slot, card ? "" : this.notice);
-    if (!this.notice) return;
-    if (card) {
-      const place = document.createElement("div");
-      place.className = "said";
-      (card.querySelector("th") ?? card).append(place);
-      showNotice(place, this.notice);
-    }
-    (card?.querySelector(".said") ?? slot)?.scrollIntoView({ block: "nearest" });
+    this.notice.tell(button, message);
   }
 
   // What was pressed stays where it is on the screen, and keeps the focus.
   replace(state, text) {
     const focused = state.contains(document.activeElement) ? keyOf(document.activeElement) : "";
-    const top = cardOf(this.card)?.getBoundingClientRect().top;
+    const top = cardOf(this.notice.card)?.getBoundingClientRect().top;
     const open = new Map([...state.querySelectorAll("details")].map((one, index) => [one.dataset.key ?? index, one.open]));
     state.replaceChildren(html(text));
     state.querySelectorAll("details").forEach((one, index) => (one.open = open.get(one.dataset.key ?? index) ?? false));
-    const card = cardOf(this.card);
+    const card = cardOf(this.notice.card);
     const stay = () => card?.isConnected && top !== undefined && scrollBy({ top: card.getBoundingClientRect().top - top, behavior: "instant" });
     stay();
     // A table is sorted in the next frame.
     requestAnimationFrame(() => requestAnimationFrame(stay));
     if (focused) [...state.querySelectorAll("button")].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true });
-    if (card && this.notice) this.putNotice();
+    if (card && this.notice.message) this.notice.put();
   }
 
   async ask() {

@@ -1,7 +1,8 @@
 // Pages whose content follows from their address: links and forms change it, and the content is requested again.
 //
-// The content is in an element with `data-part`. Links and forms that change it have `data-go`. An element that is not
-// complete yet has `data-again`, whose value is the number of seconds until the next request.
+// The content is in an element with `data-part`. Links and forms that change it have `data-go`; with `data-stay` the page
+// does not scroll to its beginning. An element that is not complete yet has `data-again`, whose value is the number of
+// seconds until the next request.
 import { AGAIN, AWAY, failure, say } from "./connection.js";
 import { announce, template } from "./dom.js";
 
@@ -53,6 +54,8 @@ const isPage = (response) => response.headers.get("content-type")?.startsWith("t
 let asked = null;
 let ended = performance.now();
 let retry = 0;
+// True if the content is read from its beginning once it is there: until then, what was pressed stays in sight.
+let isNew = false;
 
 const ask = async ({ signal }) => {
   const response = await fetch(location.href, { headers: { "stepsight-part": "1" }, signal });
@@ -74,14 +77,18 @@ const show = async () => {
   ended = performance.now();
   part().removeAttribute("aria-busy");
   say(problem);
+  if (isNew && !problem) {
+    window.scrollTo({ top: 0 });
+    isNew = false;
+  }
   if (again) retry = setTimeout(show, AGAIN);
 };
 
-/** Go to an address of this page without loading it again. */
-export const go = (url) => {
+/** Go to an address of this page without loading it again; with `stays` without scrolling either. */
+export const go = (url, stays = false) => {
   history.pushState(null, "", url);
+  isNew = !stays;
   show();
-  window.scrollTo({ top: 0 });
 };
 
 /** True if a click is meant for this window. */
@@ -91,7 +98,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[data-go]");
   if (!link || !isPlain(event)) return;
   event.preventDefault();
-  go(link.href);
+  go(link.href, "stay" in link.dataset);
 });
 
 // Empty values and `any` are the default, which the address omits. Listeners to `query` may amend the others.
@@ -114,7 +121,10 @@ document.addEventListener("change", (event) => {
   if (form && event.target.tagName === "SELECT") submit(form);
 });
 
-window.addEventListener("popstate", show);
+window.addEventListener("popstate", () => {
+  isNew = false;
+  show();
+});
 
 const loaded = new URL(performance.getEntriesByType("navigation")[0]?.name ?? location.href);
 
