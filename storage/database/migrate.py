@@ -65,9 +65,9 @@ def check_revision(revision: str, name: str) -> None:
     )
 
 
-def upgrade(connection: Connection, name: str) -> None:
-    """Run the missing migrations in the transaction of `connection`, so that they take effect together or not at
-    all.
+def upgrade(connection: Connection, name: str, revision: str = "head") -> None:
+    """Run the missing migrations up to `revision` in the transaction of `connection`, so that they take effect
+    together or not at all.
 
     If several processes open a store at once, the first one runs the migrations. The others wait until it is done.
     """
@@ -82,7 +82,7 @@ def upgrade(connection: Connection, name: str) -> None:
     options = config.Config(attributes={"connection": connection})
     options.set_main_option("script_location", "stepsight.storage:migrations")
     options.set_main_option("path_separator", "os")
-    command.upgrade(options, "head")
+    command.upgrade(options, revision)
     if connection.dialect.name == "sqlite":
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:

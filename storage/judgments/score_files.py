@@ -37,7 +37,7 @@ UNKNOWN = "unknown"
 # Scores that differ by less count as the same: in half precision they depend a little on the rest of a batch.
 _STILL = 0.01
 _NAMED = 5
-# Stands among what is known of an evaluator once leaving out a step has changed the score of an earlier one.
+# Stands among what is known of an evaluator once a later step has changed the score of an earlier one.
 _CHANGES = "changes_earlier"
 
 Located = tuple[str, PublishedScores]
@@ -113,10 +113,11 @@ def import_score_lines(
         if not is_addition:
             _check_file(row, target.name, sha256, name)
             amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
-        _save_left_out(session, row, store, target.id, matches)
-        save_together(
-            session, row.id, _judgments(iterate_named(store, target.id, matches), matches, mode, on_redundancy)
-        )
+        seen = _AttentionSeen()
+        _save_left_out(session, row, store, target.id, matches, seen)
+        judgments = _judgments(iterate_named(store, target.id, matches), matches, mode, on_redundancy)
+        save_together(session, row.id, map(seen.noted, judgments))
+        _save_attention(session, row, seen)
     return summary
 
 
@@ -254,36 +255,57 @@ def _judgments(
             raise error.at(where) from None
 
 
-def _save_left_out(
-    session: Session, evaluator: StoredEvaluator, store: Store, dataset_id: int, matches: Mapping[str, Located]
-) -> None:
-    """Store scores with steps left out, keeping the existing scores.
+@dataclass
+class _AttentionSeen:
+    """What scores tell of an evaluator's attention. `changes` is True if a later step changes the score of an
+    earlier one, and `stays` if leaving out a step changes none."""
 
-    The evaluator is recorded as causal if leaving out a step changes no score of an earlier step, in this file and
-    in all files before it. One change is remembered, so that the order of the files makes no difference.
-    """
+    changes: bool = False
+    stays: bool = False
+
+    def note_left_out(self, scores: LeaveOneOut) -> None:
+        whole = scores.whole.probs
+        still = all(np.allclose(whole[:step], others[:step], atol=_STILL) for step, others in scores.rows().items())
+        self.changes |= not still
+        # Nothing comes before the first step.
+        self.stays |= still and any(scores.known)
+
+    def noted(self, judgment: Judgment) -> Judgment:
+        if judgment.hindsight is not None:
+            self.changes |= bool(np.abs(judgment.hindsight.retroactive).max() > _STILL)
+        return judgment
+
+
+def _save_left_out(
+    session: Session,
+    evaluator: StoredEvaluator,
+    store: Store,
+    dataset_id: int,
+    matches: Mapping[str, Located],
+    seen: _AttentionSeen,
+) -> None:
+    """Store scores with steps left out, keeping the existing scores."""
     named = {id for id, (_, row) in matches.items() if row.left_out}
-    causal, earlier = True, False
     for trace in iterate_named(store, dataset_id, named) if named else ():
         where, row = matches[trace.id]
         try:
             for scores in row.left_outs(trace):
                 add_left_out(session, evaluator.id, trace, scores)
-                causal = causal and _looks_causal(scores)
-                earlier = earlier or any(scores.known)
+                seen.note_left_out(scores)
         except UserError as error:
             raise error.at(where) from None
-    if not causal:
+
+
+def _save_attention(session: Session, evaluator: StoredEvaluator, seen: _AttentionSeen) -> None:
+    """Record the evaluator as causal if leaving out a step changes no score of an earlier step, in this file and in
+    all files before it, and no later step changes one in a hindsight judgment. One change is remembered, so that
+    the order of the files makes no difference."""
+    if seen.changes:
         amend_evaluator(session, evaluator.id, {_CHANGES: True})
-    if evaluator.attention == UNKNOWN and causal and earlier and not evaluator.info.get(_CHANGES):
+        if evaluator.attention == CAUSAL:
+            session.get_one(EvaluatorRow, evaluator.id).attention = UNKNOWN
+    elif evaluator.attention == UNKNOWN and seen.stays and not evaluator.info.get(_CHANGES):
         session.get_one(EvaluatorRow, evaluator.id).attention = CAUSAL
-    elif evaluator.attention == CAUSAL and not causal:
-        session.get_one(EvaluatorRow, evaluator.id).attention = UNKNOWN
-
-
-def _looks_causal(scores: LeaveOneOut) -> bool:
-    whole = scores.whole.probs
-    return all(np.allclose(whole[:step], others[:step], atol=_STILL) for step, others in scores.rows().items())
 
 
 def _register(session: Session, name: str, outputs: Outputs, path: str) -> StoredEvaluator:

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import create_engine
 
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.left_out import Gap, LeaveOneOut
-from stepsight.core.scores import StepScores
+from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.migrate import upgrade
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import add_evaluator, list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments
@@ -31,6 +34,7 @@ from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.judgments.step_falls import Need, list_falls
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from tests.core.test_judgment_record import described
 from tests.messages import refused
 from tests.storage.samples import add, write_lines
 
@@ -135,6 +139,20 @@ def test_an_evaluator_that_looked_causal_is_so_no_longer_once_an_earlier_score_c
     assert list_evaluators(store)[0].attention == "unknown"
 
 
+def test_an_evaluator_that_looked_causal_is_so_no_longer_once_a_triangle_changes(
+    store: Store, traces: list[StoredTrace], tmp_path: Path
+) -> None:
+    about = described(Outputs.VALIDITY)
+    imported(store, traces, tmp_path, [OURS[1]])
+    for rows, attention in (([[0.5], [0.5, 0.5]], "causal"), ([[0.5], [0.2, 0.5], [0.2, 0.5, 0.5]], "unknown")):
+        trace = traces[3 - len(rows)]
+        triangle = Hindsight(tuple(validity_rows(np.array(row)) for row in rows))
+        row = judgment_record(Judgment(trace, Mode.HINDSIGHT, triangle), about).model_dump(mode="json")
+        file = write_lines(tmp_path / f"{len(rows)}.jsonl", [row])
+        import_scores(store, add(store, TRACES, str(len(rows)))[0].dataset, file, "prm")
+        assert list_evaluators(store)[0].attention == attention
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -219,23 +237,23 @@ def test_a_trace_is_missing_until_every_step_was_left_out(store: Store, traces: 
 
 
 def test_falls_of_scores_that_are_stored_already_are_worked_out_by_the_migration(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-
     def falls(store: Store) -> list[object]:
         (evaluator,) = list_evaluators(store)
         dataset_id = find_dataset(store, "sums").id
         return [list_falls(store, dataset_id, evaluator.id, Gap.DELETED, need, 9) for need in Need]
 
-    with open_store(str(path)) as store:
+    today, earlier = tmp_path / "today.db", tmp_path / "earlier.db"
+    with open_store(str(today)) as store:
         imported(store, add(store, TRACES), tmp_path, [*OURS, THEIRS])
         before = falls(store)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for table in ("step_falls", "deletions"):
-            connection.execute(f"DROP TABLE {table}")
-        for column in ("archived", "withdrawn"):
-            connection.execute(f"ALTER TABLE datasets DROP COLUMN {column}")
-        connection.execute("UPDATE alembic_version SET version_num = '0021_left_out_scores'")
-    with open_store(str(path)) as store:
+    with create_engine(f"sqlite:///{earlier}").begin() as connection:
+        upgrade(connection, str(earlier), "0021_left_out_scores")
+    with closing(sqlite3.connect(earlier)) as connection, connection:
+        connection.execute("ATTACH ? AS today", [str(today)])
+        for table in ("datasets", "traces", "evaluators", "left_out_scores"):
+            names = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+            connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM today.{table}")
+    with open_store(str(earlier)) as store:
         assert falls(store) == before
 
 
