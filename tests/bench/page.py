@@ -5,10 +5,14 @@
 A trace of 30 steps with formulas, in headless Chromium. Two solutions that differ in one step are scored in turn:
 after the first rounds both judgments are kept, so that what remains is the page's own share: the request, the HTML
 with the comparison of the two, and the browser drawing it, formulas included.
+
+Then long solutions are pasted and scored: the seconds from the click until the first marks are seen, and until all
+steps are judged.
 """
 
 import statistics
 import tempfile
+import time
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -20,6 +24,10 @@ STEPS = 30
 WARM, ROUNDS = 4, 30
 LIMIT = 100
 """Milliseconds that the median must stay within."""
+LONG = {120: "{0} + {1} = {2}, so we have {2} apples.", 500: "{0}+{1}={2}"}
+"""The steps of long solutions by their number. 500 of them fill mini-bidir's context of 4,096 tokens."""
+FIRST, ALL = 2, 60
+"""Seconds that the first marks and all online marks of a long solution must stay within, on two cores."""
 
 # From the click until the frame in which the new result stands with all its formulas has been painted.
 _CLICK = """() => new Promise((resolve) => {
@@ -62,6 +70,30 @@ def measure(page: Page, evaluators: int) -> list[float]:
     return times
 
 
+def long_solution(steps: int) -> str:
+    """A numbered solution of this many additions."""
+    total, lines = 0, []
+    for number in range(steps):
+        other = number % 7 + 2
+        lines.append(f"{number + 1}. " + LONG[steps].format(total, other, total + other))
+        total = (total + other) % 90
+    return "\n".join(lines)
+
+
+def measure_long(page: Page, steps: int) -> tuple[float, float]:
+    """Seconds from the click until the first marks are seen, and until the result is."""
+    page.goto("/")
+    page.get_by_label("Problem").fill("Add the numbers.")
+    page.get_by_label("Solution").fill(long_solution(steps))
+    page.locator("ol.preview > li").nth(steps - 1).wait_for()
+    start = time.perf_counter()
+    page.locator("#score").click()
+    page.locator("#result :is(.running .mark, section.scored)").first.wait_for()
+    first = time.perf_counter() - start
+    page.locator("#result section.scored").wait_for(timeout=600_000)
+    return first, time.perf_counter() - start
+
+
 def main() -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address, sync_playwright() as playwright:
@@ -75,6 +107,13 @@ def main() -> None:
                 f"median {statistics.median(times):.0f} ms, p95 {p95:.0f} ms (limit of the median {LIMIT} ms)"
             )
             page.close()
+        page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 1000})
+        for steps in LONG:
+            first, last = measure_long(page, steps)
+            print(
+                f"Score page, {steps} steps, mini-bidir: first marks after {first:.1f} s (limit {FIRST} s), "
+                f"all after {last:.1f} s (limit {ALL} s)"
+            )
         browser.close()
 
 

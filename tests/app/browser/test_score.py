@@ -376,6 +376,16 @@ def test_gradio_hosts_the_page_and_nothing_in_it_is_touched(opened):
         assert page.evaluate("window.shift") == 0
 
 
+def test_a_paste_that_is_too_long_is_refused_where_one_looks(page):
+    """Before it is in the box, whose layout would take minutes."""
+    enter(page, SOLUTION)
+    solution_box(page).fill("x = 1.\n" * 43_000)
+    expect(page.locator("#preview")).to_have_text(
+        "The text is longer than 300,000 characters. Score a shorter solution."
+    )
+    assert len(solution_box(page).input_value()) < 1_000
+
+
 @pytest.fixture
 def parsed(monkeypatch):
     """The texts that are split, and the sub-steps of the traces that are made of what is entered."""

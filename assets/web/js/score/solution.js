@@ -44,8 +44,10 @@ const readSteps = () => {
   judgesThinking = data?.judgesThinking !== undefined;
 };
 
+const longest = () => Number(box().dataset.longest);
+
 /** As much of a text as the server needs to say that it is too long. */
-export const within = (typed) => typed.slice(0, Number(box().dataset.longest) + 1);
+export const within = (typed) => typed.slice(0, longest() + 1);
 
 // Milliseconds to wait for more of the text.
 const PAUSE = 40;
@@ -120,6 +122,25 @@ export const adoptSolution = (written, html) => {
 document.addEventListener("click", ({ target }) => {
   const button = target.closest?.("#preview button[data-thinking]");
   if (button) split(box().value, Boolean(button.dataset.thinking));
+});
+
+// Chromium takes seconds to find the direction of a long text (minutes, of 2 MB), and blocks the page meanwhile.
+const LONG = 20000;
+const FROM_RIGHT = /^\P{L}*[\p{Script=Arabic}\p{Script=Hebrew}]/u;
+
+const refuse = latest(async (signal, pasted) => {
+  split.end();
+  const answer = await ask("split", [within(pasted), false], signal);
+  draw(answer.steps);
+});
+
+document.addEventListener("beforeinput", (event) => {
+  const { target, data } = event;
+  if (target !== box() || !(data?.length > LONG)) return;
+  target.dir = FROM_RIGHT.test(data) ? "rtl" : "ltr";
+  if (data.length <= longest()) return;
+  event.preventDefault();
+  refuse(data);
 });
 
 document.addEventListener("input", ({ target }) => {
