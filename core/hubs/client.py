@@ -4,40 +4,37 @@ This is the only module in `core.hubs` that imports the hub's own client, `huggi
 client's public names. Does not need PyTorch.
 """
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import httpx2
-from huggingface_hub import (
-    HfApi,
-    constants,
-    get_hf_file_metadata,
-    get_session,
-    get_token,
-    hf_hub_download,
-    hf_hub_url,
-    hf_raise_for_status,
-    snapshot_download,
-)
+from huggingface_hub import constants, get_token, hf_hub_url, hf_raise_for_status, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
-    LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from pydantic import ConfigDict, Field, NonNegativeInt
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.hub_cache import Kind, is_hash, storage_folder
+from stepsight.core.files.json_values import parse_json
+from stepsight.core.hubs.hub_cache import Kind, is_file_name, is_hash, storage_folder
 from stepsight.core.net.download import Downloader, RemoteContent, partial_of, size_of
-from stepsight.core.net.http import proxy_error, read_bounded, reason
+from stepsight.core.net.http import make_client, read_bounded, reason
+from stepsight.core.validation import Model, validate
 
 # The longest silence of the hub, in seconds.
 _SECONDS = 10
+# The largest repository, and the longest answers of the hub in bytes.
+_MOST_FILES, _LONGEST_LIST, _LONGEST_REFUSAL = 50_000, 20_000_000, 1 << 16
+_MOST_REDIRECTS = 5
 
 
 class UnreachableError(UserError):
@@ -76,52 +73,109 @@ class RemoteFile:
         return self.size if self.is_here else min(self.size, size_of(self.partial))
 
 
+class _Answer(Model):
+    """A part of an answer of the hub, whose other keys are not read."""
+
+    model_config = Model.model_config | ConfigDict(extra="ignore")
+
+
+class _Stored(_Answer):
+    sha256: str
+    size: NonNegativeInt
+
+
+class _Sibling(_Answer):
+    name: str = Field(alias="rfilename")
+    size: NonNegativeInt | None = None
+    blob: str | None = Field(alias="blobId", default=None)
+    lfs: _Stored | None = None
+
+
+class _Info(_Answer):
+    sha: str
+    siblings: list[_Sibling] = Field(default_factory=list, max_length=_MOST_FILES)
+
+
 def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, RemoteFile]]:
     """Return the commit that a branch, tag or commit refers to, and the files at that commit by name. Use inside
-    `explained`."""
-    ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
-    info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
+    `explained`. Raises `UserError` if the hub's answer is not such a list, or if it is too long."""
+    try:
+        storage_folder(repo, kind)
+    except ValueError as error:
+        raise HFValidationError(str(error)) from None
+    address = f"{constants.ENDPOINT}/api/{kind}s/{repo}/revision/{quote(revision, safe='')}?blobs=true"
+    with _client() as client, _asked(client, "GET", address) as response:
+        body = read_bounded(response, _LONGEST_LIST)
+    if body is None:
+        raise _odd(f"it lists the files of {repo} in over {_LONGEST_LIST:,} bytes")
+    try:
+        info = validate(_Info, parse_json(body))
+    except (UserError, ValueError) as error:
+        raise _odd(f"its list of the files of {repo} cannot be read: {reason(error)}") from None
     commit = _digest(info.sha)
     files = {}
-    for one in info.siblings or []:
-        size, digest = (one.lfs["size"], one.lfs["sha256"]) if one.lfs is not None else (one.size, one.blob_id)
-        files[one.rfilename] = RemoteFile(repo, commit, one.rfilename, int(size or 0), _digest(digest), kind)
+    for one in info.siblings:
+        if not is_file_name(one.name):
+            raise _odd(f"{repo} has a file {one.name!r:.80}, which is no plain name")
+        size, digest = (one.lfs.size, one.lfs.sha256) if one.lfs is not None else (one.size or 0, one.blob)
+        files[one.name] = RemoteFile(repo, commit, one.name, size, _digest(digest), kind)
     return commit, files
 
 
 def check_access(file: RemoteFile) -> None:
     """Check that the hub lets the user download a file. Use inside `explained`. Listing the files is not enough,
     because everybody can see the list of a gated model."""
-    get_hf_file_metadata(_url(file), timeout=_SECONDS)
+    address = _url(file)
+    with _client() as client:
+        for _ in range(_MOST_REDIRECTS):
+            with _asked(client, "HEAD", address, follow=False) as response:
+                place = response.headers.get("location", "")
+                if not response.is_redirect or urlsplit(place).netloc:
+                    # Another host, to which the hub leads those whom it lets in, may refuse to be asked so.
+                    return
+                address = str(response.url.join(place))
+    raise _odd(f"{file.name} of {file.repo} leads from one place to the next")
 
 
 def read_small(file: RemoteFile, most: int) -> bytes | None:
     """Return the content of a file, or None if it exceeds `most` bytes. Use inside `explained`."""
     if file.size > most:
         return None
-    headers = {"accept-encoding": "identity", **_authorization()}
-    with get_session().stream("GET", _url(file), headers=headers, timeout=_SECONDS) as response:
-        hf_raise_for_status(response)
+    with _client() as client, _asked(client, "GET", _url(file)) as response:
         return read_bounded(response, most)
 
 
-def hub_downloader() -> Downloader:
-    """Return a downloader that uses the hub client's session. Use the downloader inside `explained`."""
-    return Downloader(get_session(), _refusal, _SECONDS)
+@contextmanager
+def hub_downloader() -> Iterator[Downloader]:
+    """Yield a downloader for files of the hub. Use it inside `explained`."""
+    with _client() as client:
+        yield Downloader(client, _refusal, _SECONDS)
 
 
 def content_of(file: RemoteFile) -> RemoteContent:
     # The hub redirects to a temporary address on another host, so every transfer starts at the hub; the client does
     # not send the token to the other host.
-    return RemoteContent(_url(file), f"{file.repo}/{file.name}", file.digest, file.size, _authorization())
+    return RemoteContent(_url(file), f"{file.repo}/{file.name}", file.digest, file.size, headers=_authorization())
 
 
 def link_file(file: RemoteFile) -> Path:
     """Create the link under which the hub's client finds a downloaded file in its cache, if necessary, and return
-    the link's path. Use inside `explained`."""
-    return Path(
-        hf_hub_download(file.repo, file.name, repo_type=file.kind, revision=file.revision, etag_timeout=_SECONDS)
-    )
+    the link's path. Nothing that the hub answers but the digest and the name, which were checked, becomes part of a
+    path."""
+    link = storage_folder(file.repo, file.kind) / "snapshots" / file.revision / file.name
+    if link.exists() and link.samefile(file.blob):
+        return link
+    link.parent.mkdir(parents=True, exist_ok=True)
+    made = link.with_name(f"{link.name}.{os.getpid()}.stepsight.link")
+    with suppress(FileNotFoundError):
+        made.unlink()
+    try:
+        made.symlink_to(os.path.relpath(file.blob, link.parent))
+    except OSError:
+        # Not every system has symbolic links.
+        os.link(file.blob, made)
+    os.replace(made, link)
+    return link
 
 
 def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
@@ -154,15 +208,45 @@ def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
         ) from None
     except HFValidationError:
         raise UserError(f"{repo!r:.100} is not the id of a {kind}.", "Give OWNER/NAME.") from None
-    except ImportError as error:
-        raise proxy_error(error) from None
     except HfHubHTTPError as error:
         raise UserError(f"the model hub refuses {repo}: {reason(error):.200}", "Try again.") from None
-    except (httpx2.HTTPError, OfflineModeIsEnabled, LocalEntryNotFoundError) as error:
+    except (httpx2.HTTPError, OfflineModeIsEnabled) as error:
         raise UnreachableError(
             f"the model hub cannot be reached at {constants.ENDPOINT} ({reason(error):.200}).",
             f"Check the network, or copy the {kind} to this machine and give its folder {given}.",
         ) from None
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise _odd(f"{reason(error):.200}") from None
+
+
+def _client() -> httpx2.Client:
+    # The hub's own client reads whatever an error answers, however long it is.
+    if constants.HF_HUB_OFFLINE:
+        raise OfflineModeIsEnabled("offline mode is enabled by the environment variable HF_HUB_OFFLINE")
+    return make_client(httpx2.Client, _SECONDS)
+
+
+@contextmanager
+def _asked(client: httpx2.Client, method: str, address: str, *, follow: bool = True) -> Iterator[httpx2.Response]:
+    """Ask the hub, and raise an error of its client if it refuses. If `follow` is True, redirects are followed."""
+    with client.stream(
+        method, address, headers=_authorization(), timeout=_SECONDS, follow_redirects=follow
+    ) as response:
+        if response.is_error:
+            hf_raise_for_status(_bounded(response))
+        yield response
+
+
+def _bounded(response: httpx2.Response) -> httpx2.Response:
+    """Return a refusal with no more of its body than an explanation takes, as the hub's client reads all of it."""
+    headers = [(name, value) for name, value in response.headers.items() if name.lower().startswith("x-")]
+    body = read_bounded(response, _LONGEST_REFUSAL) or b""
+    return httpx2.Response(response.status_code, headers=headers, content=body, request=response.request)
+
+
+def _odd(what: str) -> UserError:
+    message = f"the model hub at {constants.ENDPOINT} answers oddly: {what}."
+    return UserError(message, "Try again, or ask those who run it.")
 
 
 def _url(file: RemoteFile) -> str:
@@ -176,7 +260,7 @@ def _authorization() -> dict[str, str]:
 
 def _refusal(response: httpx2.Response, content: RemoteContent) -> Exception:
     try:
-        hf_raise_for_status(response)
+        hf_raise_for_status(_bounded(response))
     except HfHubHTTPError as error:
         return error
     return UserError(f"{content.name}: the model hub answers {response.status_code}.", "Try again.")

@@ -262,8 +262,14 @@ def _check_repo(repo: str) -> str:
     return repo
 
 
+def is_file_name(name: str) -> bool:
+    """True if a text can be the name of a file in a repository, with the folders that it is in."""
+    is_plain = len(name) <= _LONGEST_NAME and name.isprintable() and "\\" not in name
+    return is_plain and all(part.strip(". ") for part in name.split("/"))
+
+
 def _check_file(name: str) -> str:
-    if len(name) > _LONGEST_NAME or not name.isprintable() or ".." in name.split("/") or name.startswith("/"):
+    if not is_file_name(name):
         raise invalid("not a file of a model.")
     return name
 

@@ -118,8 +118,7 @@ def fetch_dataset(
     wanted = [listed[name] for name in choose(listed)]
     check_room(repo, sum(file.size - file.here for file in wanted), cache_of_hub(), _CACHE_OF_HUB)
     try:
-        with _lock(repo, "dataset", wait=True):
-            downloader = hub_downloader()
+        with _lock(repo, "dataset", wait=True), hub_downloader() as downloader:
             return commit, {file.name: _fetch_file(file, downloader, _ignore) for file in wanted}
     except OSError as error:
         raise _unwritable(repo, wanted, error) from None
@@ -176,11 +175,12 @@ def _fetched(remote: Remote) -> Fetched:
 
 def _transfer(remote: Remote, progress: Progress) -> None:
     """Download the files of a model and of the models it needs, one after the other."""
-    downloader, before, size = hub_downloader(), 0, remote.size
-    for file in remote.all_files:
-        _fetch_file(file, downloader, partial(_tell, progress, size, before))
-        before += file.size
-        progress(before, size)
+    before, size = 0, remote.size
+    with hub_downloader() as downloader:
+        for file in remote.all_files:
+            _fetch_file(file, downloader, partial(_tell, progress, size, before))
+            before += file.size
+            progress(before, size)
 
 
 def _tell(progress: Progress, size: int, before: int, there: int, _: int | None) -> None:

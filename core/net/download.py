@@ -10,7 +10,7 @@ import httpx2
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import digest_of
-from stepsight.core.net.http import BROKEN, FailedAttemptError, Retries, failed_attempt
+from stepsight.core.net.http import BROKEN, FailedAttemptError, Retries, failed_attempt, read_pieces
 from stepsight.core.paths import format_bytes
 
 Progress = Callable[[int, int | None], None]
@@ -27,13 +27,14 @@ class RemoteContent:
     """A file to be downloaded from `url`.
 
     `name` is used in messages. `digest` is the hash that `digest_of` must return for the file, and `size` its size
-    in bytes, or None if unknown. `headers` are sent with the request.
+    in bytes, or None if unknown; then it has `most` bytes at most. `headers` are sent with the request.
     """
 
     url: str
     name: str
     digest: str
     size: int | None = None
+    most: int = 1 << 40
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -122,12 +123,12 @@ class Downloader:
             size = content.size
             if size is None and "content-encoding" not in response.headers:
                 length = response.headers.get("content-length")
-                size = there + int(length) if length is not None else None
+                size = min(content.most, there + int(length)) if length is not None else None
             with open(partial, "ab" if resumes else "wb") as out:
-                for chunk in response.iter_bytes():
-                    out.write(chunk)
-                    there += len(chunk)
-                    if size is not None and there > size:
+                for piece in read_pieces(response):
+                    out.write(piece)
+                    there += len(piece)
+                    if there > (content.most if size is None else size):
                         # It is another file, so the rest is not needed.
                         return
                     progress(there, size)

@@ -5,7 +5,8 @@ shown.
 """
 
 import random
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -31,6 +32,9 @@ _BUSY, _TROUBLED = {429, 503, 529}, {408, 500, 502, 504}
 _DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
 _LONGEST_RETRY_AFTER = 6000.0
 _LONGEST_ERROR = 1 << 16
+# The most bytes that are unpacked at once. Answers are asked for as they are; some proxies pack them nevertheless.
+_PIECE = 1 << 20
+_PACKED = ("gzip", "x-gzip", "deflate")
 
 
 class FailedAttemptError(Exception):
@@ -141,11 +145,44 @@ def error_text(body: bytes) -> str:
     return body.decode("utf-8", "replace")
 
 
+def read_pieces(response: httpx2.Response) -> Iterator[bytes]:
+    """Yield the body of a response in pieces of limited size, unpacked. May raise the errors in `BROKEN`, also if
+    the body is packed in another way than by gzip or deflate, or more than once."""
+    unpack = _unpacker(response)
+    for raw in response.iter_raw():
+        yield from unpack(raw)
+
+
+def _unpacker(response: httpx2.Response) -> Callable[[bytes], Iterator[bytes]]:
+    """Return the function that unpacks the next bytes of a body, in pieces."""
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    if packed in ("identity", ""):
+        return lambda raw: iter((raw,))
+    if packed not in _PACKED:
+        raise httpx2.DecodingError(f"the answer is packed by {packed:.40}")
+    # It tells the head of gzip from that of zlib.
+    stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+    def unpack(raw: bytes) -> Iterator[bytes]:
+        is_more = True
+        while is_more:
+            try:
+                piece = stream.decompress(raw, _PIECE)
+            except zlib.error as error:
+                raise httpx2.DecodingError(f"the answer is damaged ({error})") from None
+            raw = stream.unconsumed_tail
+            # A full piece may leave some behind though all of its input was taken.
+            is_more = bool(raw) or len(piece) == _PIECE
+            yield piece
+
+    return unpack
+
+
 def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
     """Return the body of a response, or None if it has more than `most` bytes. May raise the errors in `BROKEN`."""
     body = bytearray()
-    for chunk in response.iter_bytes():
-        body += chunk
+    for piece in read_pieces(response):
+        body += piece
         if len(body) > most:
             return None
     return bytes(body)
@@ -153,11 +190,12 @@ def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
 
 async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | None:
     """Like `read_bounded`, but for an asynchronous client."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > most:
-            return None
+    body, unpack = bytearray(), _unpacker(response)
+    async for raw in response.aiter_raw():
+        for piece in unpack(raw):
+            body += piece
+            if len(body) > most:
+                return None
     return bytes(body)
 
 
@@ -169,7 +207,7 @@ def read_lines(response: httpx2.Response, longest: int) -> Iterator[bytes]:
     """
     parts: list[bytes] = []
     size = 0
-    for chunk in response.iter_bytes():
+    for chunk in read_pieces(response):
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             yield b"".join((*parts, end))

@@ -15,6 +15,8 @@ from stepsight.core.paths import CACHE_VARIABLE, cache_folder
 from stepsight.storage.importers.kind import PublicFile
 
 _SECONDS = 30.0
+# The largest file of a benchmark, in bytes.
+_MOST = 4_000_000_000
 # Seconds between two reports while another process fetches the file.
 _TICK = 0.5
 _LOCK = ".lock"
@@ -46,7 +48,7 @@ def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
             # Another process may have brought it meanwhile.
             if not _is_here(path, file.digest):
                 with make_client(httpx2.Client, _SECONDS) as client:
-                    content = RemoteContent(file.url, file.url, file.digest)
+                    content = RemoteContent(file.url, file.url, file.digest, most=_MOST)
                     Downloader(client, _refusal, _SECONDS).download(content, path, progress)
     except httpx2.HTTPError as error:
         raise UserError(f"{file.url}: cannot be fetched ({reason(error)}).", _BY_HAND) from None
