@@ -131,7 +131,7 @@ def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
     try:
         shown = preview(store, upload, given.get("kind", ""), _columns(given))
     except UserError as error:
-        shown = Preview(upload, Finding(Holds.TRACES, "", ""), error=error)
+        shown = Preview(Finding(Holds.TRACES, "", ""), upload=upload, error=error)
     return render(
         "data/file.html",
         shown=shown,

@@ -8,7 +8,10 @@ from typing import Any
 from stepsight.core.errors import UserError
 
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-_BATCH = 500
+MOST_IN_ROW = 1_000_000
+"""The most values of a row, those in lists and objects included."""
+# The most rows and values of a column that are decoded at once.
+_BATCH, _VALUES = 500, 5_000_000
 
 
 def load_pyarrow(what: str = "Parquet") -> Any:
@@ -24,9 +27,16 @@ def load_pyarrow(what: str = "Parquet") -> Any:
 
 
 def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
-    """Yield the content of a Parquet file in batches of rows. Errors of pyarrow are passed on."""
+    """Yield the content of a Parquet file in batches of rows. Errors of pyarrow are passed on. Raises `ValueError`
+    before it decodes rows that have more than `MOST_IN_ROW` values each."""
     with load_pyarrow().parquet.ParquetFile(file) as content:
-        yield from content.iter_batches(batch_size=_BATCH)
+        for number in range(content.num_row_groups):
+            group = content.metadata.row_group(number)
+            values = max((group.column(place).num_values for place in range(group.num_columns)), default=0)
+            if values > MOST_IN_ROW * group.num_rows:
+                raise ValueError(f"its rows have over {MOST_IN_ROW:,} values each")
+            size = max(1, min(_BATCH, _VALUES * group.num_rows // max(1, values)))
+            yield from content.iter_batches(batch_size=size, row_groups=[number])
 
 
 def arrow_batches(path: Path) -> Iterator[Any]:

@@ -18,6 +18,9 @@ DEEPEST = 100
 LARGEST = 1 << 28
 """The largest file, in bytes, that is read as one value."""
 
+MOST_VALUES = 10_000_000
+"""The most values in one JSON text, each of which takes many times its length in memory."""
+
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
@@ -34,20 +37,23 @@ _ANY = json.JSONDecoder()
 
 
 def parse_json(text: str | bytes, *, decoder: json.JSONDecoder = _ANY) -> Any:
-    """Parse a JSON text. Bytes are decoded as UTF-8. Raises `ValueError` with a reason if the text is invalid or
-    nested more than `DEEPEST` levels deep. With `STRICT` as its `decoder`, it also raises `ValueError` if a key has
-    two values in one object."""
+    """Parse a JSON text. Bytes are decoded as UTF-8. Raises `ValueError` with a reason if the text is invalid,
+    nested more than `DEEPEST` levels deep, or may hold more than `MOST_VALUES` values. With `STRICT` as its
+    `decoder`, it also raises `ValueError` if a key has two values in one object."""
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"byte {error.start + 1} is not UTF-8") from None
+    brackets = text.count("[") + text.count("{")
+    if brackets + text.count(",") > MOST_VALUES:
+        raise ValueError(f"over {MOST_VALUES:,} values")
     try:
         value = decoder.decode(text)
     except RecursionError:
         raise _too_deep() from None
     # Counting brackets is quicker, and most texts have fewer in all.
-    if text.count("[") + text.count("{") > DEEPEST:
+    if brackets > DEEPEST:
         check_depth(value)
     return value
 

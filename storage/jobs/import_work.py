@@ -15,12 +15,13 @@ from sqlalchemy.orm import Session
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.importers import find_kind, read_traces
+from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, list_parts
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.kind import FileKind, PublicFile
+from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
+from stepsight.storage.jobs.reading import LEAVE_OUT, check_upload
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
 from stepsight.storage.labelling.files.import_labels import import_label_lines
@@ -36,9 +37,6 @@ from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes processed and their total; an exception it raises ends the import."""
-
-LEAVE_OUT = "by adding the file again with bad rows left out"
-_EVERY = 200
 
 
 @dataclass(frozen=True)
@@ -152,10 +150,11 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
     source = UploadSource(store, upload)
     left_out = 0
+    # Before anything is stored, since nobody else can write to a store on SQLite during the import itself.
+    check_upload(source, _watched(source, upload.size, progress), wanted)
     if wanted.holds == Holds.SCORES:
-        lines = _watched(source, upload.size, progress)
         summary = str(
-            import_score_lines(store, wanted.dataset, lines, upload.name, wanted.evaluator, Mode(wanted.mode))
+            import_score_lines(store, wanted.dataset, source, upload.name, wanted.evaluator, Mode(wanted.mode))
         )
     elif wanted.holds == Holds.LABELS:
         labels, dataset_id = import_label_lines(
@@ -165,8 +164,6 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         return Imported(str(labels), dataset_id)
     else:
         kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
-        # Before anything is stored, since nobody else can write to a store on SQLite during the import itself.
-        _check(kind, _watched(source, upload.size, progress), upload.name, leave_out=wanted.leave_out)
         bad_rows = _bad_rows(upload.name, leave_out=wanted.leave_out)
         # If the job is cancelled meanwhile, nothing is stored.
         done = import_source(
@@ -187,19 +184,9 @@ def _stored_before(store: Store, wanted: FileImport) -> Imported:
 
 
 def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
-    for number, line in enumerate(source):
-        if number % _EVERY == 0:
-            progress(source.read, size)
-        yield line
-    progress(size, size)
-
-
-def _check(kind: FileKind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
-    """Read through the whole file. Raises `UserError` if it has bad rows and `leave_out` is False."""
-    bad = RefusedRows(name, LEAVE_OUT)
-    good = sum(1 for _ in read_traces(kind, lines, name, bad))
-    if not leave_out:
-        bad.finish(good)
+    for part in source.parts():
+        progress(source.read, size)
+        yield part
 
 
 def _bad_rows(name: str, *, leave_out: bool) -> Callable[[Session, int], BadRows]:

@@ -187,23 +187,22 @@ class UploadSource:
         return min(1.0, self.read / self._upload.size)
 
     def __iter__(self) -> Iterator[bytes]:
-        # A compressed file is unpacked here, where its size is bounded.
-        yield from unpacked(self._counted(split_lines(self._parts(), self.name)), self.name, LARGEST, _BY_COMMAND)
+        yield from unpacked_upload(self.parts(), self.name)
 
-    def _counted(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+    def parts(self) -> Iterator[bytes]:
+        """Yield the content as it was sent, in parts."""
         self.read = 0
-        for line in lines:
-            self.read += len(line)
-            yield line
-
-    def _parts(self) -> Iterator[bytes]:
-        start = 0
-        while start < self._upload.size:
+        while self.read < self._upload.size:
             # A session for each part, since a reader may stop anywhere.
             with self._store.read() as session:
-                content = _part(session, self._upload.id, start)
-            start += len(content)
+                content = _part(session, self._upload.id, self.read)
+            self.read += len(content)
             yield content
+
+
+def unpacked_upload(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of an upload. A compressed file is unpacked here, where its size is bounded."""
+    return unpacked(split_lines(parts, name), name, LARGEST, _BY_COMMAND)
 
 
 def _part(session: Session, upload_id: int, start: int) -> bytes:
