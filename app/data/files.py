@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
@@ -22,7 +23,7 @@ from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import Job
-from stepsight.storage.jobs.preview import Preview, preview
+from stepsight.storage.jobs.preview import Preview, prepare, preview
 from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload, get_upload, remove_upload
 
 _MOST_STEPS = 6
@@ -65,7 +66,9 @@ def _add_sending(routes: APIRouter, store: Store) -> None:
     @routes.post("/uploads")
     def begin(request: Request, given: Annotated[Beginning, body(Beginning)]) -> JSONResponse:
         user = user_of_request(request)
-        return _state(begin_upload(store, user.id, given.name, given.size, given.modified))
+        begun = begin_upload(store, user.id, given.name, given.size, given.modified)
+        # It is shown as soon as it has arrived.
+        return _state(begun, BackgroundTask(prepare))
 
     @routes.post("/uploads/{upload:number}/parts")
     async def part(request: Request, upload: int, start: Annotated[int, Query(ge=0)] = 0) -> JSONResponse:
@@ -119,8 +122,9 @@ def _check(wanted: FileImport) -> None:
         check_name(wanted.evaluator, "the name of the evaluator")
 
 
-def _state(upload: Upload) -> JSONResponse:
-    return JSONResponse({"upload": upload.id, "received": upload.received, "size": upload.size})
+def _state(upload: Upload, afterwards: BackgroundTask | None = None) -> JSONResponse:
+    state = {"upload": upload.id, "received": upload.received, "size": upload.size}
+    return JSONResponse(state, background=afterwards)
 
 
 def _started(jobs: list[Job]) -> JSONResponse:

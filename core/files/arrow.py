@@ -10,6 +10,8 @@ from stepsight.core.errors import UserError
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 MOST_IN_ROW = 1_000_000
 """The most values of a row, those in lists and objects included."""
+MOST_ROWS = 20_000_000
+"""The most rows of a Parquet file, which may take a few bytes for any number of equal ones."""
 # The most rows and values of a column that are decoded at once.
 _BATCH, _VALUES = 500, 5_000_000
 
@@ -28,8 +30,10 @@ def load_pyarrow(what: str = "Parquet") -> Any:
 
 def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
     """Yield the content of a Parquet file in batches of rows. Errors of pyarrow are passed on. Raises `ValueError`
-    before it decodes rows that have more than `MOST_IN_ROW` values each."""
+    before it decodes more than `MOST_ROWS` rows, or rows that have more than `MOST_IN_ROW` values each."""
     with load_pyarrow().parquet.ParquetFile(file) as content:
+        if content.metadata.num_rows > MOST_ROWS:
+            raise ValueError(f"it has over {MOST_ROWS:,} rows")
         for number in range(content.num_row_groups):
             group = content.metadata.row_group(number)
             values = max((group.column(place).num_values for place in range(group.num_columns)), default=0)

@@ -5,6 +5,7 @@ be limited and killed, whatever it does. The parent and its child write frames t
 bytes, then JSON, or bytes of a file. Nothing that a child writes is unpickled.
 """
 
+import gc
 import json
 import math
 import os
@@ -250,6 +251,9 @@ def serve() -> None:
     for number in (0, 1, 2):
         os.dup2(silent, number)
     _limit("RLIMIT_CORE", 0)
+    # The copies share what is here as long as nobody looks through it for garbage.
+    gc.collect()
+    gc.freeze()
     taken = _taken()
     _write(out, _READY)
     while True:

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
-from stepsight.core.files.json_values import parse_json
 
 BOUNDS = Bounds(seconds=5, memory=500_000_000)
 """What a template may take; those of public models take a hundredth of it."""
@@ -35,7 +34,7 @@ def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping
 def _rendered(asked: str) -> str:
     try:
         with Child(make_renderer, BOUNDS) as child:
-            return str(child.ask(parse_json(asked)))
+            return str(child.ask(json.loads(asked)))
     except ChildError as error:
         raise TemplateError(f"{error}") from None
 

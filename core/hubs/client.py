@@ -21,14 +21,12 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from pydantic import ConfigDict, Field, NonNegativeInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.hub_cache import Kind, is_file_name, is_hash, storage_folder
 from stepsight.core.net.download import Downloader, RemoteContent, partial_of, size_of
 from stepsight.core.net.http import make_client, read_bounded, reason
-from stepsight.core.validation import Model, validate
 
 # The longest silence of the hub, in seconds.
 _SECONDS = 10
@@ -73,25 +71,25 @@ class RemoteFile:
         return self.size if self.is_here else min(self.size, size_of(self.partial))
 
 
-class _Answer(Model):
+class _HubAnswer(BaseModel):
     """A part of an answer of the hub, whose other keys are not read."""
 
-    model_config = Model.model_config | ConfigDict(extra="ignore")
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
-class _Stored(_Answer):
+class _Stored(_HubAnswer):
     sha256: str
     size: NonNegativeInt
 
 
-class _Sibling(_Answer):
+class _Sibling(_HubAnswer):
     name: str = Field(alias="rfilename")
     size: NonNegativeInt | None = None
     blob: str | None = Field(alias="blobId", default=None)
     lfs: _Stored | None = None
 
 
-class _Info(_Answer):
+class _Info(_HubAnswer):
     sha: str
     siblings: list[_Sibling] = Field(default_factory=list, max_length=_MOST_FILES)
 
@@ -109,9 +107,9 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
     if body is None:
         raise _odd(f"it lists the files of {repo} in over {_LONGEST_LIST:,} bytes")
     try:
-        info = validate(_Info, parse_json(body))
-    except (UserError, ValueError) as error:
-        raise _odd(f"its list of the files of {repo} cannot be read: {reason(error)}") from None
+        info = _Info.model_validate_json(body)
+    except ValidationError as error:
+        raise _odd(f"its list of the files of {repo} cannot be read ({error.errors()[0]['msg']:.200})") from None
     commit = _digest(info.sha)
     files = {}
     for one in info.siblings:

@@ -5,23 +5,18 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, dropwhile
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.arrow import MOST_IN_ROW, load_pyarrow, parquet_batches
+from stepsight.core.files.arrow import load_pyarrow, parquet_batches
+from stepsight.core.files.batches import batch_rows, check_columns
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.storage.importers.kind import OnBad, Rows
 
 _LONGEST_CELL = 10_000_000
-MOST_COLUMNS = 10_000
-"""The most columns of a table."""
-# The bytes of rows that are held at once, and what a value takes beside its own.
-_MOST_AT_ONCE, _OF_VALUE = 50_000_000, 50
-# The types of Arrow in which several rows may share a value.
-_SHARED = ("dictionary", "run_end_encoded", "_view")
 _TAB, _SEPARATORS = "\t", ",;"
 _QUOTED = re.compile(r'"[^"]*"?')
 _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*')
@@ -101,43 +96,13 @@ def table_rows(batches: Iterable[Any], name: str, format: str, binary: set[str] 
         for batch in batches:
             check_columns(batch.num_columns, name)
             features = _features(batch.schema.metadata)
-            for row in _rows(batch, name, number):
+            for row in batch_rows(batch, name, number):
                 number += 1
                 plain = _plain(row, binary)
                 yield f"{name} row {number}", _named(plain, features) if features else plain
     except (arrow.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"{name}: not {format} ({reason}).", "Fetch the file again.") from None
-
-
-def _rows(batch: Any, name: str, before: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a batch, a few at a time if they have many values. Raises `UserError` if one has too many;
-    `before` is the number of rows before the batch."""
-    values = sum(map(_count, batch.columns))
-    # Where rows share values, each gets a copy of its own.
-    copies = batch.num_rows if any(word in str(batch.schema.types) for word in _SHARED) else 1
-    if batch.num_rows <= 1 or batch.nbytes * copies + values * _OF_VALUE <= _MOST_AT_ONCE:
-        if values > MOST_IN_ROW * batch.num_rows:
-            raise UserError(f"{name} row {before + 1}: over {MOST_IN_ROW:,} values.", "Leave out what is no text.")
-        yield from batch.to_pylist()
-        return
-    half = batch.num_rows // 2
-    yield from _rows(batch.slice(0, half), name, before)
-    yield from _rows(batch.slice(half), name, before + half)
-
-
-def _count(array: Any) -> int:
-    """Return the number of values in an Arrow array and in the lists and objects in it."""
-    if hasattr(array, "flatten") and hasattr(array.type, "value_type"):
-        return len(array) + _count(array.flatten())
-    fields = array.flatten() if hasattr(array, "field") and array.type.num_fields else []
-    return len(array) + sum(map(_count, fields))
-
-
-def check_columns(count: int, name: str) -> None:
-    """Raise `UserError` if a table has more columns than any table of solutions."""
-    if count > MOST_COLUMNS:
-        raise UserError(f"{name}: {count:,} columns; at most {MOST_COLUMNS:,} are read.", "Leave out the others.")
 
 
 def _features(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:

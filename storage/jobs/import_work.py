@@ -6,7 +6,7 @@ can therefore simply be repeated.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
-from stepsight.storage.jobs.reading import LEAVE_OUT, check_upload
+from stepsight.storage.jobs.preview import LEAVE_OUT, check_upload
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
 from stepsight.storage.labelling.files.import_labels import import_label_lines
@@ -151,7 +151,7 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
     source = UploadSource(store, upload)
     left_out = 0
     # Before anything is stored, since nobody else can write to a store on SQLite during the import itself.
-    check_upload(source, _watched(source, upload.size, progress), wanted)
+    check_upload(source, _watched(source, upload.size, progress), asdict(wanted))
     if wanted.holds == Holds.SCORES:
         summary = str(
             import_score_lines(store, wanted.dataset, source, upload.name, wanted.evaluator, Mode(wanted.mode))
@@ -184,9 +184,12 @@ def _stored_before(store: Store, wanted: FileImport) -> Imported:
 
 
 def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
+    there = 0
     for part in source.parts():
-        progress(source.read, size)
+        progress(there, size)
+        there += len(part)
         yield part
+    progress(there, size)
 
 
 def _bad_rows(name: str, *, leave_out: bool) -> Callable[[Session, int], BadRows]:

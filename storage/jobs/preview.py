@@ -1,22 +1,75 @@
-"""Previewing an upload before it is stored: its first traces and the bad rows near its beginning."""
+"""Reading uploads in a process of their own, within bounds: what they hold, and whether they can be imported.
 
-from dataclasses import dataclass, fields, replace
+Files come from strangers, and a small one can take all memory or keep its reader busy for hours. Neither the server
+nor a worker reads one before this process has.
+"""
+
+import atexit
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from importlib import import_module
+from itertools import chain
+from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
+from stepsight.core.files.jsonl import format_trace, parse_trace
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
+from stepsight.storage.importers import read_traces
+from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.recognition import Holds
-from stepsight.storage.jobs.reading import Reading, read_upload
-from stepsight.storage.jobs.uploads import Upload, UploadSource
-from stepsight.storage.judgments.score_files import datasets_of, read_scores
+from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, find_reader, kind_of, recognise
+from stepsight.storage.jobs.uploads import Upload, UploadSource, upload_lines
+from stepsight.storage.judgments.score_files import datasets_of, outputs_of, read_scores
+from stepsight.storage.traces.imports import RefusedRows
 from stepsight.storage.traces.queries import list_datasets
+
+SHOWN_TRACES = 2
+SHOWN_BAD = 20
+# The longest time for a preview; an import reads the whole file before it stores anything.
+_SECONDS = 2.0
+# The characters of a trace that is shown.
+_LONGEST = 1_000_000
+_MEMORY = 1_500_000_000
+_PREVIEW = Bounds(seconds=20, memory=_MEMORY, patience=60)
+# The seconds that an import may take, and those for each megabyte; honest files take a tenth.
+_IMPORT, _OF_MEGABYTE, _PATIENCE = 60, 5, 300
+_READ_BY_COMMAND = "Check it, or import it on the machine that StepSight runs on: stepsight import auto FILE"
 
 # Of larger score files, the dataset that they fit is not looked for, since that holds their rows in memory.
 _MOST_BYTES, _MOST_ROWS = 30_000_000, 100_000
 
+LEAVE_OUT = "by adding the file again with bad rows left out"
+
+
+@dataclass(frozen=True)
+class UploadReading:
+    """What was found in an upload, read as `finding` describes it.
+
+    `good` and `bad` count the examined rows that can and cannot be imported. `faults` lists the first bad rows by
+    place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind
+    of scores in a score file, and `size` its bytes as unpacked. `error` says why the file cannot be imported at
+    all, or is None. `notes` are sentences about what is left out of the rows.
+    """
+
+    finding: Finding
+    traces: tuple[Trace, ...] = ()
+    outputs: str = ""
+    good: int = 0
+    bad: int = 0
+    faults: tuple[tuple[str, UserError], ...] = ()
+    whole: bool = True
+    error: UserError | None = None
+    notes: tuple[str, ...] = ()
+    size: int = 0
+
 
 @dataclass(frozen=True, kw_only=True)
-class Preview(Reading):
+class Preview(UploadReading):
     """A preview of an upload. `stored` is the name of the dataset that the same file was imported into, or ""."""
 
     upload: Upload
@@ -31,7 +84,7 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
     """Preview a complete upload. If `kind` or `columns` is given, it replaces the one suggested for the file.
     Raises `UserError` if the content of the upload cannot be recognised."""
     source = UploadSource(store, upload)
-    shown = read_upload(source, kind, columns)
+    shown = _read_upload(source, kind, columns)
     if shown.finding.holds == Holds.SCORES:
         shown = _with_dataset(store, shown, source)
     stored = _stored(store, upload) if shown.finding.holds == Holds.TRACES else ""
@@ -39,7 +92,7 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
     return Preview(**found, upload=upload, stored=stored)
 
 
-def _with_dataset(store: Store, shown: Reading, source: UploadSource) -> Reading:
+def _with_dataset(store: Store, shown: UploadReading, source: UploadSource) -> UploadReading:
     """Suggest the dataset that scores fit, if there is one alone."""
     if shown.finding.dataset or shown.error or shown.good > _MOST_ROWS or shown.size > _MOST_BYTES:
         return shown
@@ -52,3 +105,205 @@ def _with_dataset(store: Store, shown: Reading, source: UploadSource) -> Reading
 
 def _stored(store: Store, upload: Upload) -> str:
     return next((one.name for one in list_datasets(store) if one.sha256 == upload.sha256), "")
+
+
+def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None = None) -> UploadReading:
+    """Read an upload for a preview. If `kind` or `columns` is given, it replaces the one suggested for the file.
+    Raises `UserError` if its content cannot be recognised, or if reading it exceeds the bounds of a preview."""
+    asked = {"name": source.name, "sha256": source.sha256, "kind": kind, "columns": columns and asdict(columns)}
+    try:
+        found = _reader.ask({"preview": asked}, source.parts())
+    except ChildError as error:
+        raise _unreadable(source.name, error) from None
+    return _reading(found, source.name)
+
+
+def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:
+    """Read through an upload whose content is given in `parts`. `request` is that of its import. Raises `UserError`
+    if it cannot be imported so, or if reading it exceeds the bounds of an import."""
+    try:
+        _reader.ask({"check": {**request, "name": source.name}}, parts, _bounds(source.size))
+    except ChildError as error:
+        raise _unreadable(source.name, error) from None
+
+
+def prepare() -> None:
+    """Start the process that reads previews, if it does not run."""
+    with suppress(UserError, ChildError):
+        # What fails now fails with the preview too, which says so.
+        _reader.ask({})
+
+
+def _bounds(size: int) -> Bounds:
+    seconds = _IMPORT + _OF_MEGABYTE * size // 1_000_000
+    # A busy machine gives it a part of its time.
+    return Bounds(seconds, _MEMORY, _PATIENCE + 4 * seconds)
+
+
+def make_reader() -> Answerer:
+    """Return the function by which the child reads."""
+    with suppress(ImportError):
+        # Each copy would load it anew.
+        import_module("pyarrow.parquet")
+    return _read
+
+
+def _read(asked: Any, content: Iterator[bytes]) -> Any:
+    if "preview" in asked:
+        return _preview(asked["preview"], content)
+    return _check(asked["check"], content) if "check" in asked else None
+
+
+_reader = Child(make_reader, _PREVIEW, fresh=True)
+atexit.register(_reader.close)
+
+
+def _unreadable(name: str, error: ChildError) -> UserError:
+    return UserError(f"{name}: it cannot be read here ({error}).", _READ_BY_COMMAND)
+
+
+def _begun(asked: Any, content: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes of a file, and its lines."""
+    first = next(content, b"")
+    return first[:BEGINNING], upload_lines(chain([first], content), asked["name"])
+
+
+def _columns(asked: Any) -> ColumnMap | None:
+    return asked["columns"] and ColumnMap(**asked["columns"])
+
+
+def _check(asked: Any, content: Iterator[bytes]) -> None:
+    name = asked["name"]
+    beginning, lines = _begun(asked, content)
+    if asked["holds"] == Holds.SCORES:
+        outputs_of(read_scores(lines, name)[0])
+    elif asked["holds"] == Holds.LABELS:
+        for _ in find_reader(beginning)(lines, name):
+            pass
+    else:
+        bad = RefusedRows(name, LEAVE_OUT)
+        kind = kind_of(asked["kind"], _columns(asked), beginning)
+        good = sum(1 for _ in read_traces(kind, lines, name, bad))
+        if not asked["leave_out"]:
+            bad.finish(good)
+
+
+def _preview(asked: Any, content: Iterator[bytes]) -> dict[str, Any]:
+    beginning, lines = _begun(asked, content)
+    # Rows are recognised by the first, and then all are read from the beginning.
+    seen: list[bytes] = []
+    finding = recognise(beginning, _kept(lines, seen), asked["name"], asked["sha256"])
+    lines = chain(seen, lines)
+    if finding.holds == Holds.SCORES:
+        shown = _scores(UploadReading(finding), lines, asked["name"])
+    elif finding.holds == Holds.LABELS:
+        shown = _labels(UploadReading(finding), lines, asked["name"], beginning)
+    else:
+        finding = replace(finding, kind=asked["kind"] or finding.kind, columns=_columns(asked) or finding.columns)
+        shown = _traces(UploadReading(finding), lines, asked["name"], beginning)
+    return _as_json(shown)
+
+
+def _kept(lines: Iterator[bytes], seen: list[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        seen.append(line)
+        yield line
+
+
+class _EnoughError(Exception):
+    """Raised to end a preview when its time is up."""
+
+
+def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: bytes) -> UploadReading:
+    columns = shown.finding.columns
+    if shown.finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
+        return replace(shown, error=UserError("Say which columns hold the problem and the steps."))
+    faults: list[tuple[str, UserError]] = []
+    traces: list[Trace] = []
+    bad = good = 0
+    until = time.monotonic() + _SECONDS
+
+    def note(where: str, error: UserError, content: bytes) -> None:
+        nonlocal bad
+        bad += 1
+        if time.monotonic() > until:
+            raise _EnoughError
+        if len(faults) < SHOWN_BAD:
+            faults.append((where.removeprefix(f"{name} "), error))
+
+    whole, error, kind = True, None, None
+    try:
+        kind = kind_of(shown.finding.kind, columns, beginning)
+        for _, trace in read_traces(kind, lines, name, note):
+            good += 1
+            if len(traces) < SHOWN_TRACES:
+                traces.append(trace)
+            if time.monotonic() > until:
+                raise _EnoughError
+    except _EnoughError:
+        whole = False
+    except UserError as fault:
+        error = fault
+    notes = kind.notes() if kind else ()
+    shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults))
+    return replace(shown, whole=whole, error=error, notes=notes)
+
+
+def _labels(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: bytes) -> UploadReading:
+    until, good, whole = time.monotonic() + _SECONDS, 0, True
+    try:
+        for _ in find_reader(beginning)(lines, name):
+            good += 1
+            if time.monotonic() > until:
+                whole = False
+                break
+    except UserError as fault:
+        return replace(shown, error=fault)
+    return replace(shown, good=good, whole=whole)
+
+
+def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadReading:
+    size = 0
+
+    def measured() -> Iterator[bytes]:
+        nonlocal size
+        for line in lines:
+            size += len(line)
+            yield line
+
+    try:
+        rows, _ = read_scores(measured(), name)
+        return replace(shown, outputs=outputs_of(rows).value, good=len(rows), size=size)
+    except UserError as fault:
+        return replace(shown, error=fault)
+
+
+def _as_json(shown: UploadReading) -> dict[str, Any]:
+    columns = shown.finding.columns
+    finding = replace(shown.finding, columns=None)
+    short = [trace for trace in shown.traces if len(trace.problem) + sum(map(len, trace.substeps)) <= _LONGEST]
+    return {
+        "finding": asdict(finding) | {"columns": columns and asdict(columns)},
+        "traces": [format_trace(replace(trace, meta={})) for trace in short],
+        "faults": [[where, *_pair(error)] for where, error in shown.faults],
+        "error": shown.error and _pair(shown.error),
+        **{name: getattr(shown, name) for name in ("outputs", "good", "bad", "whole", "notes", "size")},
+    }
+
+
+def _pair(error: UserError) -> list[str]:
+    return [error.message, error.hint]
+
+
+def _reading(found: dict[str, Any], name: str) -> UploadReading:
+    finding = found.pop("finding")
+    columns = finding["columns"] and ColumnMap(**finding["columns"])
+    finding |= {"holds": Holds(finding["holds"]), "names": tuple(finding["names"]), "columns": columns}
+    found |= {
+        "finding": Finding(**finding),
+        "traces": tuple(map(partial(parse_trace, where=name), found["traces"])),
+        "faults": tuple((where, UserError(*error)) for where, *error in found["faults"]),
+        "error": found["error"] and UserError(*found["error"]),
+        "notes": tuple(found["notes"]),
+    }
+    return UploadReading(**found)

@@ -178,7 +178,7 @@ class UploadSource:
                 f"{upload.name}: {upload.received:,} of {upload.size:,} bytes are here.", "Send the rest."
             )
         self.name = self.file_name = upload.name
-        self.sha256 = upload.sha256
+        self.sha256, self.size = upload.sha256, upload.size
         self._store, self._upload = store, upload
         self.read = 0
 
@@ -187,22 +187,33 @@ class UploadSource:
         return min(1.0, self.read / self._upload.size)
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from unpacked_upload(self.parts(), self.name)
+        return _unpacked(self._counted(split_lines(self.parts(), self.name)), self.name)
+
+    def _counted(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        self.read = 0
+        for line in lines:
+            self.read += len(line)
+            yield line
 
     def parts(self) -> Iterator[bytes]:
         """Yield the content as it was sent, in parts."""
-        self.read = 0
-        while self.read < self._upload.size:
+        start = 0
+        while start < self._upload.size:
             # A session for each part, since a reader may stop anywhere.
             with self._store.read() as session:
-                content = _part(session, self._upload.id, self.read)
-            self.read += len(content)
+                content = _part(session, self._upload.id, start)
+            start += len(content)
             yield content
 
 
-def unpacked_upload(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Yield the lines of an upload. A compressed file is unpacked here, where its size is bounded."""
-    return unpacked(split_lines(parts, name), name, LARGEST, _BY_COMMAND)
+def upload_lines(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of an upload that comes in parts."""
+    return _unpacked(split_lines(parts, name), name)
+
+
+def _unpacked(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+    # A compressed file is unpacked here, where its size is bounded.
+    return unpacked(lines, name, LARGEST, _BY_COMMAND)
 
 
 def _part(session: Session, upload_id: int, start: int) -> bytes:

@@ -12,7 +12,6 @@ import pytest
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.worker import Worker
 from stepsight.storage.database.store import open_store
-from stepsight.storage.jobs import import_work
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job, take_job
 from stepsight.storage.jobs.uploads import list_uploads
@@ -24,10 +23,10 @@ from tests.storage.jobs.samples import send
 from tests.storage.samples import add, plain_row
 
 
-def request(store, rows=3, name="mine"):
+def request(store, rows=3, name="mine", part=512 * 1024):
     me = local_user(store).id
     content = "".join(json.dumps(plain_row(number)) + "\n" for number in range(rows)).encode()
-    upload = send(store, me, content, f"{name}.jsonl", 512 * 1024)
+    upload = send(store, me, content, f"{name}.jsonl", part)
     return import_upload(store, FileImport(upload=upload.id, holds="traces", dataset=name, kind="plain"), me)
 
 
@@ -56,8 +55,7 @@ def test_a_worker_takes_what_it_is_for(sqlite_store, tiny):
 def test_a_cancelled_import_stores_nothing_and_can_be_resumed(sqlite_store, monkeypatch):
     """Cancelled while the file is looked through, before the store is written to."""
     monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
-    monkeypatch.setattr(import_work, "_EVERY", 1)
-    job = request(sqlite_store, rows=400)
+    job = request(sqlite_store, rows=400, part=100)
     real = stepsight.app.jobs.worker.JobLease.watch_bytes
 
     def slowly(self, done, total):
