@@ -92,9 +92,7 @@ def panics_explained(what: str) -> Iterator[None]:
     except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        raise UserError(
-            f"{what} contradicts itself ({' '.join(str(error).split()):.200}).", "Copy it again."
-        ) from None
+        raise UserError(f"{what} fails ({' '.join(str(error).split()):.200}).", "Copy it again.") from None
 
 
 def sentencepiece_tokenizer(folder: Path) -> Tokenizer:
