@@ -46,10 +46,12 @@ MOST_CELLS = 60
 
 
 class JudgingError(LoadingError):
-    """Raised while the evaluator is judging `trace` or being loaded. The trace can be shown in the meantime."""
+    """Raised while the evaluator is judging `trace` or being loaded. The trace can be shown in the meantime.
+    `judged` is the number of sub-steps that are judged online so far, or 0 if that is unknown."""
 
-    def __init__(self, evaluator: str, trace: Trace) -> None:
-        super().__init__(f"{evaluator} is judging this solution.")
+    def __init__(self, evaluator: str, trace: Trace, judged: int = 0) -> None:
+        steps = f", {judged} of {len(trace.substeps)} steps so far" if judged else ""
+        super().__init__(f"{evaluator} is judging this solution{steps}.")
         self.trace = trace
 
 
@@ -263,10 +265,11 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
     trace = entered.trace
     offered = (name for name in entered.evaluators if evaluators.gives_scores(name))
     name = address.evaluator or next(offered, "") or evaluators.default
+    pending = evaluators.begin(name, trace)
     try:
-        judgment = evaluators.begin(name, trace).result(patience)
+        judgment = pending.result(patience)
     except TimeoutError:
-        raise JudgingError(name, trace) from None
+        raise JudgingError(name, trace, len(pending.steps)) from None
     about, ask = evaluators.about(name), _asked(evaluators, name)
     return Evidence(judgment, name, about, entered.thresholds, ask, evaluators.names)
 
@@ -283,7 +286,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     stored = answer.by_mode.get(Mode.HINDSIGHT)
     judgment = stored or _constant(offer.row, answer, known=bool(gaps))
     if answer.waits and judgment is None:
-        raise JudgingError(offer.key, trace)
+        raise JudgingError(offer.key, trace, len(evaluators.begin(offer.loaded or offer.key, trace).steps))
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")

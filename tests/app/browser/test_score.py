@@ -6,13 +6,16 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from stepsight.app.score.entered import Entered
 from stepsight.core.text import split
 from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
 from tests.app.browser.acts import PROBLEM, SOLUTION, Traffic, bars, overflow, score
+from tests.app.held_up import hold_up
 from tests.browser import until
 from tests.serving import served
 
@@ -498,6 +501,22 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
     strip.press("End")
     expect(strip).to_have_attribute("aria-valuetext", "Step 12: online not valid, offline not valid")
     expect(page.get_by_role("button", name="Edit step 12")).to_be_in_viewport()
+
+
+def test_what_is_judged_so_far_is_shown_until_the_result_is_there(opened, tiny, tmp_path):
+    evaluators, scorer = hold_up(tiny)
+    scorer.known = [np.array([0.9, 0.05, 0.05], np.float32)]
+    with (
+        open_store(str(tmp_path / "store.db")) as store,
+        served(store, evaluators) as base,
+        opened(base=base) as page,
+    ):
+        score(page, PROBLEM, SOLUTION)
+        expect(page.locator("#result .running .mark")).to_have_text(["✕1"])
+        expect(page.locator("#result .running .flagged")).to_contain_text("Step 1")
+        scorer.go.set()
+        expect(page.locator("ol.steps > li")).to_have_count(5)
+        expect(page.locator("#result .running")).to_have_count(0)
 
 
 def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(opened):
