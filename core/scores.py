@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -180,10 +181,12 @@ class Hindsight:
         """All rows concatenated, with shape (n (n + 1) / 2, 3)."""
         return np.concatenate(self.rows) if self.rows else np.zeros((0, 3), np.float32)
 
-    @property
+    @cached_property
     def online(self) -> StepScores:
         """The scores of each sub-step when the evaluator sees nothing after the sub-step's own step."""
-        return StepScores(np.stack([self.rows[self.end(i)][i] for i in range(len(self))]), self.spread)
+        return StepScores(
+            np.concatenate([self.rows[self.end(i)][i : i + 1] for i in range(len(self))]), self.spread
+        )
 
     def end(self, i: int) -> int:
         """Return the index of the row that holds the online scores of sub-step `i`."""
@@ -199,7 +202,7 @@ class Hindsight:
         3). Raises `IndexError` if there is no sub-step `i`."""
         if not 0 <= i < len(self.rows):
             raise IndexError(f"sub-step {i} of {len(self.rows)}")
-        return StepScores(np.stack([row[i] for row in self.rows[i:]]))
+        return StepScores(np.concatenate([row[i : i + 1] for row in self.rows[i:]]))
 
     @property
     def retroactive(self) -> Floats32:
