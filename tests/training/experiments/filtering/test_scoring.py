@@ -53,9 +53,7 @@ def test_the_fast_pass_is_called_as_if_there_were_one_thread(tmp_path, evaluator
     scorer = ChunkScorer(open_pool(tmp_path, sums(8)), Scorer(evaluator), 8)
     forward, seen = scorer._scorer.forward, []
     run = forward.run
-    monkeypatch.setattr(
-        forward, "run", lambda inputs, check: seen.append(torch.get_num_threads()) or run(inputs, check)
-    )
+    monkeypatch.setattr(forward, "run", lambda *given: seen.append(torch.get_num_threads()) or run(*given))
     torch.set_num_threads(2)
     try:
         assert len(scorer(0)) == 8
