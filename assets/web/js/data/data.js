@@ -122,7 +122,7 @@ const look = async ({ dataset: { upload } }, given = "") => {
 };
 
 const refuse = (row, message) => {
-  row.classList.remove("ready");
+  row.classList.remove("ready", "reading");
   row.querySelector(".notice")?.remove();
   row.querySelector(".meter")?.remove();
   row.append(element("div", { class: "notice", role: "alert" }, message));
