@@ -117,8 +117,11 @@ def write_stored(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def read_stored(text: str | bytes) -> Any:
+def read_stored(text: str | bytes | float) -> Any:
     """Parse the JSON text of a column. Raises `DamagedError` if it is not JSON or is nested too deeply."""
+    # SQLite keeps the text of a number as a number.
+    if isinstance(text, int | float):
+        return text
     try:
         return parse_json(text)
     except ValueError as error:
