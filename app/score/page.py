@@ -32,6 +32,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import SAVED, save_trace
 from stepsight.training.evaluate.gallery import DATASET, read_gallery
+from stepsight.training.evaluate.strength import read_card
 
 # The first traces of the gallery are the most instructive ones; a link leads to the others.
 _EXAMPLES = 12
@@ -81,6 +82,8 @@ class ScorePage:
             chosen=entered["evaluators"] or names[:1],
             is_late=entered["result"] is None,
             names=names,
+            # If none is stronger, a visitor learns it before anything is scored.
+            demonstrations=len(names) if all(read_card(name).is_weak for name in names) else 0,
             readings=[name for one in names for _, name in self.evaluators.readings(one) if name != one],
             examples=_examples(*names[:1]),
             dataset=DATASET,
