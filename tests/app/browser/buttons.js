@@ -21,7 +21,8 @@ const describe = (node) =>
   `<${node.tagName.toLowerCase()} class="${node.getAttribute("class") ?? ""}"> ${node.textContent.trim().slice(0, 60)}`;
 
 // Of buttons that are alike there are a first and a last one. Their states are not part of their names.
-const BUTTONS = "button, summary, [role=button], input[type=submit], a[data-go]";
+// What opens the browser's print dialog is left out: without a window there is none.
+const BUTTONS = ':is(button, summary, [role=button], input[type=submit], a[data-go]):not([title*="print dialog"])';
 const kind = (node) => {
   const names = [...node.attributes].map(({ name }) => name).filter((name) => !name.startsWith("aria-")).sort();
   const around = node.parentElement.closest("[id], dialog, details, section, table, ol, ul, form");
