@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.text_lines import first_sign
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import DatasetRow, check_name
@@ -77,7 +78,8 @@ def import_labels(
     with opened as file, store.write() as session:
         content = iter(file)
         head = next(content, b"")
-        check_label_table(re.split(r"[,;\t\"]+", head.decode("utf-8-sig", "replace").strip()), str(path))
+        if first_sign(head) not in ("{", "["):
+            check_label_table(re.split(r"[,;\t\"]+", head.decode("utf-8-sig", "replace").strip()), str(path))
         rows: Located = json_rows(chain([head], content), str(path))
         first = next(rows, None)
         if first is None:

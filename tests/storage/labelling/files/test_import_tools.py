@@ -180,6 +180,12 @@ def test_rows_of_json_min_are_read_like_tasks(
     assert read(other, path) == {f"label-studio-{7 + number}": one for number, one in enumerate(labels)}
 
 
+def test_json_min_on_one_line_is_no_table(other: Store, tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(minimal({"label_0": "pos", "label_1": "neg"})))
+    assert read(other, path) == {"label-studio-7": ["pos", "neg"]}
+
+
 def test_json_and_json_min_of_one_annotation_are_the_same(other: Store, tmp_path: Path) -> None:
     for name, rows in (("json", studio()), ("min", minimal({"label_1": "neg", "note": "odd"}))):
         assert read(other, save(tmp_path / name, rows)) == {"label-studio-7": [None, "neg"]}
