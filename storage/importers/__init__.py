@@ -40,6 +40,8 @@ _MODULES = (
     plain,
 )
 KINDS: dict[str, FileKind] = {kind.name: kind for kind in (*(module.KIND for module in _MODULES), chat.SHAREGPT)}
+CHATS = frozenset((chat.KIND.name, chat.SHAREGPT.name))
+"""The kinds whose last answer is the solution."""
 ALIASES = {"jsonl": plain.KIND.name}
 
 

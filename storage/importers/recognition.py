@@ -13,10 +13,8 @@ from stepsight.core.earlier_record import is_earlier
 from stepsight.core.errors import UserError
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
-from stepsight.storage.importers import KINDS, find_kind, guess_kind
+from stepsight.storage.importers import CHATS, KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
-from stepsight.storage.importers.chat import KIND as CHAT
-from stepsight.storage.importers.chat import SHAREGPT
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import FileKind, Row, RowReader, check_label_table, json_rows, label_source
@@ -136,7 +134,7 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
-    if kind in (CHAT.name, SHAREGPT.name) and columns.problem and columns.steps and columns.labels:
+    if kind in CHATS and columns.problem and columns.steps and columns.labels:
         # The chat repeats what has labels in columns of its own.
         kind = None
     if kind is not None:
