@@ -61,7 +61,7 @@ def measure(page: Page, evaluators: int) -> list[float]:
     times = []
     for number in range(WARM + ROUNDS):
         ending = f"So the answer is ${number % 2}$."
-        page.get_by_label("Solution").fill(solution(ending))
+        page.get_by_role("textbox", name="Solution").fill(solution(ending))
         page.locator("ol.preview > li").last.get_by_text("So the answer is").wait_for()
         until(page, "n => document.querySelector('ol.preview').dataset.steps.includes(n)", arg=ending)
         taken = float(page.evaluate(_CLICK))
@@ -84,7 +84,7 @@ def measure_long(page: Page, steps: int) -> tuple[float, float]:
     """Seconds from the click until the first marks are seen, and until the result is."""
     page.goto("/")
     page.get_by_label("Problem").fill("Add the numbers.")
-    page.get_by_label("Solution").fill(long_solution(steps))
+    page.get_by_role("textbox", name="Solution").fill(long_solution(steps))
     page.locator("ol.preview > li").nth(steps - 1).wait_for()
     start = time.perf_counter()
     page.locator("#score").click()

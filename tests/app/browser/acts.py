@@ -23,10 +23,10 @@ def score(page: Page, problem: str, solution: str) -> None:
     """Enter a solution on the Score page and press the button."""
     page.goto("/")
     # The page is listening once the preview answers.
-    page.get_by_label("Solution").fill("first")
+    page.get_by_role("textbox", name="Solution").fill("first")
     expect(page.locator("ol.preview li")).to_have_text(["first"])
     page.get_by_label("Problem").fill(problem)
-    page.get_by_label("Solution").fill(solution)
+    page.get_by_role("textbox", name="Solution").fill(solution)
     page.get_by_role("button", name="Score").click()
 
 

@@ -58,7 +58,7 @@ def leaves_keys_to_a_text(page: Page) -> None:
 
 
 def flips_every_formula(page: Page) -> None:
-    page.get_by_label("Solution").fill("\n".join(STEPS))
+    page.get_by_role("textbox", name="Solution").fill("\n".join(STEPS))
     switch = page.get_by_role("button", name="TeX source")
     expect(page.locator("ol.preview .katex")).to_have_count(3)
     # What cannot be read is shown as it was written.

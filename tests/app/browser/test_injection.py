@@ -204,7 +204,7 @@ def test_a_pasted_solution_on_score(view):
             score(view, texts[0], json.dumps(texts))
         else:
             view.get_by_label("Problem").fill(texts[0])
-            view.get_by_label("Solution").fill(json.dumps(texts))
+            view.get_by_role("textbox", name="Solution").fill(json.dumps(texts))
             view.get_by_role("button", name="Score", exact=True).click()
         shown = "(before) => (document.querySelector('#result section')?.dataset.token ?? before) !== before"
         until(view, shown, arg=token)

@@ -24,12 +24,12 @@ STEPS = [line.split(". ", 1)[1] for line in SOLUTION.splitlines()]
 
 def enter(page: Page, solution: str) -> None:
     page.goto("/")
-    page.get_by_label("Solution").fill(solution)
+    page.get_by_role("textbox", name="Solution").fill(solution)
     expect(page.locator("ol.preview li")).not_to_have_count(0)
 
 
 def solution_box(page: Page) -> Locator:
-    return page.get_by_label("Solution")
+    return page.get_by_role("textbox", name="Solution")
 
 
 def expect_steps(page: Page, *texts: str) -> None:
@@ -194,7 +194,7 @@ def typed_anew(page: Page) -> None:
     page.get_by_role("button", name="Correct step 1").click()
     page.get_by_role("button", name="Delete").click()
     expect_steps(page, "two")
-    page.get_by_label("Solution").fill("three\nfour")
+    page.get_by_role("textbox", name="Solution").fill("three\nfour")
     expect_steps(page, "three", "four")
     page.get_by_role("button", name="Undo").click()
     expect_steps(page, "two")
@@ -313,7 +313,9 @@ def test_nothing_moves_that_a_person_aims_at_and_evaluators_fit_side_by_side(ope
         button = page.get_by_role("button", name="Score", exact=True)
         before = button.bounding_box()
         page.get_by_label("Problem").fill(PROBLEM * 6)
-        page.get_by_label("Solution").fill("\n".join(f"{number}. {'1 + 1 = 2. ' * 30}" for number in range(1, 31)))
+        page.get_by_role("textbox", name="Solution").fill(
+            "\n".join(f"{number}. {'1 + 1 = 2. ' * 30}" for number in range(1, 31))
+        )
         expect(page.locator("ol.preview > li")).to_have_count(30)
         page.get_by_role("button", name="Correct step 1", exact=True).click()
         page.get_by_role("button", name="Delete").click()
@@ -338,14 +340,14 @@ def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
     page.get_by_label("mini-bidir").check()
     page.get_by_label("Problem").fill("q")
-    page.get_by_label("Solution").fill('["a", 3]')
+    page.get_by_role("textbox", name="Solution").fill('["a", 3]')
     page.get_by_role("button", name="Score", exact=True).click()
     expect(page.locator("#result .notice")).to_contain_text("step 2 of the list is 3")
     expect(page.get_by_label("Problem")).to_have_value("q")
-    expect(page.get_by_label("Solution")).to_have_value('["a", 3]')
+    expect(page.get_by_role("textbox", name="Solution")).to_have_value('["a", 3]')
     page.reload()
     expect(page.get_by_label("Problem")).to_have_value("q")
-    expect(page.get_by_label("Solution")).to_have_value('["a", 3]')
+    expect(page.get_by_role("textbox", name="Solution")).to_have_value('["a", 3]')
     page.get_by_role("link", name="A factorisation that looks right").click()
     expect(page.locator("#result ol.steps > li")).to_have_count(5)
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
@@ -363,7 +365,7 @@ def test_gradio_hosts_the_page_and_nothing_in_it_is_touched(opened):
         held = []
         page.route("**/assets/index-*.js", lambda route: held.append(route))
         page.goto("/")
-        box = page.get_by_label("Solution")
+        box = page.get_by_role("textbox", name="Solution")
         box.press_sequentially("one two")
         page.keyboard.press("ArrowLeft")
         page.evaluate("window.box = document.activeElement")
@@ -484,7 +486,7 @@ def is_given_up_with_escape(page: Page) -> None:
 def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(page):
     for key in ("Control+Enter", "Shift+Enter"):
         page.goto("/")
-        page.get_by_label("Solution").fill("\n".join(f"{i}. This is {i}." for i in range(1, 13)))
+        page.get_by_role("textbox", name="Solution").fill("\n".join(f"{i}. This is {i}." for i in range(1, 13)))
         page.get_by_label("Problem").fill("Count to 12.")
         page.keyboard.press(key)
         expect(page.locator("ol.steps > li")).to_have_count(12)
@@ -527,15 +529,15 @@ def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(opened):
         expect(page.locator("ol.steps > li")).to_have_count(5)
         traffic.state = "held"
         button = page.locator("#score")
-        page.get_by_label("Solution").fill("1. First.")
+        page.get_by_role("textbox", name="Solution").fill("1. First.")
         button.click()
         expect(button).to_have_text("Scoring")
-        page.get_by_label("Solution").fill("1. Second.\n2. And so on.")
+        page.get_by_role("textbox", name="Solution").fill("1. Second.\n2. And so on.")
         button.click()
         traffic.let_go(2)
         expect(page.locator("ol.steps > li")).to_have_count(2)
         expect(button).to_have_text("Score")
-        page.get_by_label("Solution").fill("1. Third.")
+        page.get_by_role("textbox", name="Solution").fill("1. Third.")
         button.click()
         page.get_by_role("button", name="Cancel").click()
         expect(page.locator("#scoring")).to_have_text("Cancelled.")
