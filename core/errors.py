@@ -10,6 +10,9 @@ _OPENING = re.compile(r"(?<!\w)['\"]")
 _CLOSING = {quote: re.compile(rf"{quote}(?!\w)") for quote in "'\""}
 _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")
 
+# A command or option that a hint adds in parentheses, as in "Name the dataset (--dataset)."
+_COMMAND = re.compile(r" \([^()]*(?:--[a-z]|\bstepsight [a-z])[^()]*\)")
+
 Check = Callable[[], None]
 """Called between the parts of a long task; an exception it raises ends the task."""
 
@@ -22,8 +25,9 @@ class UserError(Exception):
     """A mistake made by the user, shown without a traceback.
 
     `message` says where the mistake is, what was found and what was expected; `hint` says how to fix it. The
-    command line prints `str(error)` and exits with status 2; a page shows the error as a notice. Long quoted values
-    are shortened, followed by their original length. Messages and hints have at most 2,000 characters each.
+    command line prints `str(error)` and exits with status 2; a page shows the error as a notice, and leaves out
+    commands and options, which stand in parentheses. Long quoted values are shortened, followed by their original
+    length. Messages and hints have at most 2,000 characters each.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -36,6 +40,11 @@ class UserError(Exception):
     def at(self, where: str) -> "UserError":
         """Return a copy of this error whose message starts with a location, such as `file.jsonl line 3`."""
         return UserError(f"{where}: {self.message}", self.hint)
+
+    def without_options(self) -> "UserError":
+        """Return a copy without those parentheses that hold a command or one of its options, for readers of pages
+        and of the API."""
+        return UserError(*(_COMMAND.sub("", text) for text in (self.message, self.hint)))
 
 
 class AddressError(UserError):

@@ -157,7 +157,8 @@ class Stream:
 
 def _failures(part: AnswerPart, error: UserError) -> list[BaseModel]:
     seconds = error.seconds if isinstance(error, _PASSING) else None
-    return [_failure(place, error.message, error.hint, status_of(error), seconds) for place in part.places]
+    shown, status = error.without_options(), status_of(error)
+    return [_failure(place, shown.message, shown.hint, status, seconds) for place in part.places]
 
 
 def _failure(place: int, message: str, hint: str, status: int, seconds: int | None = None) -> BaseModel:

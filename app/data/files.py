@@ -30,7 +30,7 @@ _MOST_STEPS = 6
 # The kinds of file that a file of traces may be read as.
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
 # The fields that a person fills in besides the kind.
-_TYPED = ("dataset", "evaluator", "campaign", "mode", "leave_out")
+_TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
 
 
 class Beginning(Model):
@@ -116,6 +116,8 @@ def _check(wanted: FileImport) -> None:
         if not wanted.campaign.strip():
             raise UserError("The name of the campaign is empty.", "Enter a name.")
         check_name(wanted.campaign, "the name of the campaign")
+        if wanted.annotator:
+            check_name(wanted.annotator, "the name of the annotator")
     if wanted.holds == Holds.SCORES:
         if not wanted.evaluator.strip():
             raise UserError("The name of the evaluator is empty.", "Enter a name.")

@@ -158,7 +158,7 @@ class Worker:
             except UnavailableError:
                 raise
             except UserError as error:
-                hold.finish(State.FAILED, str(error))
+                hold.finish(State.FAILED, str(error.without_options()))
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # libraries in Rust panic with one that is no Exception

@@ -99,7 +99,7 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
         "failure.html",
         title=_TITLES.get(status, "Not possible"),
         status=status,
-        message=str(UserError(message, hint)),
+        message=str(UserError(message, hint).without_options()),
         user=user if user is not None and user.name != LOCAL else None,
         rights=rights,
         address=address_of(scope) if is_navigation(scope) else "",
@@ -125,7 +125,7 @@ def address_of(scope: Scope) -> str:
 
 def failure_json(status: int, message: str, hint: str) -> JSONResponse:
     """Return `{error, hint}` as JSON. The length of both texts is limited, as in a `UserError`."""
-    said = UserError(message, hint)
+    said = UserError(message, hint).without_options()
     return JSONResponse({"error": said.message, "hint": said.hint}, status)
 
 

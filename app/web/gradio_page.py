@@ -69,7 +69,7 @@ def _answering(event: Event) -> Event:
         try:
             return event(*values, **named)
         except UserError as error:
-            return {"error": str(error)}
+            return {"error": str(error.without_options())}
         except Exception:
             _LOG.exception("the event %s failed", event.__name__)
             return {"error": f"{OURS} {logged_under()}"}

@@ -163,7 +163,7 @@ class VllmEvaluator(ServedEvaluator):
             raise UserError(
                 f"{named(trace)} has {len(encoded):,} tokens, {self.name} at {self.server.url} reads at most "
                 f"{self.longest:,}.",
-                "Shorten it, raise vLLM's --max-model-len, or on the command line use --skip-too-long.",
+                "Shorten it, or raise vLLM's --max-model-len (or use --skip-too-long).",
             )
         return encoded
 

@@ -17,7 +17,7 @@ COMPRESSED = (".gz", ".zst")
 """The suffixes of compressed files that are read."""
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
-_AS_TABLE = "Import it as a table: stepsight import any FILE --fields problem=NAME,steps=NAME"
+_AS_TABLE = "Import it as a table (stepsight import any FILE --fields problem=NAME,steps=NAME)."
 _PAGES = (b"<!DOCTYPE", b"<!doctype", b"<html")
 # The place of the word ustar in a tar archive.
 _TAR = 257

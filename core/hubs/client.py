@@ -188,7 +188,7 @@ def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
 def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
     """Turn errors that the hub's client raises in this context into `UserError`, with messages about the
     repository."""
-    given = "with --evaluator" if kind == "model" else "in place of its id"
+    given = "(--evaluator)" if kind == "model" else "in place of its id"
     page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
     try:
         yield

@@ -17,7 +17,10 @@ from stepsight.core.hubs.public import find_unstated
 Card = Mapping[str, Any]
 """The values of a stepsight.json."""
 
-_STATE = "State it in a stepsight.json, in the model's folder or for stepsight evaluators fetch --card, such as"
+_STATE = (
+    "State it in a stepsight.json, in the model's folder or for the fetch (stepsight evaluators fetch --card),"
+    " such as"
+)
 _EXAMPLES: Card = {"attention": "causal", "template": {"separator": "\n"}}
 _LINE_BREAK: Card = {"template": {"separator": "\n"}}
 _LINE_BREAKS: Card = {"template": {"separator": "\n\n"}}

@@ -155,7 +155,7 @@ class Adapter:
             if modules[name].get_parameter("weight").is_meta:
                 raise UserError(
                     f"{self.folder}: {module} is not in memory, so the adapter cannot be merged into it.",
-                    "Write the merged evaluator with stepsight evaluators merge, and give that folder.",
+                    "Merge it with its base first (stepsight evaluators merge), and give that folder.",
                 )
             names[module] = name
         self._merge(model, names)

@@ -119,7 +119,7 @@ class ModelEvaluator(Evaluator):
             tokens += f" when read {Rereading(self.reading).words}, and {once:,} when read once"
         raise UserError(
             f"{named(trace)} has {tokens}, {name} reads at most {self.context:,}.",
-            "Shorten it, or on the command line use --skip-too-long.",
+            "Shorten it (or use --skip-too-long).",
         )
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
@@ -133,7 +133,7 @@ def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = No
     if not all(np.isfinite(row).all() for row in probs):
         raise UserError(
             f"{named(trace)}: probabilities of {name} are not numbers.",
-            "If its weights are in float16, take --dtype bfloat16 or float32; else they are damaged.",
+            "If its weights are in float16, take bfloat16 or float32 (--dtype); else they are damaged.",
         )
 
 

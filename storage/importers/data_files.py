@@ -154,7 +154,7 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
     shown = ", ".join(list(parts)[:_SHOWN]) + (", …" if len(parts) > _SHOWN else "")
     if not chosen:
         raise UserError(f"{where} has no part {part!r:.60}.", f"It has {shown}.")
-    raise UserError(f"{where} has {len(parts)} parts: {shown}.", "Name one of them with --part.")
+    raise UserError(f"{where} has {len(parts)} parts: {shown}.", "Name one of them (--part).")
 
 
 def is_saved(folder: Path) -> bool:
@@ -198,7 +198,7 @@ def _saved_part(path: Path, part: str) -> str:
     shown = ", ".join(splits[:_SHOWN])
     if part:
         raise UserError(f"{path} has no part {part!r:.60}.", f"It has {shown}.")
-    raise UserError(f"{path} has {len(splits)} parts: {shown}.", "Name one of them with --part.")
+    raise UserError(f"{path} has {len(splits)} parts: {shown}.", "Name one of them (--part).")
 
 
 def _saved_files(path: Path) -> list[str]:

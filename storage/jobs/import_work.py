@@ -158,7 +158,7 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         )
     elif wanted.holds == Holds.LABELS:
         labels, dataset_id = import_label_lines(
-            store, source, upload.name, wanted.user, wanted.campaign, wanted.dataset
+            store, source, upload.name, wanted.user, wanted.campaign, wanted.dataset, wanted.annotator
         )
         remove_upload(store, upload.id)
         return Imported(str(labels), dataset_id)

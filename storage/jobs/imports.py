@@ -25,8 +25,8 @@ class FileImport(Record):
     to, or the one that the scores refer to. For traces, `kind` is the file kind, `columns` is set if the kind is
     `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. For scores, `evaluator` names the
     evaluator and `mode` is the mode in which it gave them. For labels, `campaign` is the campaign to put them
-    into, and `user` the person who adds them, whom the server sets. `sha256` is the hash of the content that the
-    user previewed.
+    into, `annotator` gave them if the file names nobody, and `user` is the person who adds them, whom the server
+    sets. `sha256` is the hash of the content that the user previewed.
     """
 
     upload: int
@@ -39,6 +39,7 @@ class FileImport(Record):
     mode: Annotated[str, choice((Mode.OFFLINE.value, Mode.ONLINE.value))] = Mode.OFFLINE.value
     sha256: str = ""
     campaign: str = ""
+    annotator: str = ""
     user: int = 0
 
 

@@ -68,7 +68,7 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
     known, added = {} if stored is None else stored.rows(), scores.rows()
     pairs += [(known[i], added[i]) for i in known.keys() & added.keys()]
     if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
-        raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another --evaluator.")
+        raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another name (--evaluator).")
     if stored is not None:
         scores = LeaveOneOut.of(scores.whole, dict(sorted((known | added).items())), scores.gap)
     save_left_out(session, evaluator_id, trace, scores)

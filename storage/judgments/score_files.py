@@ -101,7 +101,7 @@ def import_score_lines(
     rows, sha256 = read_scores(lines, name)
     evaluator = rows[0][1].evaluator if evaluator is None else evaluator
     if evaluator is None:
-        raise UserError(f"{name}: the file does not name its evaluator.", "Give --evaluator.")
+        raise UserError(f"{name}: the file does not name its evaluator.", "Name it (--evaluator).")
     check_name(evaluator, "the name of the evaluator")
     outputs = outputs_of(rows)
     matches, summary = _match(list_ids(store, target.id), rows, name, target, evaluator, outputs)
@@ -315,11 +315,13 @@ def _register(session: Session, name: str, outputs: Outputs, path: str) -> Store
     if row.outputs != outputs:
         raise UserError(
             f"{path}: scores of kind {outputs}, {name!r} has scores of kind {row.outputs}.",
-            "Give another --evaluator.",
+            "Give another name (--evaluator).",
         )
     return row
 
 
 def _check_file(evaluator: StoredEvaluator, dataset: str, sha256: str, path: str) -> None:
     if evaluator.info.get("files", {}).get(dataset, sha256) != sha256:
-        raise UserError(f"{path}: {evaluator.name!r} has other scores of {dataset}.", "Give another --evaluator.")
+        raise UserError(
+            f"{path}: {evaluator.name!r} has other scores of {dataset}.", "Give another name (--evaluator)."
+        )

@@ -134,7 +134,9 @@ def find_campaign(store: Store, name: str) -> Campaign:
     with store.read() as session:
         row = session.execute(_campaigns().where(CampaignRow.name == name)).mappings().one_or_none()
     if row is None:
-        raise NotFoundError(f"There is no campaign {name!r:.80}.", "stepsight campaign list names them.")
+        raise NotFoundError(
+            f"There is no campaign {name!r:.80}.", "The list of campaigns names them (stepsight campaign list)."
+        )
     return _campaign(row)
 
 

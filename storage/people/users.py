@@ -171,7 +171,9 @@ def _row(session: Session, name: str) -> UserRow | None:
 def _existing(session: Session, name: str) -> UserRow:
     row = _row(session, name)
     if row is None:
-        raise NotFoundError(f"There is no user {name!r:.80}.", "List them: stepsight user list")
+        raise NotFoundError(
+            f"There is no user {name!r:.80}.", "The list of users names them (stepsight user list)."
+        )
     return row
 
 

@@ -46,3 +46,16 @@ def test_however_long_a_value_is_cutting_it_takes_no_time(part):
     assert len(UserError(part * 1_000_000).message) <= 2000
     # A step with the square of the length would take hours.
     assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Name the dataset (--dataset).", "Name the dataset."),
+        ("Shorten it (or use --skip-too-long).", "Shorten it."),
+        ("Merge it first (stepsight evaluators merge), and give it.", "Merge it first, and give it."),
+        ("found f(x) (of StepSight) and a - (b -- c)", "found f(x) (of StepSight) and a - (b -- c)"),
+    ],
+)
+def test_pages_leave_out_commands_and_options(text, shown):
+    assert str(UserError("The file is empty.", text).without_options()) == f"The file is empty. {shown}"

@@ -226,13 +226,13 @@ class AnnotationImporter:
         if annotation.view != campaign.view:
             raise UserError(
                 f"the annotation is of the view {annotation.view}, the campaign {self.name!r} is {campaign.view}.",
-                "Import it as another campaign with --campaign.",
+                "Import it as another campaign (--campaign).",
             )
         if not self._made and annotation.guideline > self._newest:
             raise UserError(
                 f"the campaign {self.name!r} has no guideline {annotation.guideline}, its newest is"
                 f" {self._newest}.",
-                "Import it as another campaign with --campaign.",
+                "Import it as another campaign (--campaign).",
             )
         self._newest = max(self._newest, annotation.guideline)
 
@@ -247,7 +247,7 @@ class AnnotationImporter:
             raise UserError(
                 f"{annotation.annotator!r} has other labels of this trace, or is labelling it, in the campaign"
                 f" {self.name!r}.",
-                "Import it as another campaign with --campaign.",
+                "Import it as another campaign (--campaign).",
             )
         slot = next((slot for slot in slots if slot.state == FREE), None)
         if slot is None:
@@ -270,7 +270,7 @@ class AnnotationImporter:
             if replace(earlier, event_id=0) != new:
                 raise UserError(
                     f"step {row.step + 1} has another decision in the campaign {self.name!r}.",
-                    "Import it as another campaign with --campaign.",
+                    "Import it as another campaign (--campaign).",
                 )
             self.repeated += 1
             return

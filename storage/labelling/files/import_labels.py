@@ -98,12 +98,17 @@ def import_labels(
 
 
 def import_label_lines(
-    store: Store, lines: Iterable[bytes], name: str, user_id: int, campaign: str, dataset: str
+    store: Store, lines: Iterable[bytes], name: str, user_id: int, campaign: str, dataset: str, annotator: str
 ) -> tuple[LabelImport, int]:
-    """Like `import_labels`, but for the lines of a file called `name`, added by the user with this id. Also return
-    the database id of the campaign's dataset. `dataset` may be empty if the file or the campaign names it."""
+    """Like `import_labels`, but for the lines of a file called `name`, added by the user with this id.
+
+    Also return the database id of the campaign's dataset. `dataset` may be empty if the file or the campaign names
+    it, and `annotator` if the file does.
+    """
     user = get_user(store, user_id)
-    done = import_labels(store, name, user, campaign=campaign, dataset=dataset or None, lines=lines)
+    done = import_labels(
+        store, name, user, campaign=campaign, dataset=dataset or None, annotator=annotator or None, lines=lines
+    )
     with store.read() as session:
         of = select(CampaignRow.dataset_id).where(CampaignRow.name == done.campaign)
         return done, session.scalars(of).one()
@@ -153,14 +158,14 @@ def _reader(row: Row) -> _Reader | None:
 def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
     """Return the name of the dataset in which to look up traces that the file does not name."""
     if campaign is None:
-        raise UserError(f"{path}: its rows name no campaign.", "Give one with --campaign.")
+        raise UserError(f"{path}: its rows name no campaign.", "Name one (--campaign).")
     if dataset is None:
         datasets = select(DatasetRow.name).join(CampaignRow, CampaignRow.dataset_id == DatasetRow.id)
         dataset = session.scalar(datasets.where(CampaignRow.name == campaign))
     if dataset is None:
         raise UserError(
             f"{path}: its rows do not name their traces, and there is no campaign {campaign!r}.",
-            "Name the dataset with --dataset.",
+            "Name the dataset (--dataset).",
         )
     return dataset
 
@@ -177,8 +182,10 @@ def _add(importer: AnnotationImporter, traces: Iterator[tuple[str, ImportedTrace
 def _not_labels(row: Row, where: str) -> UserError:
     kind = guess_kind(row)
     if "annotators" in row or kind is None:
-        return UserError(f"{where}: no labels by people.", "Expected what stepsight export labels wrote.")
+        return UserError(
+            f"{where}: no labels by people.", "Expected a download of labels (stepsight export labels)."
+        )
     return UserError(
         f"{where}: the row looks like {kind}, which are traces, not labels by people.",
-        f"Import it as a dataset: stepsight import {kind} FILE",
+        f"Import it as a dataset (stepsight import {kind} FILE).",
     )

@@ -174,7 +174,10 @@ def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]
             who = annotator or known.get(id, id)
             labels = said.setdefault(who, [None] * len(records))
             if labels[place] is not None:
-                raise UserError(f"step {place + 1} has two answers by {who!r:.60}.", "Leave --annotator out.")
+                raise UserError(
+                    f"step {place + 1} has two answers by {who!r:.60}.",
+                    "Name no annotator of the whole file (--annotator).",
+                )
             labels[place] = _label(one.get("value"), place + 1)
     return [_answer(who, labels, _NO_MOMENT, None) for who, labels in said.items()]
 
@@ -190,7 +193,7 @@ def _imported(dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -
 
 def _answer(who: object, labels: list[str | None], submitted: str, seconds: object) -> dict[str, Any]:
     if not who:
-        raise UserError("the annotator is not named.", "Name them with --annotator.")
+        raise UserError("the annotator is not named.", "Name them (--annotator).")
     is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
     return {
         "annotator": who,

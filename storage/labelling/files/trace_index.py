@@ -58,7 +58,7 @@ class TraceIndex:
 
     def _nothing(self, labelled: Trace, same: list[StoredTrace]) -> UserError:
         """Return the error for a row that fits no trace. `same` holds the traces with the same problem."""
-        hint = "Import the traces first, or name another dataset with --dataset."
+        hint = "Import the traces first, or name another dataset (--dataset)."
         if len(same) != 1:
             return UserError(f"the dataset {self._dataset!r} has no trace with this problem and these steps.", hint)
         (trace,) = same

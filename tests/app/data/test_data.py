@@ -104,9 +104,8 @@ def test_a_dataset_without_labels_says_so_where_its_errors_would_stand(client, s
     assert [cell.text for cell in row.all("td", cls="number")] == ["1", "no labels", "0"]
 
 
-def test_labels_of_label_studio_are_put_into_a_campaign(client, sqlite_store):
-    traces = [Trace.of("?", ["One.", "Two."], id="a")]
-    add(sqlite_store, traces, "sums")
+def label_studio(**about) -> bytes:
+    """A file of Label Studio with the labels pos and neg of a trace."""
     choices = [
         {
             "type": "choices",
@@ -116,9 +115,14 @@ def test_labels_of_label_studio_are_put_into_a_campaign(client, sqlite_store):
         }
         for place, label in enumerate(("pos", "neg"))
     ]
-    said = {"completed_by": "ada@lab", "created_at": "2026-03-01T09:30:00+00:00", "result": choices}
+    said = {"created_at": "2026-03-01T09:30:00+00:00", "result": choices} | about
     task = {"data": {"problem": "?", "steps": ["One.", "Two."]}, "annotations": [said]}
-    upload = send(client, json.dumps([task]).encode(), "tasks.json")
+    return json.dumps([task]).encode()
+
+
+def test_labels_of_label_studio_are_put_into_a_campaign(client, sqlite_store):
+    add(sqlite_store, [Trace.of("?", ["One.", "Two."], id="a")], "sums")
+    upload = send(client, label_studio(completed_by="ada@lab"), "tasks.json")
     page = read(client.get(f"/data/uploads/{upload}").text)
     (row,) = page.all("li", data_upload=str(upload))
     assert (row["data-holds"], "ready" in row["class"]) == ("labels", True)
@@ -135,6 +139,19 @@ def test_labels_of_label_studio_are_put_into_a_campaign(client, sqlite_store):
     again = find_campaign(sqlite_store, "again")
     (given,) = iterate_annotations(sqlite_store, again.id)
     assert (given.user, list(given.labels)) == ("ada@lab", ["pos", "neg"])
+
+
+def test_labels_without_an_annotator_ask_for_one(client, sqlite_store):
+    add(sqlite_store, [Trace.of("?", ["One.", "Two."], id="a")], "sums")
+    for annotator, reason in (
+        ("", "tasks.json row 1: the annotator is not named. Name them."),
+        ("zoe", "again: 1 annotations and decisions added."),
+    ):
+        upload = send(client, label_studio(), "tasks.json")
+        wanted = {"upload": upload, "holds": "labels", "dataset": "sums", "campaign": "again"}
+        add_files(client, wanted | {"annotator": annotator})
+        assert Worker(sqlite_store).work_one()
+        assert list_jobs(sqlite_store)[0].reason == reason
 
 
 def test_bad_rows_are_named_before_anything_is_stored_and_can_be_had_afterwards(client, sqlite_store):

@@ -203,7 +203,7 @@ const wanted = (row) => {
   const { upload, holds, mapped } = row.dataset;
   const file = { upload: Number(upload), holds, dataset: value(row, "dataset").trim() };
   if (holds === "scores") return { ...file, evaluator: value(row, "evaluator").trim(), mode: value(row, "mode") };
-  if (holds === "labels") return { ...file, campaign: value(row, "campaign").trim() };
+  if (holds === "labels") return { ...file, campaign: value(row, "campaign").trim(), annotator: value(row, "annotator").trim() };
   const columns = {};
   for (const name of ["problem", "steps", "labels", "labels_as", "id"]) if (value(row, name)) columns[name] = value(row, name);
   const leaves = Boolean(row.querySelector('[name="leave_out"]')?.checked);
