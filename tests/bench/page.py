@@ -31,10 +31,10 @@ FIRST, ALL = 2, 60
 
 # From the click until the frame in which the new result stands with all its formulas has been painted.
 _CLICK = """() => new Promise((resolve) => {
-  const old = document.querySelector("#result section");
+  const old = document.querySelector("#result section.scored");
   const start = performance.now();
   const look = () => {
-    const section = document.querySelector("#result section");
+    const section = document.querySelector("#result section.scored");
     const isThere = section && section !== old && !section.querySelector(".math:not([data-done])");
     if (!isThere) return requestAnimationFrame(look);
     requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - start)));

@@ -126,7 +126,7 @@ class Evidence extends RevealedJudgment {
   }
 
   show() {
-    this.section.classList.toggle("hides", this.hides);
+    for (const room of [this.section, this.section.previousElementSibling]) room?.classList.toggle("hides", this.hides);
     this.section.dataset.value = this.value;
     this.matrix.show();
     this.showPlayer();
