@@ -1,11 +1,17 @@
-"""The current request: its id and the person who made it."""
+"""The current request: its id, the person who made it, and whether it comes from this machine."""
 
 import re
 import secrets
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from starlette.types import Scope
 
 HEADER = "x-request-id"
+
+# Headers that proxies add to the requests of others.
+_FORWARDED = re.compile(rb".*forwarded.*|via|cdn-loop|.*(client|real|connecting)-ip", re.DOTALL)
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -45,3 +51,14 @@ def note_person(person: int | None) -> None:
     current = CURRENT.get()
     if current is not None:
         current.person = person
+
+
+def is_local(scope: Scope) -> bool:
+    """True if a program on this machine sent a request, and did not forward it for somebody else. A proxy that adds
+    no header cannot be told from such a program."""
+    address, _ = scope.get("client") or ("", 0)
+    try:
+        here = ip_address(address).is_loopback
+    except ValueError:
+        return False
+    return here and not any(_FORWARDED.fullmatch(name.lower()) for name, _ in scope["headers"])

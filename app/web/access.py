@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.access.current import note_person
+from stepsight.app.access.current import is_local, note_person
 from stepsight.app.access.rights import LOOKING, Right, cookie_name, refusal, rights_of
 from stepsight.app.access.rules import API, LOGIN, Rule, Rules
 from stepsight.app.scoring.fair_queue import client_context
@@ -44,8 +44,8 @@ class Access:
     """ASGI middleware that identifies the user and refuses requests that they have no right to make.
 
     It sets `scope["state"]["user"]` and `scope["state"]["rights"]`. If nobody can log in and the server is
-    reachable only from this machine (`loopback`), the user is the local user. With `public`, visitors who are not
-    logged in may view pages and have solutions scored.
+    reachable only from this machine (`loopback`), requests from this machine are the local user's, unless they were
+    forwarded. With `public`, visitors who are not logged in may view pages and have solutions scored.
     """
 
     def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
@@ -69,10 +69,11 @@ class Access:
         if rule.rights is None:
             await self.app(scope, receive, send)
             return
+        local = self.loopback and is_local(scope)
         try:
-            requester = await to_thread.run_sync(self.identify, _token(scope))
+            requester = await to_thread.run_sync(self.identify, _token(scope), local)
         except UserError as error:
-            if self._had_users or not rule.rights & _ALONE:
+            if self._had_users or not (local or self.public) or not rule.rights & _ALONE:
                 await error_response(scope, error)(scope, receive, send)
                 return
             requester = Requester(None, _ALONE, can_log_in=False)
@@ -89,9 +90,9 @@ class Access:
             with suppress(UnavailableError):
                 await to_thread.run_sync(renew, self.store, requester.token)
 
-    def identify(self, token: str | None) -> Requester:
+    def identify(self, token: str | None, local: bool) -> Requester:
         """Return the sender of a request. `token` is the sender's login token, or None if the request has none.
-        Raises `UserError` if the store fails."""
+        `local` is True if the local user may have sent the request. Raises `UserError` if the store fails."""
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)
@@ -102,7 +103,7 @@ class Access:
             # Otherwise annotators could log out to look.
             hidden = can_log_in and is_something_hidden(self.store)
             return Requester(None, frozenset() if hidden else LOOKING, can_log_in)
-        if can_log_in or not self.loopback:
+        if can_log_in or not local:
             return Requester(None, frozenset(), can_log_in)
         user = local_user(self.store)
         return Requester(user, rights_of(user, self.store), can_log_in)
@@ -147,8 +148,11 @@ def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:
         error = refusal(requester.user, rule.rights or ())
         return _refused(scope, 403, error.message, error.hint)
     if not requester.can_log_in:
-        hint = "To change something, start StepSight on your own machine."
-        return _refused(scope, 403, "This server is read-only.", hint)
+        if requester.rights:
+            hint = "To change something, start StepSight on your own machine."
+            return _refused(scope, 403, "This server is read-only.", hint)
+        message = "Nobody can log in yet, and only somebody at the server's own machine is let in."
+        return _refused(scope, 403, message, "Make the first admin there.")
     if is_navigation(scope) and not _is_api(scope):
         return RedirectResponse(f"{LOGIN}?next={quote(address_of(scope), safe='/')}", 303)
     return _refused(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")

@@ -40,6 +40,9 @@ _CONFIG = re.compile(
 )
 _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.?(/assets/[^"]+)"')
 
+# By these, anybody could have Gradio name another server as its own. `Host` has been checked.
+_ROOTS = (b"x-forwarded-host", b"x-gradio-server")
+
 _LOG = logging.getLogger("stepsight")
 
 Event = Callable[..., dict[str, Any]]
@@ -125,7 +128,8 @@ class FirstResponse:
         async def collect(message: Message) -> None:
             body.extend(message.get("body", b""))
 
-        await self.app({**scope, "method": "GET"}, receive, collect)
+        headers = [header for header in scope["headers"] if header[0].lower() not in _ROOTS]
+        await self.app({**scope, "method": "GET", "headers": headers}, receive, collect)
         content = await to_thread.run_sync(self._content, Request(scope))
         page = plain_page(self._name, content.html, self._name, _gradio(body.decode()))
         await HTMLResponse(page, content.status, headers={"cache-control": "no-cache"})(scope, receive, send)

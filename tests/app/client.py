@@ -15,6 +15,8 @@ from stepsight.app.web.failures import answer_errors
 from stepsight.storage.database.store import Store
 
 PAGE = {"accept": "text/html"}
+HERE = ("127.0.0.1", 50_000)
+"""Where requests of this machine come from."""
 
 
 def let_in(*routers: APIRouter) -> FastAPI:
@@ -35,7 +37,8 @@ def let_in(*routers: APIRouter) -> FastAPI:
 @contextmanager
 def asking(store: Store, evaluators: Evaluators, **options: Any) -> Iterator[TestClient]:
     """A client of the application, which runs while the block does."""
-    with TestClient(build_app(store, evaluators, **options), base_url="http://127.0.0.1") as client:
+    application = build_app(store, evaluators, **options)
+    with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:
         yield client
 
 

@@ -7,6 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from stepsight.storage.database.store import Store, open_store
+from tests.app.client import HERE
 from tests.faults.disks import SmallDisk, small_disk
 from tests.labelling_server import build
 
@@ -27,5 +28,5 @@ def disk_store(disk: SmallDisk) -> Iterator[Store]:
 def labelling(request: pytest.FixtureRequest) -> Iterator[TestClient]:
     """Of `disk_store` where the test has one, else of `sqlite_store`."""
     name = "disk_store" if "disk_store" in request.fixturenames else "sqlite_store"
-    with TestClient(build(request.getfixturevalue(name)), base_url="http://127.0.0.1") as client:
+    with TestClient(build(request.getfixturevalue(name)), base_url="http://127.0.0.1", client=HERE) as client:
         yield client

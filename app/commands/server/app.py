@@ -86,7 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Serve the web application until interrupted."""
-    check_host(args.host, args.db, args.public_read_only)
+    proxied = bool(args.name or args.proxy)
+    check_host(args.host, args.db, args.public_read_only, proxied=proxied)
     if is_placed(args) and not args.evaluator:
         raise UserError(
             "--device, --device-map and --dtype are for evaluators given with --evaluator.",
@@ -114,9 +115,8 @@ def run(args: argparse.Namespace) -> None:
             evaluators,
             read_only=public and not users,
             public=public,
-            # A name means a proxy, and everybody behind it would become the local user once the last user is
-            # deactivated.
-            loopback=is_loopback(args.host) and not (users and args.name),
+            # Everybody behind a proxy would become the local user once the last user is deactivated.
+            loopback=is_loopback(args.host) and not proxied,
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
             seconds=args.request_seconds,
             has_worker=(lambda: supervisor.is_whole) if supervised else None,
@@ -150,12 +150,15 @@ def network(text: str) -> str:
         ) from None
 
 
-def check_host(host: str, db: str | None, public_read_only: bool) -> None:
-    """Raise `UserError` if other machines could reach the server and change the store without a login."""
-    if is_loopback(host) or public_read_only or _has_users(db):
+def check_host(host: str, db: str | None, public_read_only: bool, *, proxied: bool = False) -> None:
+    """Raise `UserError` if other machines could reach the server, by a proxy if it is `proxied`, and change the
+    store without a login."""
+    here = is_loopback(host)
+    if (here and not proxied) or public_read_only or _has_users(db):
         return
+    given = "--name or --proxy is given" if here else f"--host is {host!r}"
     raise UserError(
-        f"--host is {host!r}: other machines could change what is stored, and nobody has to log in.",
+        f"{given}: other machines could change what is stored, and nobody has to log in.",
         "Leave it out to serve only this machine, add --public-read-only, or make users: stepsight user add",
     )
 

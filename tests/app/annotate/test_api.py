@@ -24,6 +24,7 @@ from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import iterate_traces
+from tests.app.client import HERE
 from tests.labelling_server import build
 from tests.storage.labelling.samples import ONE, TWO, campaign, expire, key, people, person
 from tests.storage.samples import evaluator
@@ -31,7 +32,7 @@ from tests.storage.samples import evaluator
 
 @pytest.fixture
 def client(store: Store) -> Iterator[TestClient]:
-    with TestClient(build(store), base_url="http://127.0.0.1") as found:
+    with TestClient(build(store), base_url="http://127.0.0.1", client=HERE) as found:
         yield found
 
 

@@ -96,6 +96,7 @@ PARTS = {
     "slot": "999",
     "person": "999",
 }
+ALONE = "Nobody can log in yet, and only somebody at the server's own machine is let in."
 # These refuse by themselves who gives no password.
 PASSWORDS = ("POST /login", "POST /login/password")
 
@@ -259,6 +260,14 @@ def test_an_event_that_saves_is_for_who_may_write(stores, clients):
     assert find_dataset(stores["open"], "saved").traces == 1
 
 
+def test_no_header_names_another_server_as_the_one_that_the_page_asks(clients):
+    client, _ = clients["public-anonymous"]
+    for header in ("x-forwarded-host", "x-gradio-server"):
+        response = client.get("/", headers={header: "http://elsewhere.example"})
+        assert response.status_code == 200
+        assert "elsewhere.example" not in response.text
+
+
 def test_while_a_blind_campaign_is_open_nobody_looks_without_a_name(stores, evaluators):
     """Or an annotator could log out to see the gold."""
     with asking(stores["blind"], evaluators, public=True) as client:
@@ -290,6 +299,20 @@ def test_other_machines_are_never_the_local_user(sqlite_store, evaluators):
     with asking(sqlite_store, evaluators, loopback=False) as client:
         assert client.get("/api/v1/datasets").status_code == 403
         assert client.get("/stepsight/style.css").status_code == 200
+
+
+def test_a_forwarded_request_is_never_the_local_users(sqlite_store, evaluators):
+    with asking(sqlite_store, evaluators) as client:
+        response = client.get("/api/v1/datasets", headers={"x-forwarded-for": "127.0.0.1"})
+        assert (response.status_code, response.json()["error"]) == (403, ALONE)
+
+
+def test_a_store_that_fails_lets_nobody_in_who_is_elsewhere(tmp_path, evaluators):
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store, asking(store, evaluators) as client:
+        path.rename(tmp_path / "away.db")
+        assert client.get("/").status_code == 200
+        assert client.get("/", headers={"via": "1.1 proxy"}).status_code == 503
 
 
 def test_a_role_an_end_and_a_log_out_count_from_the_next_request_on(sqlite_store, evaluators):

@@ -40,6 +40,12 @@ def test_any_other_address_is_refused_unless_it_is_public_and_read_only(host, db
     check_host(host, db, public_read_only=True)
 
 
+def test_a_server_behind_a_proxy_needs_users_as_well(db):
+    with refused():
+        check_host("127.0.0.1", db, public_read_only=False, proxied=True)
+    check_host("127.0.0.1", db, public_read_only=True, proxied=True)
+
+
 def test_and_where_somebody_has_to_log_in(sqlite_store):
     with refused():
         check_host("0.0.0.0", sqlite_store.name, public_read_only=False)
