@@ -23,6 +23,7 @@ from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.service import add_api
 from stepsight.app.browse import page as browse
+from stepsight.app.connections import ClientConnection, Connections, raise_file_limit
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.evaluators import page as model_list
@@ -56,6 +57,9 @@ GRACE = 6
 
 LONGEST = 9.0
 """Seconds after which the process of a stopped server ends in any case."""
+
+QUEUE = 2048
+"""The largest number of connections that wait to be accepted."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -148,6 +152,9 @@ def serve(
     """
     config = uvicorn.Config(
         application,
+        http=ClientConnection,
+        # A WebSocket would be outside of all bounds.
+        ws="none",
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -155,24 +162,34 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
+        # As many are accepted one after another, before any of them is counted.
+        backlog=128,
     )
-    _Server(config, stopping).run(sockets=[listener])
+    _Server(config, Connections(raise_file_limit(), proxies), stopping).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that wakes only once a second, to update the `Date` header, and on signals. It suppresses
-    the traceback that cutting off an incomplete response would print."""
+    """A uvicorn server with bounds on its connections. It wakes only once a second, to update the `Date` header and
+    to close late connections, and on signals. It suppresses the traceback that cutting off an incomplete response
+    would print."""
 
-    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, connections: Connections, stopping: Callable[[], None]) -> None:
         super().__init__(config)
+        self.server_state = self._connections = connections
         self._stopping = stopping
         self._signal: int | None = None
         self._signalled = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(QUEUE)
+
     async def main_loop(self) -> None:
         self._loop = asyncio.get_running_loop()
         while not await self.on_tick(0):
+            self._connections.close_late(self._loop.time())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._signalled.wait(), 1.0)
 

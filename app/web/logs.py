@@ -2,16 +2,21 @@
 
 Logs never contain the text of a trace, a password or a token. Because an exception's message may quote its input,
 only the exception's type and traceback locations are logged, and the operating system's reason if there is one.
+
+Repeated warnings and errors are counted, so that whoever can cause one cannot fill the disk.
 """
 
 import json
 import logging
 import os
 import threading
+import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterator
 from datetime import UTC, datetime
+from threading import Timer
 from typing import Any
 
 from stepsight.app.access.current import request_id
@@ -25,12 +30,16 @@ _LOG = logging.getLogger("stepsight")
 # The largest numbers of causes of an exception, or members of a group, and of places in each, the last ones.
 _MOST_CAUSES = 8
 _MOST_PLACES = 12
+# Of equal warnings or errors, so many a minute are written, and the others counted.
+_MOST_EQUAL = 10
+_MINUTE = 60.0
 
 
 def set_up_logs(format: str, *, access: bool = False) -> None:
     """Set up logging for this process in the given format. With `access`, requests are logged too."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if format == JSON else _Text())
+    handler.addFilter(_Repeats(handler).filter)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     _LOG.setLevel(logging.INFO)
     ACCESS.setLevel(logging.INFO if access else logging.CRITICAL)
@@ -39,6 +48,60 @@ def set_up_logs(format: str, *, access: bool = False) -> None:
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     warnings.showwarning = _show_warning
     threading.excepthook = _show_exception
+
+
+class _Repeats:
+    """A filter that counts warnings and errors which were written often within a minute, and writes the count once
+    the minute is over. Errors are equal if they have the same exception from the same place."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        self._handler = handler
+        self._lock = threading.Lock()
+        self._counts: Counter[Hashable] = Counter()
+        self._held_back: dict[Hashable, logging.LogRecord] = {}
+        self._began = time.monotonic()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        key = _key(record)
+        with self._lock:
+            if not self._held_back and time.monotonic() - self._began > _MINUTE:
+                self._begin()
+            self._counts[key] += 1
+            if self._counts[key] <= _MOST_EQUAL:
+                return True
+            if not self._held_back:
+                timer = Timer(_MINUTE, self._write)
+                timer.daemon = True
+                timer.start()
+            self._held_back[key] = record
+            return False
+
+    def _begin(self) -> None:
+        self._counts.clear()
+        self._held_back.clear()
+        self._began = time.monotonic()
+
+    def _write(self) -> None:
+        """Write how many messages were held back, and begin a new minute."""
+        with self._lock:
+            counted = [(record, self._counts[key] - _MOST_EQUAL) for key, record in self._held_back.items()]
+            self._begin()
+        for record, count in counted:
+            more = {"name": record.name, "levelno": record.levelno, "levelname": record.levelname}
+            more["msg"] = f"{_message(record)} ({count:,} more within a minute)"
+            self._handler.handle(logging.makeLogRecord(more))
+
+
+def _key(record: logging.LogRecord) -> Hashable:
+    """Return what equal records have in common."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return record.name, record.levelno, _message(record)
+    *_, place = [None, *traceback.walk_tb(error.__traceback__)]
+    where = place and (place[0].f_code.co_filename, place[1])
+    return record.name, record.levelno, str(record.msg).partition("\n")[0], type(error), where
 
 
 class _Text(logging.Formatter):

@@ -3,6 +3,7 @@
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -74,12 +75,14 @@ def _too_large(scope: Scope) -> Response:
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """Read the whole body of a request. Returns None as soon as it exceeds `LARGEST_BODY`."""
+    """Read the whole body of a request. Returns None as soon as it exceeds `LARGEST_BODY`. Raises
+    `ClientDisconnect` if the client leaves before its end."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return bytes(body)
+            # The part of it that came must not be taken for the whole.
+            raise ClientDisconnect
         body += message.get("body", b"")
         if len(body) > LARGEST_BODY:
             return None

@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 from stepsight.app.access.current import CURRENT, begin
+from stepsight.app.web import logs
 from stepsight.app.web.logs import ACCESS, FIELDS, JSON, TEXT, set_up_logs
 
 SECRET = "the text of a trace"
@@ -125,3 +126,20 @@ def test_uncaught_errors_and_warnings_are_logged(lines):
 def test_requests_are_logged_where_that_is_asked_for(lines):
     assert lines(lambda: ACCESS.info("GET /"), TEXT) == []
     assert lines(lambda: ACCESS.info("GET /"), TEXT, access=True) == ["stepsight: GET /"]
+
+
+def test_equal_errors_are_counted_once_they_are_many(lines, monkeypatch):
+    minutes = []
+    monkeypatch.setattr(logs, "Timer", lambda _, over: minutes.append(over) or threading.Timer(0, print))
+
+    def act():
+        for _ in range(300):
+            fail()
+        LOG.warning("another")
+        minutes[0]()
+        fail()
+
+    text = [line for line in lines(act, TEXT) if line.startswith("stepsight")]
+    more = "stepsight: it failed (290 more within a minute)"
+    assert text == [*["stepsight: it failed"] * 10, "stepsight: another", more, "stepsight: it failed"]
+    assert len(minutes) == 1
