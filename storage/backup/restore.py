@@ -31,6 +31,9 @@ from stepsight.storage.database.store import Store, open_store
 
 # Logins are not restored, since they may have been ended after the backup.
 _LEFT_OUT = ("logins", "failed_logins")
+# For the same reason, restored links let nobody in. The moment is spelled as SQLAlchemy does.
+_END_LINKS = """UPDATE invitations SET revoked = strftime('%Y-%m-%d %H:%M:%f000', 'now')
+    WHERE used IS NULL AND revoked IS NULL"""
 _BUSY_SECONDS = 60
 
 
@@ -87,6 +90,8 @@ def _prepare(path: Path, copy: Path) -> Path:
         database.commit()
     open_store(str(copy)).close()
     with sqlite_errors(path), closing(sqlite3.connect(copy)) as database:
+        database.execute(_END_LINKS)
+        database.commit()
         database.execute("PRAGMA journal_mode = DELETE")
     return copy
 

@@ -10,13 +10,13 @@ from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationCampaignRow
-from stepsight.storage.database.people_schema import InvitationRow, LoginRow, UserRow
+from stepsight.storage.database.people_schema import InvitationRow, UserRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.people.logins import digest, new_token
 from stepsight.storage.people.passwords import hash_password
-from stepsight.storage.people.users import LOCAL, Role, User, user_of_row
+from stepsight.storage.people.users import LOCAL, Role, User, end_logins, user_of_row
 
 LASTS = timedelta(days=7)
 """The lifetime of an invitation."""
@@ -128,7 +128,7 @@ def _new(session: Session, invitation: Invitation, name: str) -> UserRow:
 
 def _reset(session: Session, invitation: Invitation) -> UserRow:
     row = session.scalars(select(UserRow).where(UserRow.name == invitation.name)).one()
-    session.query(LoginRow).filter(LoginRow.user_id == row.id).delete()
+    end_logins(session, row)
     return row
 
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.people_schema import LoginRow, UserRow
+from stepsight.storage.database.people_schema import InvitationRow, LoginRow, UserRow
 from stepsight.storage.database.schema import check_name, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
@@ -92,7 +92,8 @@ def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -
 
 
 def set_password(store: Store, name: str, password: str, *, lets_in: bool = True) -> User:
-    """Set a user's password and end the user's logins. With `lets_in`, this also reactivates a deactivated user.
+    """Set a user's password and end the user's logins and links to a new password. With `lets_in`, this also
+    reactivates a deactivated user.
 
     Raises `NotFoundError` if the user does not exist. Raises `UserError` if the password is too short, or if the
     user is deactivated and `lets_in` is not set.
@@ -103,12 +104,13 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
         if row.ended is not None and not lets_in:
             raise UserError(f"{name} is deactivated.", "Ask an admin of this server.")
         row.password, row.ended = hashed, None
-        _end_logins(session, row)
+        end_logins(session, row)
         return user_of_row(row)
 
 
 def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
-    """Deactivate a user immediately. Their work is kept.
+    """Deactivate a user immediately. Their work is kept. Their links to a new password, and all that they made, end
+    for good: none works again once the user is reactivated.
 
     Raises `NotFoundError` if the user does not exist. With `keep_admin`, raises `ConflictError` if no admin would
     be left.
@@ -118,7 +120,8 @@ def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
         if keep_admin:
             _check_other_admin(session, row)
         row.ended = row.ended or now()
-        _end_logins(session, row)
+        end_logins(session, row)
+        _end_links(session, InvitationRow.created_by == row.id)
         return user_of_row(row)
 
 
@@ -196,5 +199,12 @@ def _check_other_admin(session: Session, row: UserRow) -> None:
         raise ConflictError(f"{row.name} is the last admin.", "Make somebody else an admin first.")
 
 
-def _end_logins(session: Session, row: UserRow) -> None:
+def end_logins(session: Session, row: UserRow) -> None:
+    """End the logins of a user, and the links with which they could choose a new password."""
     session.execute(delete(LoginRow).where(LoginRow.user_id == row.id))
+    _end_links(session, InvitationRow.user_id == row.id)
+
+
+def _end_links(session: Session, which: ColumnElement[bool]) -> None:
+    unused = update(InvitationRow).where(which, InvitationRow.used.is_(None), InvitationRow.revoked.is_(None))
+    session.execute(unused.values(revoked=now()).execution_options(synchronize_session=False))

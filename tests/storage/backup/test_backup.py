@@ -22,13 +22,16 @@ from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.people_schema import LoginRow, UserRow
 from stepsight.storage.database.schema import TraceRow, now
-from stepsight.storage.database.store import open_store
+from stepsight.storage.database.store import NotFoundError, open_store
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.people.invitations import find_invitation, invite, invite_to_reset
+from stepsight.storage.people.users import Role, add_user
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.compatibility.stores import load_store
 from tests.conftest import ROOT
 from tests.messages import refused
 from tests.storage import samples
+from tests.storage.people.samples import PASSWORD
 
 
 def fill(store):
@@ -81,12 +84,19 @@ def test_a_backup_is_restored_to_either_database(filled, tmp_path, postgresql):
             assert list_datasets(store)[0].traces == 5
 
 
-def test_nobody_is_logged_in_after_a_restore(filled, tmp_path):
+def test_nobody_is_logged_in_after_a_restore_and_no_link_lets_anybody_in(filled, tmp_path):
+    admin = add_user(filled, "grace", Role.ADMIN, PASSWORD)
+    links = [invite(filled, Role.ADMIN, None, admin), invite_to_reset(filled, "ada", admin)]
     make_backup(filled, tmp_path / "one.backup")
     restore_backup(tmp_path / "one.backup", str(tmp_path / "new.db"))
-    with open_store(str(tmp_path / "new.db")) as store, store.read() as session:
-        counts = count_rows(session)
-    assert (counts["users"], counts["logins"]) == (1, 0)
+    with open_store(str(tmp_path / "new.db")) as store:
+        with store.read() as session:
+            counts = count_rows(session)
+        assert (counts["users"], counts["logins"], counts["invitations"]) == (2, 0, 2)
+        for link in links:
+            assert find_invitation(filled, link)
+            with pytest.raises(NotFoundError):
+                find_invitation(store, link)
 
 
 def test_a_backup_is_a_file_of_its_owner_that_opens_as_a_store(filled, tmp_path):
@@ -209,8 +219,9 @@ def test_a_backup_of_0_1_0_is_restored_with_every_row(tmp_path):
     with closing(sqlite3.connect(tmp_path / "new.db")) as database:
         kept = read_contents(database)
     changed = {name for name, content in written.tables.items() if kept[name] != content}
-    # The datasets and campaigns have gained columns.
-    assert changed == {"alembic_version", "campaigns", "datasets", "logins", "failed_logins"}
+    # The datasets and campaigns have gained columns, and the invitations have ended.
+    ended = {"logins", "failed_logins", "invitations"}
+    assert changed == {"alembic_version", "campaigns", "datasets", *ended}
     # The file is as it was.
     assert check_backup(path) == written
 

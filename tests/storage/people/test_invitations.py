@@ -18,7 +18,7 @@ from stepsight.storage.people.invitations import (
     revoke,
 )
 from stepsight.storage.people.logins import find_login, log_in, open_login
-from stepsight.storage.people.users import Role, end_user, find_user, reactivate_user, set_role
+from stepsight.storage.people.users import Role, end_user, find_user, reactivate_user, set_password, set_role
 from tests.messages import refused
 from tests.storage.people.samples import PASSWORD, user
 
@@ -127,7 +127,34 @@ def test_a_link_for_a_new_password_lets_nobody_in_who_was_shut_out(store: Store,
     with pytest.raises(NotFoundError):
         accept(store, token, "", NEW)
     reactivate_user(store, "ada")
+    with pytest.raises(NotFoundError):
+        accept(store, token, "", NEW)
     assert log_in(store, "ada", PASSWORD, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [lambda s, token: accept(s, token, "", NEW), lambda s, token: set_password(s, "ada", NEW)],
+    ids=["by another link", "by themselves"],
+)
+def test_a_new_password_ends_the_links_to_another(store: Store, boss, choose) -> None:
+    user(store, "ada")
+    bob = invite_to_reset(store, user(store, "bob").name, boss)
+    first, second = (invite_to_reset(store, "ada", boss) for _ in range(2))
+    choose(store, first)
+    with pytest.raises(NotFoundError):
+        find_invitation(store, second)
+    assert find_invitation(store, bob).name == "bob"
+
+
+def test_what_an_admin_made_before_an_end_stays_void_after_it(store: Store, boss) -> None:
+    token = invite(store, Role.ADMIN, None, boss)
+    other = invite(store, Role.VIEWER, None, user(store, "b", Role.ADMIN))
+    end_user(store, "head")
+    reactivate_user(store, "head")
+    with pytest.raises(NotFoundError):
+        accept(store, token, "eva", NEW)
+    assert find_invitation(store, other).invited_by == "b"
 
 
 def test_the_last_admin_stays_one(store: Store, boss) -> None:
