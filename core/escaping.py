@@ -2,10 +2,12 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 # Characters that begin a formula in a spreadsheet, even after white space.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -28,13 +30,21 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
     return lines.getvalue()
 
 
+def breakable(name: str) -> Markup:
+    """Return a name as HTML in which lines may be broken after punctuation, but not within a number."""
+    return Markup("<wbr>").join(re.split(r"(?:(?<=[:_/-])|(?<=\.)(?!\d))(?=\w)", name))
+
+
 def load_templates(folder: Path) -> Environment:
-    """Return a Jinja environment for the templates in a folder, with HTML escaping of all values. A template that
-    uses an undefined variable raises `jinja2.UndefinedError` instead of rendering a gap."""
-    return Environment(
+    """Return a Jinja environment for the templates in a folder, with HTML escaping of all values and the filter
+    `breakable`. A template that uses an undefined variable raises `jinja2.UndefinedError` instead of rendering a
+    gap."""
+    templates = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["breakable"] = breakable
+    return templates

@@ -44,7 +44,7 @@ _HEADS = {
         "nominal": "alpha", "agreeing": "pairs that agree, %", "gold": "same validity as gold, %"},
     "later": {"later": "later steps in view", "changed": "labels changed then", "to_neg": "of these to neg",
         "from_neg": "of these from neg", "share": "of the labels that could, %"},
-    "pairs": {"first": "", "second": "", "traces": "traces", "steps": "steps", "kappa": "kappa",
+    "pairs": {"first": "annotator", "second": "and", "traces": "traces", "steps": "steps", "kappa": "kappa",
         "agreeing": "same label, %", "known": "traces where both give a first error",
         "first_error": "same first error, %"},
     "annotators": {"annotator": "annotator", "traces": "traces", "labels": "labels", "unsure": "unsure",

@@ -7,7 +7,8 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import Right, may
 from stepsight.app.browse.facets import meta_words
-from stepsight.app.markup.text import counted
+from stepsight.app.browse.hits import excerpt
+from stepsight.app.markup.text import counted, text_html
 from stepsight.app.web.html import render
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import list_annotators, may_label_in
@@ -33,6 +34,8 @@ _AFTER = {
 TURNS = 50
 """The number of traces on a page of a user's own traces."""
 
+# Characters of a problem in that list.
+_EXCERPT = 90
 _STATES = {"leased": "not submitted yet", "submitted": "submitted", "skipped": "skipped"}
 _LINKS = (
     ("Agreement", "/annotate/agreement", {Right.READ, Right.ADJUDICATE}),
@@ -81,12 +84,15 @@ def list_html(store: Store, user: User) -> Markup:
 
 def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[str, object]:
     progress = campaign_progress(store, campaign.id, user.id)
+    begun = labels and bool(list_turns(store, campaign.id, user, limit=1))
+    is_annotator = labels and may_label_in(store, campaign, user)
     return {
         "campaign": campaign,
         "terms": terms(campaign),
         "start": start_word(store, campaign, user) if labels else "",
-        "begun": labels and bool(list_turns(store, campaign.id, user, limit=1)),
-        "bars": progress_bars(campaign, progress, own=labels, everybody=sees_everybody(user)),
+        "begun": begun,
+        "is_annotator": is_annotator,
+        "bars": progress_bars(campaign, progress, own=begun or is_annotator, everybody=sees_everybody(user)),
         "guideline": guideline_text(store, campaign.id),
         "qualification": find_qualification(store, campaign, user) if labels else None,
     }
@@ -101,7 +107,7 @@ def turns_html(store: Store, campaign_id: int, user: User, page: int) -> Markup:
         "annotate/turns.html",
         campaign=campaign,
         start=start_word(store, campaign, user),
-        turns=turns[:TURNS],
+        turns=[(turn, text_html(excerpt(turn.problem, _EXCERPT))) for turn in turns[:TURNS]],
         states=_STATES,
         page=page,
         more=len(turns) > TURNS,

@@ -54,6 +54,8 @@ from stepsight.storage.traces.queries import (
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
 _PER_PAGE = 25
+# The title of a page that shows nothing with a name of its own.
+_TITLE = Markup("<h1>Browse</h1>")
 # The kinds of error of a dataset whose gold has both.
 _KINDS = (("", "invalid"), ("redundant", "redundant"))
 # The number of datasets that the error for an unknown one lists.
@@ -96,6 +98,7 @@ def browse_page(
     """
     address, problems = Address.read(query)
     errors: list[UserError] = []
+    title = Markup()
     try:
         trace = _open(store, address, errors)
         if trace is not None:
@@ -110,7 +113,7 @@ def browse_page(
         else:
             datasets = list_datasets(store)
             if not datasets:
-                return PageContent.of(notice_html(EMPTY_STORE), problems, errors)
+                return PageContent.of(_TITLE + notice_html(EMPTY_STORE), problems, errors)
             dataset = _find_dataset(datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
@@ -120,9 +123,9 @@ def browse_page(
         raise
     except UserError as error:
         errors.append(error)
-        body = Markup('<p><a href="/browse">Back to all traces</a></p>')
+        title, body = _TITLE, Markup('<p><a href="/browse">Back to all traces</a></p>')
     notices = [*map(notice_html, problems), *(notice_html(str(error)) for error in errors)]
-    return PageContent.of(Markup().join([*notices, body]), problems, errors)
+    return PageContent.of(Markup().join([title, *notices, body]), problems, errors)
 
 
 def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:

@@ -11,6 +11,7 @@ from stepsight.app.results.measurements import Differences, MeasuredDataset, Mea
 from stepsight.app.web.background_cache import Pending, Snapshot
 from stepsight.app.web.html import macro
 from stepsight.core.errors import UserError
+from stepsight.core.escaping import breakable
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX
 from stepsight.core.metrics.bootstrap import Value
@@ -18,7 +19,7 @@ from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row
-from stepsight.training.report.html import breakable, table_html
+from stepsight.training.report.html import table_html
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, slug
 

@@ -160,7 +160,8 @@ def _dataset(
     measured = newest.result
     if not measured.has_gold:
         raise UserError(
-            f"{dataset.name} has no gold labels to measure against.", "Import a file with labels into a dataset."
+            f"{dataset.name} has no gold labels to measure against.",
+            "Label its traces in a campaign, or add a dataset with labels.",
         )
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
     links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))

@@ -1,7 +1,8 @@
 """Rendering pages and parts of pages as HTML from the templates in `app/web/templates`.
 
 Every template can use `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`. The filters are `counted`,
-`format_bytes`, `maths` (`app.markup.text.text_html`) and `markdown` (`app.markup.markdown.markdown_html`).
+`format_bytes`, `maths` (`app.markup.text.text_html`), `markdown` (`app.markup.markdown.markdown_html`) and those of
+`core.escaping.load_templates`.
 """
 
 from pathlib import Path

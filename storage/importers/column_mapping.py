@@ -147,8 +147,8 @@ class _RowsSeen:
             notes.append(f"Left out as binary data: the column{s} {names}.")
         if self._solutions and not self._have_steps:
             notes.append(
-                "Every solution became one step. If a text stands between the steps, name it:"
-                " stepsight import any FILE --split TEXT"
+                "Every solution became one step. If a text stands between the steps, `stepsight import any` can"
+                " split there."
             )
         return tuple(notes)
 

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from stepsight.core.escaping import cell, csv_text
+from stepsight.core.escaping import breakable, cell, csv_text
 from tests.cases import each
 
 
@@ -28,3 +28,7 @@ def test_other_texts_are_left_alone(text):
 
 def test_texts_are_made_cells_and_other_values_stay():
     assert [cell(value) for value in ("=1", None, -1, 0.5)] == ["'=1", None, -1, 0.5]
+
+
+def test_a_name_is_broken_behind_its_signs_and_not_within_a_number():
+    assert breakable("a_b.json Qwen2.5-<b>:1") == "a_<wbr>b.<wbr>json Qwen2.5-&lt;b&gt;:<wbr>1"

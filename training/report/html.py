@@ -4,13 +4,12 @@ A page contains a single copy of Plotly's script, the styles and scripts of `ass
 requests.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from stepsight.core.escaping import load_templates
@@ -25,13 +24,7 @@ CellWrap = Callable[[int, int, Markup], Markup]
 """Turns a cell, given by row, column and HTML, into its final HTML. The header is row -1."""
 
 
-def breakable(name: str) -> Markup:
-    """Return a name as HTML in which lines may be broken after punctuation."""
-    return Markup(re.sub(r"([:_/-])(?=\w)", r"\1<wbr>", str(escape(name))))
-
-
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
-_TEMPLATES.filters["breakable"] = breakable
 _PARTS: Any = _TEMPLATES.get_template("parts.html").module
 
 

@@ -8,6 +8,7 @@ from stepsight.app.annotate.campaigns import campaign_html, list_html, progress_
 from stepsight.app.web.html import macro
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
+from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign
 from stepsight.storage.labelling.plan import Ordering
 from stepsight.storage.labelling.progress import CampaignProgress
@@ -79,6 +80,15 @@ def test_a_person_with_a_trace_continues_and_one_with_none_left_is_told_so(sqlit
     assert (page.one(cls="end").text, page.all("a")) == ("nothing left for you", [])
     label_all(sqlite_store, task, ann, ["pos", "neg"])
     assert read(list_html(sqlite_store, ann)).one(cls="end").text == "nothing left for you"
+
+
+def test_an_admin_who_is_not_chosen_is_told_so(sqlite_store):
+    made = campaign(sqlite_store)
+    boss, ann = person(sqlite_store, "boss", Role.ADMIN), person(sqlite_store, "ann")
+    set_annotators(sqlite_store, made.id, [ann.id], boss)
+    page = read(list_html(sqlite_store, boss))
+    assert page.one(cls="end").text == "you are not one of its annotators"
+    assert "You" not in page.text
 
 
 def test_a_persons_own_traces_are_listed_with_their_states_and_those_of_others_are_not(sqlite_store):

@@ -281,6 +281,7 @@ def test_a_query_that_makes_no_sense_gets_a_notice_above_a_list(browse, query, m
 @pytest.mark.parametrize("name", ["nowhere", "a\x00b", " ", "<b>"])
 def test_an_unknown_dataset_gets_a_notice_and_a_way_back(browse, name):
     page = browse(dataset=name)
+    assert page.one("h1").text == "Browse"
     assert len(notices(page)) == 1
     assert page.one("a")["href"] == "/browse"
 

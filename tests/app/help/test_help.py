@@ -31,7 +31,8 @@ print("<x>")
 def test_a_page_of_the_manual_is_rendered_with_its_links_inside():
     html = document_html(TEXT)
     page = read(html)
-    assert page.one("h1")["id"] == "title"
+    # An anchor of the title would be taken for a part of the page that it is called after.
+    assert page.one("h1").attributes == {}
     assert [link["href"] for link in page.all("a")] == ["/help/score#from-a-file", "#title"]
     assert "<i>word</i>, <b>bold</b>, <code>code *with* [signs](x.md)</code> &amp; &lt;b&gt;" in html
     assert [item.text for item in page.all("li")] == ["One goes on.", "Two, a|b."]
@@ -47,10 +48,7 @@ def pages():
 
 def test_links_of_the_manual_lead_to_headings_that_there_are(pages):
     anchors = {
-        (name, heading["id"])
-        for name, page in pages.items()
-        for tag in ("h1", "h2", "h3")
-        for heading in page.all(tag)
+        (name, heading["id"]) for name, page in pages.items() for tag in ("h2", "h3") for heading in page.all(tag)
     }
     for name, page in pages.items():
         for link in page.all("a"):
