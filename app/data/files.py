@@ -37,7 +37,7 @@ class Beginning(Model):
     """A file that a browser is about to upload. `modified` is the modification time that the browser reports."""
 
     name: str
-    size: int
+    size: Annotated[int, Field(lt=2**63)]
     modified: str = ""
 
 

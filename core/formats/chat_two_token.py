@@ -37,8 +37,8 @@ _PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
 
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     steps = [f"{_PROBLEM} {_STEP}", _STEP, _STEP]
-    before, first, *others = rendered_chat(checkpoint, [(step, _ANSWER) for step in steps]).split(_STEP)
-    turns = [text.split(_ANSWER) for text in (first, *others)]
+    before, *others = rendered_chat(checkpoint, [(step, _ANSWER) for step in steps]).split(_STEP)
+    turns = [text.split(_ANSWER) for text in others]
     prompt, separated, _ = before.partition(f"{_PROBLEM} ")
     if not separated or len(turns) != 3 or any(len(turn) != 2 for turn in turns) or turns[0] != turns[1]:
         raise UserError(

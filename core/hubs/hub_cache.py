@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from huggingface_hub import constants
-from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import AfterValidator, ConfigDict, Field
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
@@ -283,6 +283,10 @@ def _as_json(fetched: Fetched) -> dict[str, Any]:
     return values | {"parts": {key: _as_json(part) for key, part in fetched.parts.items()}}
 
 
+# No float holds what exceeds it by far, and a damaged record may.
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
 class _Description(Model):
     """The stored form of an `EvaluatorSummary`."""
 
@@ -292,8 +296,8 @@ class _Description(Model):
     attention: str
     dtype: str
     outputs: Annotated[str, choice(tuple(Outputs))]
-    parameters: NonNegativeInt
-    context: PositiveInt | None
+    parameters: _Count
+    context: Annotated[int, Field(gt=0, lt=2**63)] | None
     thresholds: dict[Literal["validity", "redundancy"], Annotated[float, Field(ge=0, le=1)]]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
@@ -304,7 +308,7 @@ class _Description(Model):
 class _Weights(Model):
     """The stored form of `FetchedWeights`."""
 
-    count: NonNegativeInt
+    count: _Count
     dtype: str
     is_chosen: bool = False
 
@@ -317,7 +321,7 @@ class _Record(Model):
 
     repo: Annotated[str, AfterValidator(_check_repo)]
     revision: Annotated[str, Field(pattern=f"^(?:{_HASH.pattern})$")]
-    files: dict[Annotated[str, AfterValidator(_check_file)], NonNegativeInt]
+    files: dict[Annotated[str, AfterValidator(_check_file)], _Count]
     parts: "dict[str, _Record]" = Field(default_factory=dict)
     descriptions: dict[str, _Description] = Field(default_factory=dict)
     weights: _Weights | None = None

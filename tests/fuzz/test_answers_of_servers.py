@@ -93,7 +93,7 @@ def test_pooling_has_a_row_for_each_step_token(client: TestClient, evaluators: E
 
 
 def test_each_text_of_a_reward_batch_has_its_own_reward(client: TestClient, evaluators: Evaluators) -> None:
-    for number in range(EACH // 2):
+    for number in range(EACH):
         rng = random.Random(f"rewards:{number}")
         query, bad, expected = [], [], []
         for place in range(rng.randint(1, 5)):

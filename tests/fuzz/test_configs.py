@@ -68,7 +68,7 @@ FAMILIES: dict[str, Callable[[Path], Any]] = {
     },
 }
 # Of each family; loading one takes a tenth of a second.
-EACH = max(2, COUNT // (3 * len(FAMILIES)))
+EACH = max(2, COUNT // 10)
 
 
 @pytest.fixture(autouse=True)
@@ -283,7 +283,7 @@ def test_decoders_of_any_config_are_those_of_transformers(kind: str, tmp_path: P
     save_file(tensors, tmp_path / WEIGHTS, metadata={"format": "pt"})
     ids = torch.randint(0, 60, (1, 40), generator=torch.manual_seed(0))
     outcomes = {"same": 0, "left": 0, "refused": 0}
-    for number in range(max(10, COUNT // 9)):
+    for number in range(max(10, COUNT // 3)):
         rng = random.Random(f"{kind}:{number}")
         changes = {key: rng.choice(VALUES[key]) for key in drawn_keys(rng)}
         values = base | changes

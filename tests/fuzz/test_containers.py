@@ -264,7 +264,7 @@ def test_the_page_s_guess_of_labels() -> None:
 
 def test_what_is_compressed_otherwise_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "table"
-    for number in range(COUNT // 4):
+    for number in range(COUNT // 3):
         rng = random.Random(f"compressed:{number}")
         made, how, kind = sums(rng), rng.choice(list(REFUSED)), rng.choice(list(KINDS.values()))
         rng.choice([as_csv, as_json])(made, path, rng)

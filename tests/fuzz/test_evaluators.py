@@ -36,9 +36,7 @@ pytestmark = pytest.mark.slow
 TRACE = Trace.of("2 + 3?", ["2 + 3 = 5.", "So 5."])
 CONFIG = "config.json"
 # Transformers takes its time with each.
-SLOW = max(8, COUNT // 4)
-# Each template has a process of its own.
-SLOWER = max(4, COUNT // 20)
+SLOW = max(8, COUNT // 3)
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +126,7 @@ ATTACKS: list[tuple[Callable[[Path], Path], str, tuple[Damage, ...], int]] = [
     (math_shepherd, CONFIG, (damaged, changed_json), COUNT),
     (qwen_prm, CONFIG, (damaged, changed_json), SLOW),
     (math_shepherd, "tokenizer_config.json", (damaged, changed_json), COUNT),
-    (chat, "tokenizer_config.json", (damaged, changed_json), SLOWER),
+    (chat, "tokenizer_config.json", (damaged, changed_json), SLOW),
     (modernbert, CONFIG, (damaged, changed_json), SLOW),
     (modernbert, WEIGHTS, (damaged_head, changed_header), SLOW),
     (pickles, "pytorch_model.bin", (damaged_head, damaged), SLOW),

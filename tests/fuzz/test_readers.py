@@ -4,9 +4,9 @@ that a person can act on, never with anything else, and stores nothing of a file
 The suite tries some inputs of each, which are the same every time; `make fuzz` goes on with many more.
 """
 
+import itertools
 import json
 import random
-import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -230,38 +230,21 @@ def test_saved_folders(name, tmp_path):
     attack(name, sound, tmp_path / name, lambda path: find_data(path.parent), damaged, changed_json)
 
 
-@pytest.mark.parametrize("form", ["label-studio", "argilla"])
-def test_labels_of_other_tools(form, sqlite_store, tmp_path):
-    with open_store(str(tmp_path / "empty.db")) as empty:
-        add(empty, TRACES)
-    path = tmp_path / "labels.json"
-    export_labels(sqlite_store, labelled(sqlite_store).name, path, form, per_annotator=True)
-
-    def read(file: Path) -> object:
-        shutil.copy(tmp_path / "empty.db", tmp_path / "copy.db")
-        with open_store(str(tmp_path / "copy.db")) as store:
-            names = {"campaign": "again", "dataset": "sums"}
-            user = local_user(store)
-            return unless_stored(store, lambda file: import_labels(store, file, user, **names))(file)
-
-    attack(f"labels as {form}", path.read_bytes(), tmp_path / "damaged.json", read, changed_json, damaged)
-
-
-@pytest.mark.parametrize("form", ["events", "jsonl"])
+@pytest.mark.parametrize("form", ["events", "jsonl", "label-studio", "argilla"])
 def test_labels(form, sqlite_store, tmp_path):
-    """Into a store that has the traces and no labels yet, another copy of it for each file."""
-    with open_store(str(tmp_path / "empty.db")) as empty:
-        add(empty, TRACES)
-    path = tmp_path / "labels.jsonl"
-    export_labels(sqlite_store, labelled(sqlite_store).name, path, form)
+    """Into a store that has the traces, each file as a campaign of its own."""
+    path, of_tools = tmp_path / "labels", form in ("label-studio", "argilla")
+    export_labels(sqlite_store, labelled(sqlite_store).name, path, form, per_annotator=of_tools)
+    campaigns = map("again {}".format, itertools.count())
+    with open_store(str(tmp_path / "other.db")) as store:
+        add(store, TRACES)
+        user = local_user(store)
 
-    def read(file: Path) -> object:
-        shutil.copy(tmp_path / "empty.db", tmp_path / "copy.db")
-        with open_store(str(tmp_path / "copy.db")) as store:
-            user = local_user(store)
-            return unless_stored(store, lambda file: import_labels(store, file, user))(file)
+        def read(file: Path) -> object:
+            return import_labels(store, file, user, campaign=next(campaigns), dataset="sums")
 
-    attack(f"labels as {form}", path.read_bytes(), tmp_path / "damaged.jsonl", read, changed_lines, damaged)
+        changes = (changed_json if of_tools else changed_lines, damaged)
+        attack(f"labels as {form}", path.read_bytes(), tmp_path / "it", unless_stored(store, read), *changes)
 
 
 def test_backups(sqlite_store, tmp_path):

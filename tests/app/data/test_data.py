@@ -230,6 +230,7 @@ def test_files_that_are_no_data_are_refused_at_their_first_bytes(client, sqlite_
         assert (answer.status_code, answer.json()["error"]) == (422, message)
     huge = client.post("/data/uploads", json={"name": "huge.jsonl", "size": 2_000_000_000})
     assert (huge.status_code, "up to 256 MB" in huge.json()["error"]) == (422, True)
+    assert client.post("/data/uploads", json={"name": "a.jsonl", "size": 10**400}).status_code == 422
     assert list_uploads(sqlite_store, local_user(sqlite_store).id) == []
 
 

@@ -120,6 +120,7 @@ def test_the_template_may_be_in_a_file_or_in_a_list(tmp_path):
     "template",
     [
         "{% for",
+        "{{ bos_token }}",
         "{{ messages[0]['content'] }}",
         PLAIN.replace("loop.index0 == 0", "loop.index0 == 4"),
         "{{ 1 // messages[0]['content'].count('no') }}",

@@ -1,6 +1,7 @@
 """Fetching from a model hub on this machine, asked by the hub's own client."""
 
 import errno
+import json
 import os
 import time
 
@@ -240,7 +241,10 @@ def test_a_file_that_is_gone_or_cut_later_makes_it_no_evaluator(hub):
 
 def test_a_damaged_record_counts_as_missing(hub):
     fetch(look_up(MODEL))
-    for text in ("{", "[]", "{}", '{"repo": "lab/tiny-prm", "revision": "x", "files": 3}'):
+    huge = json.dumps(
+        {"repo": MODEL, "revision": "a" * 40, "files": {}, "weights": {"count": 10**400, "dtype": "x"}}
+    )
+    for text in ("{", "[]", "{}", '{"repo": "lab/tiny-prm", "revision": "x", "files": 3}', huge):
         (storage_folder(MODEL) / "stepsight.json").write_text(text)
         assert find_fetched(MODEL) is None
     assert fetch(look_up(MODEL)).is_whole
