@@ -164,6 +164,14 @@ def postgresql() -> Iterator[PostgreSQL]:
 
 
 @pytest.fixture
+def no_umask() -> Iterator[None]:
+    """Files and folders have the modes that the code asks for."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
 def browser_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are drawn by the browser of the tests."""
     with sync_playwright() as playwright:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,6 +11,8 @@ from stepsight.core.errors import UserError
 
 _CHUNK = 1 << 20
 _SHA256_DIGITS = 64
+# Of the name of a file, in that of its temporary one: a file's name has at most 255 bytes.
+_LONGEST = 50
 
 
 @contextmanager
@@ -18,16 +21,16 @@ def atomic_file(
 ) -> Iterator[Path]:
     """Yield the path of an empty temporary file, which is renamed to `path` if the block ends without an error.
 
-    The temporary file is in the same folder as `path`. It is flushed to disk before it is renamed, so that a power
-    cut leaves either the complete file or nothing. If `private` is True, only its owner can read it. Raises
-    `UserError` with the given `hint` if the file cannot be written, if `path` is not a regular file, or if it
-    already exists and `replace` is False.
+    The temporary file is in the same folder as `path`, under a random name, so that nobody else can have put a link
+    there. It is flushed to disk before it is renamed, so that a power cut leaves either the complete file or
+    nothing. If `private` is True, only its owner can read it. Raises `UserError` with the given `hint` if the file
+    cannot be written, if `path` is not a regular file, or if it already exists and `replace` is False.
     """
     shown, path = path, Path(os.path.realpath(path))
     _check(path, shown, replace)
-    partial = path.with_name(f"{path.name}.partial")
+    partial = path.with_name(f"{path.name[:_LONGEST]}.{secrets.token_hex(8)}.partial")
     try:
-        os.close(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600 if private else 0o666))
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
         yield partial
         _sync(partial)
         _check(path, shown, replace)

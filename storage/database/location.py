@@ -22,9 +22,9 @@ _EXPECTED = "Give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE."
 def locate(address: str | None = None) -> URL:
     """Return the database URL for `address`, which defaults to `STEPSIGHT_DB` and then to the default file.
 
-    The default file is `stepsight/stepsight.db` in `$XDG_DATA_HOME` or `~/.local/share`, and its folder is created.
-    A file is checked as far as possible without opening it. Raises `UserError` if the address cannot be that of a
-    store.
+    The default file is `stepsight/stepsight.db` in `$XDG_DATA_HOME` or `~/.local/share`, and its folder is created,
+    open only to its owner. A file is checked as far as possible without opening it. Raises `UserError` if the
+    address cannot be that of a store.
     """
     if address is None:
         address = os.environ.get(VARIABLE) or str(_default_file())
@@ -62,7 +62,7 @@ def _default_file() -> Path:
     folder = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
     path = folder / "stepsight" / "stepsight.db"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
             f"{path.parent}: the folder cannot be made ({error.strerror}).", f"Name a store with {VARIABLE}."

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
 from threading import Lock
 from types import TracebackType
@@ -43,6 +43,7 @@ _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
 _BRIEF = {**_WRITING, _BRIEFLY: True}
 # The databases' messages on invalid JSON, and on JSON that is not an object.
 _DAMAGED = ("malformed JSON", "cannot call json_each", "invalid input syntax for type json")
+_CREATING = Lock()
 # PostgreSQL's codes for a missing privilege, and for a user without access to any schema.
 _DENIED = ("42501", "3F000")
 
@@ -157,7 +158,8 @@ def open_store(url: str | None = None) -> Store:
     """Open a store, creating or upgrading its schema if necessary.
 
     `url` is a path, `sqlite:///PATH` or `postgresql://…`. It defaults to `STEPSIGHT_DB` and then to the default
-    file (see `storage.database.location.locate`). Raises `UserError` if the store cannot be opened.
+    file (see `storage.database.location.locate`). A new file can be read only by its owner, and so can the files
+    that SQLite puts beside it. Raises `UserError` if the store cannot be opened.
     """
     address = locate(url)
     name = describe(address)
@@ -167,6 +169,8 @@ def open_store(url: str | None = None) -> Store:
 
 
 def _prepare(url: URL, name: str) -> None:
+    if url.get_backend_name() == "sqlite":
+        _create_private(os.path.realpath(name))
     # Foreign keys stay off here: a migration that rebuilds a table drops it, which would delete the rows that refer
     # to it.
     engine = _engine(url, poolclass=NullPool, foreign_keys=False)
@@ -177,6 +181,13 @@ def _prepare(url: URL, name: str) -> None:
         _use_wal(engine)
     with engine.execution_options(**_WRITING).begin() as connection:
         upgrade(connection, name)
+
+
+def _create_private(path: str) -> None:
+    """Create an empty file for its owner alone, unless there is one. SQLite gives its mode to those beside it."""
+    # Closing it would release the locks of another thread that has opened it meanwhile.
+    with _CREATING, suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:

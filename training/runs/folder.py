@@ -87,8 +87,8 @@ class RunFolder:
     def _is_free(self) -> bool:
         """True if the folder contains nothing but a lock and a record. A process launched together with this one
         may be writing these files, or a killed process may have left them behind."""
-        own = {_LOCK, self._record.name, f"{self._record.name}.partial"}
-        return self.path.is_dir() and all(path.name in own for path in self.path.iterdir())
+        own, partials = {_LOCK, self._record.name}, f"{self._record.name}.*.partial"
+        return self.path.is_dir() and all(p.name in own or p.match(partials) for p in self.path.iterdir())
 
 
 @contextmanager

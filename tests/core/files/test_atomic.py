@@ -1,7 +1,9 @@
 import os
+from unittest.mock import patch
 
 import pytest
 
+from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file, write_text
 from tests.messages import refused
 
@@ -58,6 +60,20 @@ def test_a_link_stays_one(tmp_path):
         partial.write_text("new")
     assert (tmp_path / "link.txt").is_symlink()
     assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_nobody_can_lay_a_link_for_what_is_written(tmp_path):
+    names = set()
+    for _ in range(2):
+        with atomic_file(tmp_path / "out.txt") as partial:
+            names.add(partial.name)
+    assert len(names) == 2
+    # What a guess at the name would have to win against.
+    (tmp_path / "taken").write_text("mine")
+    (tmp_path / "out.txt.00.partial").symlink_to(tmp_path / "taken")
+    with patch("secrets.token_hex", return_value="00"), pytest.raises(UserError):
+        atomic_file(tmp_path / "out.txt").__enter__()
+    assert (tmp_path / "taken").read_text() == "mine"
 
 
 def test_a_private_file_is_its_owners_alone(tmp_path):

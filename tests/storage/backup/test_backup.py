@@ -108,6 +108,15 @@ def test_a_backup_is_a_file_of_its_owner_that_opens_as_a_store(filled, tmp_path)
         assert [dataset.name for dataset in list_datasets(store)] == ["sums"]
 
 
+@pytest.mark.usefixtures("no_umask")
+def test_what_is_restored_and_what_is_kept_aside_are_their_owners_alone(sqlite_store, tmp_path):
+    fill(sqlite_store)
+    make_backup(sqlite_store, tmp_path / "one.backup")
+    for _ in range(2):
+        restored = restore_backup(tmp_path / "one.backup", str(tmp_path / "new.db"), force=True)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "new.db", restored.aside)} == {0o600}
+
+
 def test_it_is_one_moment_of_a_store_that_is_written_to(store, tmp_path):
     samples.add(store, samples.many(50), "many")
     stop = threading.Event()

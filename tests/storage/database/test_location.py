@@ -24,6 +24,11 @@ def test_default_is_a_file_in_the_data_folder_which_is_made(
     assert locate().database == str(tmp_path / ".local/share/stepsight/stepsight.db")
 
 
+@pytest.mark.usefixtures("no_umask")
+def test_the_default_folder_is_its_owners_alone() -> None:
+    assert Path(locate().database or "").parent.stat().st_mode & 0o777 == 0o700
+
+
 def test_default_folder_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))

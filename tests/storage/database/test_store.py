@@ -25,6 +25,23 @@ def test_a_new_store_is_empty_and_stays_what_it_is_when_opened_again(address: st
         assert [found.name for found in list_evaluators(store)] == ["mini"]
 
 
+@pytest.mark.usefixtures("no_umask")
+def test_a_new_store_and_the_files_beside_it_are_their_owners_alone(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "store.db")) as store:
+        evaluator(store)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(["store.db", "store.db-wal", "store.db-shm"], 0o600)
+
+
+def test_a_store_keeps_the_mode_that_somebody_gave_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    open_store(str(path)).close()
+    path.chmod(0o660)
+    with open_store(str(path)) as store:
+        evaluator(store)
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o660}
+
+
 def test_without_an_address_the_variable_names_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "named.db"))
     with open_store() as store:

@@ -29,7 +29,7 @@ def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path):
     empty.path.mkdir()
     empty.check({})
     # Another one of several processes is at it.
-    (empty.path / f"{RECORD}.partial").write_text("{")
+    (empty.path / f"{RECORD}.0123.partial").write_text("{")
     with empty.lock():
         empty.check({})
     RunFolder(tmp_path / "none").check({})
