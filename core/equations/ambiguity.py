@@ -17,13 +17,50 @@ _RANGE = re.compile(r"\d[\d.,]*(?:-\d[\d.,]*)+(?:/\d+)?(?:\s*[A-Za-z ]+)?")
 # Numbers of equations: (1) - (2), 2 × (1) + (3).
 _LABEL = r"(?:\d{1,2}\s*(?:\*|\\cdot|\\times)\s*)?[(\[]\d{1,2}[)\]]"
 _LABELS = re.compile(rf"\s*{_LABEL}(?:\s*[-+]\s*{_LABEL})+\s*")
+# The parts of a number in Gauß brackets or braces: [17/3] = 5, {17/3} = 2/3.
+_BRACKETED = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
+# Mixed numbers with hyphens, and dates without years: 1-1/2 + 2-1/2 = 4, 12/25 - 12/20 = 5 days.
+_HYPHENATED = re.compile(r"(?<![\w./)-])\d{1,3}-\d{1,2}/\d{1,2}(?![\w.])")
+_DATES = re.compile(r"\d{1,2}/\d{1,2}\s*-\s*\d{1,2}/\d{1,2}")
+# Percentages that are taken off or added, or of which only the last is of a number.
+_PERCENT = re.compile(r"%\s*(?:off|more|less)\b|%\s*[-+]\s*[\d.]+\s*%\s*of\b")
+_INTEGERS = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,]*\d)")
 _MOST = 3
 _TEN = 10
+_BEHIND = 50
 
 
 def may_mean_another(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
     """True if the text of a failing equation may not be an equation at all, or may be one with other numbers."""
     return any(means(left, right, comparison, text) for means in _KINDS)
+
+
+def _is_written_otherwise(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if a side may be the whole or the broken part of a number, a mixed number with a hyphen, a difference
+    of dates, or a percentage of something else."""
+    if any(
+        _HYPHENATED.search(text, side.start, side.end) and " " in text[left.start : right.end]
+        for side in (left, right)
+    ):
+        return True
+    if _PERCENT.search(text, left.start, left.end):
+        return True
+    if _DATES.fullmatch(text, left.start, left.end) and right.trailing[:1] in (("day",), ("days",)):
+        return True
+    return not left.in_formula and _BRACKETED.fullmatch(text, left.start, left.end) is not None
+
+
+def _is_quotient_with_rest(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
+    """True if the right side is a quotient whose remainder the text states behind it, as in
+    17/3 = 5 with 2 left."""
+    assert left.expression is not None
+    node, quotient = left.expression.node, comparison.right.number
+    if node.kind is not Kind.DIVIDE or quotient is None or quotient.denominator != 1:
+        return False
+    dividend, divisor = (part.number for part in node.parts)
+    if dividend is None or divisor is None or not 0 < dividend - quotient * divisor < divisor:
+        return False
+    return str(dividend - quotient * divisor) in _INTEGERS.findall(text, right.end, right.end + _BEHIND)
 
 
 def _is_range(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
@@ -43,11 +80,27 @@ def _begins_with_an_item(left: Member, right: Member, comparison: Comparison, te
     list item or belong to a name, and the minus sign may be a dash."""
     assert left.expression is not None
     before = text[: left.start].rpartition("\n")[2].split()
+    if not before and _holds_without_item(left.expression, comparison):
+        return True
     rest = _without_first(left.expression.node)
     if rest is None or rest.is_literal or left.in_formula or (before and before[-1][-1] in ":=,;("):
         return False
     try:
         return not difference(evaluate(rest), comparison.right).above
+    except UndecidedError:
+        return False
+
+
+def _holds_without_item(expression: Expression, comparison: Comparison) -> bool:
+    """True if the equation holds once the first number is read as that of an item and another, as in
+    2.3 + 4 = 7."""
+    node, _ = next(_numbers(expression), (None, ""))
+    _, point, number = node.name.partition(".") if node is not None else ("", "", "")
+    if node is None or not point or not number.isdigit():
+        return False
+    try:
+        value = evaluate(expression.node, replaced={id(node): Fraction(int(number))})
+        return not difference(value, comparison.right).above
     except UndecidedError:
         return False
 
@@ -164,6 +217,8 @@ def _has_decimal_commas(left: Member, right: Member, comparison: Comparison, tex
 
 
 _KINDS: tuple[Callable[[Member, Member, Comparison, str], bool], ...] = (
+    _is_written_otherwise,
+    _is_quotient_with_rest,
     _is_range,
     _names_equations,
     _begins_with_an_item,

@@ -10,15 +10,22 @@ _AFTER = re.compile(
       | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
       | fails?\b | xor | bitwise | left\s+to\s+right
       | instead\b | should\s+(?:be|have\s+been) | actually | never | wait
-      | falsch\w* | stimmt\s+nicht | faux | fausse | fals[oa] | errad[oa] | incorrect[oa] | неверно | неправильно)\b
-      | 错 | 錯 | 不对 | 不對 | 不成立 | 間違""",
+      | hmm+ | sorry | my\s+bad | correction | a\s+lie | re-?(?:calculat|comput)\w+ | no(?=\s*(?:[.,;!)]|$))
+      | falsch\w* | stimmt\s+nicht | unmöglich | widerspr\w+ | nicht\s+(?:richtig|möglich|wahr)
+      | faux | fausse | n'est\s+pas | fals[oa] | errad[oa] | incorrect[oa] | imposs[ií]vel | imposible | impossibile
+      | contradi[cç]\w+ | no\s+es | não\s+é | non\s+è
+      | неверно | неправильно | невозможно | нельзя | ошибк\w* | противореч\w+)\b
+      | 错 | 錯 | 不对 | 不對 | 不成立 | 不可能 | 矛盾
+      | 間違 | おかしい | ありえない | 틀[린렸리] | 불가능 | 모순""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"""\b(?:if|suppos\w+|assum\w+|imagine|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
+    r"""\b(?:if|whenever|suppos\w+|assum\w+|imagine|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
       | such\s+that|so\s+that|check\w*|verif\w+|either|say|false|wrong|incorrect\w*|mistake\w*|instead|claim\w*
-      | plug\w* | wenn | falls | angenommen | si | supposons | supongamos | suponha\w* | если | пусть)\b
-      | 如果 | 假设 | 假設 | 若 | もし""",
+      | plug\w* | when(?=[\s$(\\\[]*$)
+      | wenn | falls | angenommen | nicht | si | supposons | supongamos | suponha\w* | supponiamo
+      | no\s+es | если | пусть | допустим | предположим)\b
+      | 如果 | 假 | 若 | 要是 | 误 | 誤 | もし | 만약""",
     re.VERBOSE | re.IGNORECASE,
 )
 # Words before an equation that is wished for, or asked for, where no value is worked out.
@@ -29,12 +36,13 @@ _WISHED = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE
+    r",(?!\s*(?:что|dass|daß|że|hogy)\b)|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b",
+    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$|[\"'”’)\]$])|\n")
 _MODULUS = re.compile(r"\\[pb]?mod\b|\bmod(?:ulo)?\b", re.IGNORECASE)
 _MODULAR = re.compile(rf"{_MODULUS.pattern}|≡|\\equiv|\bcongruen", re.IGNORECASE)
-_CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
+_CLOCK = re.compile(r"o'clock|\bclock\b|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
@@ -46,9 +54,18 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     return first, following.end() if following else len(text)
 
 
+# What the whole sentence before an equation says of it.
 _ASSUMED = re.compile(
-    r"\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b", re.IGNORECASE
+    r"""\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b
+      | \bcontradict\w* | \bmistak\w+ | \berrors?\b | \bnot\s+the\s+case\b | \b(?:nobody|no\s+one)\b
+      | \b(?:might|would|could|may)\s+(?:think|expect|say|believe|guess|assume|need|imply|mean)\b
+      | \b(?:student|he|she|they)\s+(?:wrote|thought|claim\w*)\b
+      | widerspr | contradic | противореч | 矛盾 | 有人 | 学生 | 以为""",
+    re.VERBOSE | re.IGNORECASE,
 )
+
+
+_STRUCK_OUT = re.compile(r"<(s|del|strike)>[^<]*</\1>", re.IGNORECASE)
 
 
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
@@ -59,8 +76,9 @@ def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
         return False
     if _AFTER.search(text, end, min(len(text), end + 300)):
         return False
-    clause = _clause(text[first:start])
-    if _SUPPOSED.search(clause):
+    if any(struck.start() <= start < struck.end() for struck in _STRUCK_OUT.finditer(text)):
+        return False
+    if _SUPPOSED.search(_clause(text[first:start])):
         return False
     if _ASSUMED.search(text[first:start]):
         return False
@@ -103,7 +121,7 @@ _COMPARED = re.compile(
 
 
 _WHOLE = re.compile(
-    r"\b(?:remainder|left\s*over|floor|round\w*|whole|integer|complete\w*|full|fully|at\s+most|approximat\w*|about|nearly)\b"
+    r"\b(?:remainder|left\s*over|leav\w+|floor|round\w*|whole|integer|complete\w*|full|fully|at\s+most|approximat\w*|about|nearly)\b"
     r"|\\l?floor|\\lceil|⌊|⌈",
     re.IGNORECASE,
 )
@@ -121,11 +139,12 @@ def compares(text: str) -> bool:
 
 
 def _clause(before: str) -> str:
-    """Return the last clause of the text before an equation."""
-    clause = before
-    for match in _CLAUSE.finditer(before):
-        clause = before[match.end() :]
-    return clause
+    """Return the last clause of the text before an equation. A single word before it, as in "Suppose, 3 + 4 = 8",
+    belongs to it."""
+    ends = [0, *(match.end() for match in _CLAUSE.finditer(before))]
+    if len(ends) > 1 and not before[ends[-1] :].strip() and len(before[ends[-2] : ends[-1]].split()) == 1:
+        return before[ends[-2] :]
+    return before[ends[-1] :]
 
 
 def is_modular(text: str, start: int, end: int) -> bool:
@@ -166,12 +185,15 @@ _OWN_ARITHMETIC = re.compile(
 
 
 _BASE = re.compile(
-    r"\b(?:base[\s-]+\$?(?:\d|two|seven|eight)|(?:in|to)\s+(?:binary|octal|hexadecimal))\b", re.IGNORECASE
+    r"\b(?:base[\s-]+\$?(?:\d|two|seven|eight)|(?:in|to)\s+(?:binary|octal|hexadecimal))\b"
+    # The integers modulo a number, and finite fields.
+    r"|\b(?:in|over)\s+\$?(?-i:[ZFℤ𝔽]|GF|\\math(?:bb|bf)\{[ZF]\})(?:_\{?|\(|\s*/\s*)\d",
+    re.IGNORECASE,
 )
 
 
 def counts_in_a_base(text: str) -> bool:
-    """True if a sub-step writes numbers in a base other than ten."""
+    """True if a sub-step writes numbers in a base other than ten, or computes in a finite ring."""
     return _BASE.search(text) is not None
 
 

@@ -100,7 +100,7 @@ def _verdict(
         broken, reading = (b, reading_b) if left.denominator == 1 else (a, reading_a)
         if broken.node.kind in (Kind.ADD, Kind.SUBTRACT) and gap < _parts_rounded(broken, reading, percent):
             return EquationVerdict.DOUBTFUL
-    if relation == "≈" and gap <= scale / 20:
+    if relation == "≈" and (gap <= scale / 20 or (gap < 1 and 1 in (left.denominator, right.denominator))):
         return EquationVerdict.DOUBTFUL
     if ("π" in a.letters) != ("π" in b.letters) and gap <= scale / 200:
         return EquationVerdict.DOUBTFUL

@@ -23,6 +23,7 @@ _NEVER = words(
     spends spent earn earns equal equals more less fewer greater smaller times minus plus mod modulo
     remainder half twice before after during let suppose assume given find note notice now first second
     third next finally yields becomes become means implies using use used
+    january february march april june july august september october november december
     ones ten tens tenth tenths hundreds hundredth hundredths thousands thousandth thousandths halves thirds fourth
     fourths fifth fifths sixth sixths seventh sevenths eighth eighths ninth ninths squared cubed cubes carré
     cuadrado quadrado quadrato quadrat viertel drittel achtel cuartos tercios
