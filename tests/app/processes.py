@@ -1,7 +1,8 @@
 """Jobs and the processes that work them off, as the tests look at them."""
 
-import os
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 from sqlalchemy import select, update
 
@@ -9,6 +10,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import JudgmentRow, now
+from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import LEASE, get_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
@@ -26,22 +28,32 @@ def judged(store):
         return [tuple(row) for row in rows]
 
 
-def silence(store):
+def silence(store: Store) -> None:
     """As if the last heartbeat were long ago."""
     with store.write() as session:
         session.execute(update(JobRow).values(heartbeat=now() - 2 * LEASE))
 
 
-def is_alive(pid):
+def is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
         return False
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def until(condition, seconds=180):
+def family(pid: int) -> list[int]:
+    """The numbers of a process and of those that it started; none of one that has ended."""
+    try:
+        children = [
+            child for one in Path(f"/proc/{pid}/task").iterdir() for child in (one / "children").read_text().split()
+        ]
+    except OSError:
+        return []
+    return [pid, *(one for child in children for one in family(int(child)))]
+
+
+def until(condition: Callable[[], object], seconds: float = 180) -> None:
     patience = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < patience, "it did not come about"

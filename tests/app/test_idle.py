@@ -8,20 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.processes import family
 from tests.forked import Forked
 
 pytestmark = pytest.mark.slow
 
 # In 10 s it takes 0.01 s of processor time, and took 0.7 s when Gradio's queue ran.
 SECONDS, BOUND = 10, 0.15
-
-
-def family(pid):
-    """The numbers of a process and of those that it started."""
-    children = [
-        child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
-    ]
-    return [pid, *(one for child in children for one in family(int(child)))]
 
 
 def processor_seconds(pids):

@@ -7,12 +7,10 @@ from tests.bench.kills import KINDS, run
 pytestmark = pytest.mark.slow
 
 
-def test_a_killed_process_loses_and_doubles_nothing(tmp_path):
-    killing = run(tmp_path / "store.db", tmp_path, kills=4, people=3, traces=500)
+def test_a_killed_process_loses_and_doubles_nothing(address, tmp_path):
+    killing = run(address, tmp_path, kills=len(KINDS), people=3, traces=300)
     assert {kind: killing.tallies[kind].kills for kind in KINDS} == dict.fromkeys(KINDS, 1)
-    assert all(tally.is_sound for tally in killing.tallies.values()), killing.tallies
-    assert killing.tallies["labels"].acknowledged > 0
-    assert killing.tallies["imports"].acknowledged > 0
-    assert killing.tallies["jobs"].acknowledged > 0
-    # The one that was let go on, to learn how long it takes.
+    assert {kind: tally for kind, tally in killing.tallies.items() if not tally.is_sound} == {}
+    # Those that were let go on, to learn how long they take, ended well.
+    assert all(tally.acknowledged for tally in killing.tallies.values()), killing.tallies
     assert killing.whole_backups > 0
