@@ -1,46 +1,30 @@
-"""Fetching and loading evaluators for jobs, one at a time and within the free memory."""
+"""Loading evaluators for jobs, one at a time and within the free memory."""
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
-from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.core.evaluators.loading import load_evaluator, load_fetched
-from stepsight.core.evaluators.opening import fetch_evaluator, fetched_in, open_placement
+from stepsight.core.evaluators.opening import Room, fetched_in, open_placement
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import is_shipped
-from stepsight.core.models.memory import check_memory, has_room, memory_of
+from stepsight.core.models.memory import memory_of
 from stepsight.core.models.placement import Placement
 from stepsight.core.reading import split_reading
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.storage.jobs.fetches import Fetch
 from stepsight.storage.jobs.jobs import Job
-
-# Seconds that others have to release memory.
-_ROOM = 10.0
 
 
 class JobEvaluators:
-    """Fetches and loads evaluators for jobs, and keeps the last evaluator in memory. `place` and `ask_room` mean
-    the same as for `Worker`."""
+    """Loads evaluators for jobs, and keeps the last one in memory. `place` means the same as for `Worker`, and
+    `find_room` makes room for an evaluator."""
 
-    def __init__(
-        self, signals: WorkerSignals, place: Placement | None, ask_room: Callable[[int], None] | None
-    ) -> None:
-        self._signals, self._place, self._ask_room = signals, place, ask_room
+    def __init__(self, place: Placement | None, find_room: Room) -> None:
+        self._place, self._find_room = place, find_room
         self._loaded: tuple[str, Scorer] | None = None
 
     def rest(self) -> None:
         """Release the evaluator in memory unless it is a shipped one, because the server may need the memory."""
         if self._loaded is not None and not is_shipped(self._loaded[0]):
             self._loaded = None
-
-    def fetch(self, wanted: Fetch, watch: Callable[[int, int], None]) -> str:
-        """Fetch an evaluator, load it once as a check, and return a description of it in words. `watch` is called
-        with the number of bytes fetched and the total."""
-        place = self._place or Placement()
-        description = fetch_evaluator(wanted.repo, wanted.revision, wanted.parts, watch, place, self._find_room)
-        return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def scorer(self, job: Job) -> Scorer:
         """Return a scorer for the job's evaluator, reusing the last scorer if it is for the same evaluator. Raises
@@ -72,13 +56,3 @@ class JobEvaluators:
         if shipped is not None and evaluator.fingerprint != job.fingerprint:
             return shipped
         return evaluator
-
-    def _find_room(self, name: str, needed: int) -> None:
-        """Ask for memory to be freed if too little is free for an evaluator called `name`. Raises `UserError` if
-        that does not free enough."""
-        until = time.monotonic() + _ROOM
-        if self._ask_room is not None and not has_room(needed):
-            self._ask_room(needed)
-            while not has_room(needed) and time.monotonic() < until and not self._signals.wait(0.1):
-                pass
-        check_memory(name, needed)

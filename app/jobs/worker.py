@@ -23,11 +23,13 @@ from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.opening import fetch_evaluator
+from stepsight.core.models.memory import check_memory, has_room
 from stepsight.core.models.placement import Placement, dtype_in_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
-from stepsight.storage.jobs.fetches import read_fetch
+from stepsight.storage.jobs.fetches import Fetch, read_fetch
 from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.jobs import Job, State, Task
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
@@ -47,6 +49,8 @@ _BEAT = 2.0
 _PATIENCE = 5.0
 # The worker's lower priority, as niceness and among sessions, since requests that somebody waits for come first.
 _LESS = 10
+# Seconds that others have to release memory.
+_ROOM = 10.0
 # Seconds without a job after which the last evaluator is released.
 _IDLE = 60.0
 
@@ -139,8 +143,18 @@ class Worker:
             # It brings PyTorch, which a worker without a job does not need.
             from stepsight.app.jobs.evaluators import JobEvaluators
 
-            self._evaluators = JobEvaluators(self.signals, self.place, self.ask_room)
+            self._evaluators = JobEvaluators(self.place, self._find_room)
         return self._evaluators
+
+    def _find_room(self, name: str, needed: int) -> None:
+        """Ask for memory to be freed if too little is free for an evaluator called `name`. Raises `UserError` if
+        that does not free enough."""
+        until = time.monotonic() + _ROOM
+        if self.ask_room is not None and not has_room(needed):
+            self.ask_room(needed)
+            while not has_room(needed) and time.monotonic() < until and not self.signals.wait(0.1):
+                pass
+        check_memory(name, needed)
 
     def work_one(self) -> bool:
         """Take a job from the queue and carry it out. Returns False if no job is available. Raises
@@ -172,10 +186,16 @@ class Worker:
         if job.task == Task.JUDGE:
             return self._judge(job, hold)
         if job.task == Task.FETCH:
-            return self.evaluators.fetch(read_fetch(job.request), hold.watch_bytes)
+            return self._fetch(read_fetch(job.request), hold)
         imported = run_import(self.store, job.request, hold.watch_bytes)
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
+
+    def _fetch(self, wanted: Fetch, hold: "JobLease") -> str:
+        """Fetch an evaluator, load it once as a check, and return a description of it in words."""
+        place, watch = self.place or Placement(), hold.watch_bytes
+        one = fetch_evaluator(wanted.repo, wanted.revision, wanted.parts, watch, place, self._find_room)
+        return f"{one.name}: {one.format} format, inputs of up to {one.context:,} tokens."
 
     def _judge(self, job: Job, hold: "JobLease") -> str:
         """Judge the traces that the evaluator has not judged yet, and return a description of the outcome."""

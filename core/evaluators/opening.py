@@ -61,6 +61,8 @@ def fetch_evaluator(
     summary. Raises `UserError` if the hub does not provide it or if it cannot be loaded."""
     fetched = find_fetched(repo)
     if fetched is None or fetched.revision != revision:
+        # It starts while files arrive.
+        _opener().start()
         fetched = fetch(look_up(repo, revision, pins), progress)
     return describe_fetched(fetched, place, find_room)
 

@@ -20,7 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from threading import Lock, Timer
+from queue import LifoQueue
+from threading import Lock, Thread, Timer
 from types import TracebackType
 from typing import IO, Any
 
@@ -93,6 +94,15 @@ class Child:
         with self._lock:
             self._end()
 
+    def start(self) -> None:
+        """Start the process if it does not run, without waiting for it. A request says why it cannot start."""
+
+        def begin() -> None:
+            with self._lock, suppress(UserError):
+                self._started()
+
+        Thread(target=begin, daemon=True).start()
+
     def ask(self, request: Any, content: Iterable[bytes] = (), bounds: Bounds | None = None) -> Any:
         """Return the child's answer to a request, which is JSON. The child gets `content` in pieces, as it asks
         for them. `bounds` hold for this request instead of the usual ones.
@@ -122,6 +132,7 @@ class Child:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
             return self._process
+        self._end()
         # The process must find the same modules, whatever its current folder.
         path = os.pathsep.join(one or os.getcwd() for one in sys.path)
         kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
@@ -156,6 +167,31 @@ class Child:
             with suppress(OSError):
                 _of(pipe).close()
         return process.wait()
+
+
+class Children:
+    """Up to `most` children that answer the same requests, each in a fresh copy. A further one starts when all of
+    those that run are busy."""
+
+    def __init__(self, make: Callable[[], Answerer], bounds: Bounds, most: int) -> None:
+        self._all = [Child(make, bounds, fresh=True) for _ in range(most)]
+        # The one that was used last comes first: it runs.
+        self._free: LifoQueue[Child] = LifoQueue()
+        for one in self._all:
+            self._free.put(one)
+
+    def close(self) -> None:
+        """End the processes that run."""
+        for one in self._all:
+            one.close()
+
+    def ask(self, request: Any, content: Iterable[bytes] = (), bounds: Bounds | None = None) -> Any:
+        """Return the answer of a child that is free, as `Child.ask` does. Waits until there is one."""
+        child = self._free.get()
+        try:
+            return child.ask(request, content, bounds)
+        finally:
+            self._free.put(child)
 
 
 class _Deadline:
@@ -257,15 +293,16 @@ def serve() -> None:
     taken = _taken()
     _write(out, _READY)
     while True:
+        # A copy waits for each request, because making it takes longer than most of them.
+        if fresh == "1" and (copy := os.fork()):
+            # The last frame of a copy that was ended may be incomplete, so nothing can follow it.
+            if _ended_as(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])):
+                return
+            continue
         try:
             asked = json.loads(_read(source))
         except EOFError:
             return
-        copy = os.fork() if fresh == "1" else 0
-        if copy:
-            # The last frame of a copy that was ended may be incomplete, so nothing can follow it.
-            _end_as(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
-            continue
         _limit("RLIMIT_CPU", math.ceil(time.process_time()) + asked["seconds"])
         if taken is not None:
             _limit("RLIMIT_AS", taken + asked["memory"])
@@ -298,15 +335,15 @@ def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def _end_as(status: int) -> None:
-    """End this process as another one with this exit status ended, unless that one has answered."""
-    if status == -_DONE:
-        return
-    if status < 0:
+def _ended_as(status: int) -> bool:
+    """End this process as its copy ended, by its exit status, unless that one has answered. True if there are no
+    more requests."""
+    if status < 0 and status != -_DONE:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
-    if status:
+    if status > 0:
         sys.exit(1)
+    return status == 0
 
 
 def _taken() -> int | None:

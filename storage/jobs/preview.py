@@ -15,8 +15,9 @@ from itertools import chain
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
+from stepsight.core.files.child import Answerer, Bounds, ChildError, Children
 from stepsight.core.files.jsonl import format_trace, parse_trace
+from stepsight.core.files.text_lines import PARQUET
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
@@ -42,6 +43,15 @@ _READ_BY_COMMAND = "Check it, or import it on the machine that StepSight runs on
 
 # Of larger score files, the dataset that they fit is not looked for, since that holds their rows in memory.
 _MOST_BYTES, _MOST_ROWS = 30_000_000, 100_000
+
+# How many files are read at once: nobody waits for another's deadline, unless there are more.
+_AT_ONCE = 2
+# A text of so few bytes takes little of anything, whatever it holds, and is read in this process.
+_SHORT = 16_384
+_FIRST_FILES = {
+    "a.jsonl": b'{"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "id": "a"}\n',
+    "a.csv": b"problem,solution\nWhat is 2 + 3?,2 + 3 = 5. So 5.\n",
+}
 
 LEAVE_OUT = "by adding the file again with bad rows left out"
 
@@ -112,10 +122,22 @@ def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None
     Raises `UserError` if its content cannot be recognised, or if reading it exceeds the bounds of a preview."""
     asked = {"name": source.name, "sha256": source.sha256, "kind": kind, "columns": columns and asdict(columns)}
     try:
-        found = _reader.ask({"preview": asked}, source.parts())
+        if source.size <= _SHORT and _is_text(content := b"".join(source.parts())):
+            found = _preview(asked, iter([content]))
+        else:
+            found = _reader.ask({"preview": asked}, source.parts())
     except ChildError as error:
         raise _unreadable(source.name, error) from None
     return _reading(found, source.name)
+
+
+def _is_text(content: bytes) -> bool:
+    """True if Python's own readers read this, and no library that unpacks it."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return not content.startswith(PARQUET)
 
 
 def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:
@@ -143,8 +165,12 @@ def _bounds(size: int) -> Bounds:
 def make_reader() -> Answerer:
     """Return the function by which the child reads."""
     with suppress(ImportError):
-        # Each copy would load it anew.
+        # Each copy would load them anew.
         import_module("pyarrow.parquet")
+        import_module("pyarrow.compute")
+    # So would it everything else that the first file of a kind needs.
+    for name, content in _FIRST_FILES.items():
+        _preview({"name": name, "sha256": "", "kind": "", "columns": None}, iter([content]))
     return _read
 
 
@@ -154,7 +180,7 @@ def _read(asked: Any, content: Iterator[bytes]) -> Any:
     return _check(asked["check"], content) if "check" in asked else None
 
 
-_reader = Child(make_reader, _PREVIEW, fresh=True)
+_reader = Children(make_reader, _PREVIEW, _AT_ONCE)
 atexit.register(_reader.close)
 
 

@@ -3,11 +3,12 @@
 import os
 import signal
 import time
+from contextlib import closing
 
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.child import TOO_LONG, TOO_MUCH, Bounds, Child, ChildError
+from stepsight.core.files.child import TOO_LONG, TOO_MUCH, Bounds, Child, ChildError, Children
 
 SMALL = Bounds(seconds=1, memory=200_000_000)
 
@@ -75,6 +76,24 @@ def test_what_fails_says_why_and_the_next_request_is_answered(child):
         child.ask("refuse")
     assert (refusal.value.message, refusal.value.hint) == ("It is empty.", "Fill it.")
     assert child.ask("count", [b"abc"]) == 3
+
+
+def test_a_process_that_was_killed_between_requests_is_replaced(child):
+    child.start()
+    assert child.ask("count") == 0
+    os.kill(child._process.pid, signal.SIGKILL)
+    child._process.wait()
+    # Its pipes are closed: a warning would fail the test.
+    assert child.ask("count", [b"a"]) == 1
+
+
+def test_a_request_does_not_wait_for_another():
+    def while_another_is_answered():
+        yield b"a"
+        assert children.ask("count", [b"bc"]) == 2
+
+    with closing(Children(make_worker, SMALL, 2)) as children:
+        assert children.ask("count", while_another_is_answered()) == 1
 
 
 def test_content_that_cannot_be_read_ends_the_request_and_not_the_child(child):
