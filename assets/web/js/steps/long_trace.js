@@ -55,7 +55,7 @@ class LongTrace {
     // Of all changes in the list only those of marks count; formulas are many.
     this.observer = new MutationObserver((changes) => changes.some(({ target }) => target.matches("li, .mark, ol")) && this.refresh());
     this.observer.observe(this.list, { childList: true, subtree: true, attributeFilter: ["class"] });
-    this.resized = new ResizeObserver(([{ contentRect }]) => contentRect.width !== this.width && this.draw());
+    this.resized = new ResizeObserver(([{ contentRect }]) => Math.round(contentRect.width) !== this.width && this.draw());
     this.resized.observe(this.picture);
     this.list.addEventListener("beforematch", ({ target }) => this.unfold(this.items.indexOf(target.closest("li"))), { signal });
     this.refresh();
