@@ -38,7 +38,7 @@ ROWS = [
 ]
 TOO_LONG = {"id": "long", "problem": "q", "steps": ["x", "7" * 20_000]}
 # The context counts problem and separators too.
-LIMIT = r"trace 'long' has 20,\d\d\d tokens, tiny reads at most 1,024\. Shorten it, or on the command line"
+LIMIT = r"trace 'long' has 20,\d\d\d tokens, tiny reads at most 1,024\. Shorten it"
 
 
 @dataclass
@@ -518,7 +518,7 @@ def test_released_scores_are_imported_and_what_matched_is_told(run, fails, store
     message = r"bad\.json line 1: 1 scores for the 2 sub-steps of trace 'a'"
     fails(message, "import-scores", "sums", bad, "--evaluator", "other", "--db", stored)
     fails("no dataset 'none'", "import-scores", "none", scores, "--evaluator", "PRM", "--db", stored)
-    fails("does not name its evaluator. Give --evaluator", "import-scores", "sums", scores, "--db", stored)
+    fails("does not name its evaluator. Name it \\(--evaluator\\)", "import-scores", "sums", scores, "--db", stored)
 
 
 def test_scores_of_the_command_are_imported_as_they_were_scored(run, score, stored, file, tmp_path):

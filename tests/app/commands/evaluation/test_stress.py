@@ -1,0 +1,60 @@
+"""`stepsight stress`: variants of a file's and of a dataset's traces, and what is printed of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from tests.storage.samples import add
+
+Command = Callable[..., tuple[int, str, str]]
+TRACES = [
+    Trace.of("Add 2, 3 and 4.", ["2 + 3 = 5.", "5 + 4 = 9.", "The answer is 9."], id=f"sum-{n}") for n in range(4)
+]
+
+
+def test_variants_are_judged_written_and_measured_beside_baselines(
+    command: Command, sqlite_store: Store, tmp_path: Path
+) -> None:
+    add(sqlite_store, TRACES)
+    out = tmp_path / "stress.jsonl"
+    asked = ("--dataset", "sums", "--db", sqlite_store.name, "--evaluator", "equations", "--traces", 3)
+    code, told, err = command("stress", *asked, "--output", out)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in told.splitlines()]
+    assert ["number-replaced", "equations", "100.0", "[100.0,", "100.0]", "+100.0", "[+100.0,", "+100.0]"] in [
+        line[:8] for line in lines
+    ]
+    assert ["number-replaced", "baseline:constant", "0.0", "[0.0,", "0.0]"] in [line[:5] for line in lines]
+    assert ["filler", "equations", "100.0", "[100.0,", "100.0]"] in [line[:5] for line in lines]
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {row["id"] for row in rows} < {trace.id for trace in TRACES}
+    (first, *_) = [row for row in rows if row["transform"] == "number-replaced"]
+    (target,) = first["targets"]
+    assert (first["before"][target], first["after"][target]) == (1, 0)
+    # Once more, from the same seed.
+    assert command("stress", *asked) == (0, told, "")
+
+
+def test_one_transform_of_a_file(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps({"id": "a", "problem": "Add.", "steps": ["2 + 3 = 5.", "So it is 5."]}) + "\n")
+    code, told, _ = command("stress", "--input", file, "--evaluator", "equations", "--transform", "sign-turned")
+    assert code == 0
+    assert {line.split()[0] for line in told.splitlines()[2:-1]} == {"sign-turned"}
+
+
+def test_what_cannot_be_done_is_said(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps({"id": "a", "problem": "Why?", "steps": ["— 因为"]}) + "\n")
+    assert command("stress") == (
+        2,
+        "",
+        "stepsight stress: give either --dataset or --input. See stepsight stress --help.\n",
+    )
+    code, told, err = command("stress", "--input", file)
+    assert (code, told) == (2, "")
+    assert err.startswith(
+        "stepsight stress: no transform finds anything to change in these traces. Most of them want"
+    )

@@ -1,0 +1,101 @@
+"""Measures of stress tests, on scores whose figures are known."""
+
+import numpy as np
+import pytest
+
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.metrics.baselines import BASELINES
+from stepsight.core.scores import StepScores
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.stress.stress import StressTest, scored_by, scored_by_rule
+from stepsight.core.stress.transforms import all_transforms, find_transform
+from stepsight.core.stress.variant import Demand
+from stepsight.core.trace import Trace
+from stepsight.training.evaluate.gallery import read_gallery
+from tests.messages import refused
+
+ALL = list(all_transforms().values())
+TRACES = read_gallery()[:12]
+
+
+@pytest.fixture(scope="module")
+def test():
+    return StressTest.of(ALL, TRACES)
+
+
+def scores(*validity):
+    values = np.array(validity, np.float32)
+    return StepScores(np.stack([1 - values, 0 * values, values], axis=1))
+
+
+def test_a_constant_never_moves(test):
+    for one in test.figures(test.judge(scored_by_rule(BASELINES["baseline:constant"])), 0.5):
+        if one.variants:
+            assert one.as_demanded.number == (0 if one.transform.demand == Demand.CHANGE else 1)
+            assert (one.elsewhere.number, one.inflation.number) == (0, 0)
+
+
+def test_length_falls_by_what_a_longer_step_loses(test):
+    judged = [
+        one for one in test.judge(scored_by_rule(BASELINES["baseline:length"])) if one.transform.name == "filler"
+    ]
+    assert judged
+    for one in judged:
+        now, was = one.variant.trace.substeps, test.traces[one.number].substeps
+        rises = [1 / (1 + len(text) / 500) - 1 / (1 + len(old) / 500) for text, old in zip(now, was, strict=True)]
+        assert one.rise == pytest.approx(np.mean(rises), abs=1e-6)
+
+
+def test_equations_finds_every_wrong_calculation_and_no_rewriting(test):
+    figures = {
+        one.transform.name: one
+        for one in test.figures(test.judge(scored_by(Scorer(load_evaluator("equations")))), 0.5)
+    }
+    proved = [figures[name] for name in ("number-replaced", "sign-turned", "false-conclusion")]
+    assert [(one.as_demanded.number, one.variants > 5) for one in proved] == [(1, True)] * 3
+    # It reads a comma between digits with care.
+    del figures["decimal-comma"]
+    stayed = [one for one in figures.values() if one.transform.demand == Demand.STAY and one.variants]
+    assert [one.as_demanded.number for one in stayed] == [1] * len(stayed)
+
+
+def test_targets_others_and_inflation_are_told_apart():
+    trace = Trace.of("Add.", ["2 + 3 = 5.", "5 + 1 = 6.", "The answer is 6."])
+    test = StressTest.of([find_transform("number-replaced")], [trace])
+    ((_, made),) = test.variants[0]
+    (target,) = made.targets
+    before, after = [0.9, 0.8, 0.7], [0.95, 0.85, 0.4]
+    after[target] = 0.2
+    (one,) = test.judge(lambda traces: [scores(*before), scores(*after)])
+    assert one.turned(0.5) == [(target, True)]
+    assert one.moved(0.5) == [2]
+    others = [place for place in range(3) if place != target]
+    assert one.rise == pytest.approx(np.mean([after[place] - before[place] for place in others]), abs=1e-6)
+    assert one.fall == pytest.approx(before[target] - 0.2, abs=1e-6)
+    (figures,) = test.figures([one], 0.5)
+    assert (figures.as_demanded.number, figures.elsewhere.number, figures.steps) == (1, 1, 1)
+    # A target that was not valid before is no step that must turn.
+    (figures,) = test.figures([one], 0.99)
+    assert not figures.as_demanded.exists
+    assert figures.steps == 0
+
+
+def test_what_cannot_be_scored_is_left_out():
+    test = StressTest.of([find_transform("filler")], TRACES[:2])
+    known = iter([[scores(*[0.9] * len(TRACES[0].substeps)), None], [None, None]])
+    assert list(test.judge(lambda traces: next(known))) == []
+
+
+def test_traces_beyond_a_context_are_passed_over_by_a_scorer():
+    scorer = Scorer(load_evaluator("mini-causal"))
+    trace, long = Trace.of("Add.", ["1 + 1 = 2."]), Trace.of("Add.", ["1 + 1 = 2. " * 3000])
+    first, second, third = scored_by(scorer)([trace, long, trace])
+    assert second is None
+    assert np.array_equal(first.probs, third.probs)
+
+
+def test_nothing_to_stress_is_refused():
+    with refused():
+        StressTest.of(ALL, [])
+    with refused():
+        StressTest.of(ALL, [Trace.of("Why?", ["— 因为"])])

@@ -1,0 +1,154 @@
+"""Each transform on a solution for which its variant is known."""
+
+import re
+
+import pytest
+
+from stepsight.core.equations.evaluator import checks_of
+from stepsight.core.stress.transforms import all_transforms, find_transform
+from stepsight.core.stress.variant import Demand
+from stepsight.core.trace import Trace
+from stepsight.training.evaluate.gallery import read_gallery
+from tests.messages import refused
+
+APPLES = Trace.of(
+    "Tom has 12 apples. He buys 7.5 kg of pears. How many apples are left after he eats 4?",
+    [
+        "Step 1: He eats 4 of 12 apples: 12 - 4 = 8.",
+        "A half is 0.5 * 8 = 4.",
+        "The pears weigh 7.5 + 1/2 = 8 kg.",
+        "The answer is 8.",
+    ],
+)
+OTHER = Trace.of("How long is the fence?", ["3. One side has 40 m.", "Both have 80 m."])
+
+
+def variant(name, trace=APPLES, seed=0, others=(OTHER,)):
+    made = find_transform(name).variant(trace, seed, others)
+    assert made is not None
+    return made
+
+
+def changed(made, trace=APPLES):
+    """The steps of a variant that the original does not have, by their places."""
+    return {place: text for place, text in enumerate(made.trace.substeps) if text not in trace.substeps}
+
+
+@pytest.mark.parametrize("name", ["number-replaced", "sign-turned", "false-conclusion"])
+def test_a_calculation_is_made_wrong_in_one_step_only(name):
+    for seed in range(20):
+        made = variant(name, seed=seed)
+        (place,) = made.targets
+        assert [i for i, part in enumerate(checks_of(made.trace)) if not all(check.holds for check in part)] == [
+            place
+        ]
+        assert set(changed(made)) == {place}
+        assert made.equation in made.trace.substeps[place]
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("decimal-as-fraction", {"A half is (1/2) * 8 = 4.", "The pears weigh (15/2) + 1/2 = 8 kg."}),
+        ("fraction-as-latex", {r"The pears weigh 7.5 + \frac{1}{2} = 8 kg."}),
+        ("other-times-sign", {"A half is 0.5 × 8 = 4."}),
+        ("answer-changed", {f"The answer is {number}." for number in (9, 10, 13, 18)}),
+        ("foreign-step", {"One side has 40 m."}),
+    ],
+)
+def test_what_becomes_of_a_step(name, texts):
+    assert {text for seed in range(40) for text in changed(variant(name, seed=seed)).values()} == texts
+
+
+def test_a_step_that_was_put_in_has_no_origin_and_is_the_target():
+    made = variant("foreign-step")
+    (place,) = made.targets
+    assert made.origins[place] is None
+    assert [APPLES.substeps[i] for i in made.origins if i is not None] == list(APPLES.substeps)
+
+
+def test_a_dropped_condition_leaves_the_first_step_that_uses_it_without_a_reason():
+    made = {
+        variant("condition-dropped", seed=seed).trace.problem: variant("condition-dropped", seed=seed)
+        for seed in range(9)
+    }
+    assert {problem: one.targets for problem, one in made.items()} == {
+        "He buys 7.5 kg of pears. How many apples are left after he eats 4?": (0,),
+        "Tom has 12 apples. How many apples are left after he eats 4?": (2,),
+    }
+
+
+def test_decimals_get_commas_in_all_texts():
+    made = variant("decimal-comma")
+    assert "7,5 kg" in made.trace.problem
+    assert "0,5 * 8 = 4" in made.trace.substeps[1]
+
+
+def test_a_variable_is_renamed_everywhere_and_words_keep_their_letters():
+    trace = Trace.of("Solve x + 3 = 5 exactly.", ["x = 5 - 3 = 2, an exact value.", "So x = 2."])
+    made = variant("renamed-variable", trace)
+    letter = made.trace.substeps[1][3]
+    assert letter != "x"
+    assert made.trace.problem == f"Solve {letter} + 3 = 5 exactly."
+    assert made.trace.substeps == (f"{letter} = 5 - 3 = 2, an exact value.", f"So {letter} = 2.")
+
+
+def test_an_x_between_numbers_is_no_variable():
+    trace = Trace.of("What is 3 x 4?", ["3 x 4 = 12."])
+    assert find_transform("renamed-variable").variant(trace) is None
+
+
+def test_confident_words_stand_behind_the_number_of_a_step():
+    trace = Trace.of("How many?", ["Step 1: The sum is 3.", "Step 2: Anna has 3."])
+    texts = {variant("confident-words", trace, seed).trace.substeps for seed in range(12)}
+    assert all(re.match(r"Step 1: (?:The sum|.*, the sum|.*that the sum)", one) for one, _ in texts)
+    assert all(re.search(r"Anna has 3\.$", two) for _, two in texts)
+
+
+def test_only_steps_that_do_not_need_each_other_are_exchanged():
+    independent = Trace.of(
+        "A has 2, B has 3.", ["A pays 2 * 5 = 10.", "B pays 3 * 7 = 21.", "The sum is 10 + 21 = 31."]
+    )
+    made = variant("steps-exchanged", independent)
+    assert made.origins == (1, 0, 2)
+    assert made.trace.substeps[:2] == ("B pays 3 * 7 = 21.", "A pays 2 * 5 = 10.")
+    dependent = Trace.of("A has 2.", ["A pays 2 * 5 = 10.", "B pays 10 * 7 = 70.", "The sum is 80."])
+    assert find_transform("steps-exchanged").variant(dependent) is None
+
+
+@pytest.mark.parametrize(("sign", "turned"), [("<", ">"), (r"\leq", r"\geq"), ("≥", "≤")])
+def test_an_inequality_is_turned(sign, turned):
+    trace = Trace.of("When?", [f"We get x {sign} 3."], ["pos"])
+    assert variant("inequality-turned", trace).trace.substeps == (f"We get x {turned} 3.",)
+
+
+def test_a_step_that_gold_calls_wrong_is_no_target_of_an_argument():
+    trace = Trace.of("When?", ["We get x < 3.", "The answer is 3."], ["neg", None])
+    assert find_transform("inequality-turned").variant(trace) is None
+    assert find_transform("answer-changed").variant(trace) is None
+
+
+def test_a_variant_depends_on_trace_and_seed_alone():
+    texts = {seed: variant("number-replaced", seed=seed).trace.substeps for seed in range(8)}
+    assert texts == {seed: variant("number-replaced", seed=seed).trace.substeps for seed in range(8)}
+    assert len(set(texts.values())) > 1
+
+
+def test_nothing_to_change_gives_no_variant():
+    trace = Trace.of("Why?", ["— 因为", "— 所以"])
+    assert [name for name, one in all_transforms().items() if one.variant(trace) is not None] == []
+
+
+def test_what_must_stay_states_nothing_wrong_that_was_right_in_the_gallery():
+    for trace in read_gallery()[:15]:
+        wrong = sum(not check.holds for part in checks_of(trace) for check in part)
+        for transform in all_transforms().values():
+            made = transform.variant(trace)
+            if made is not None and transform.demand == Demand.STAY:
+                assert sum(not check.holds for part in checks_of(made.trace) for check in part) <= wrong
+                assert made.targets == ()
+
+
+def test_an_unknown_transform_is_named_with_those_there_are():
+    with refused():
+        find_transform("numbers")
