@@ -11,6 +11,7 @@ from stepsight.core.equations.numbers import Comparison
 from stepsight.core.equations.parsing.expressions import Expression, Kind, Node, evaluate
 from stepsight.core.equations.parsing.units import CONTAINERS, are_convertible, conversion, is_unknown_conversion
 from stepsight.core.equations.parsing.values import UndecidedError, difference
+from stepsight.core.text.signs import CURRENCY
 
 # A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.
 _RANGE = re.compile(r"\d[\d.,]*(?:-\d[\d.,]*)+(?:/\d+)?(?:\s*[A-Za-z ]+)?")
@@ -24,6 +25,9 @@ _HYPHENATED = re.compile(r"(?<![\w./)-])\d{1,3}-\d{1,2}/\d{1,2}(?![\w.])")
 _DATES = re.compile(r"\d{1,2}/\d{1,2}\s*-\s*\d{1,2}/\d{1,2}")
 # Percentages that are taken off or added, or of which only the last is of a number.
 _PERCENT = re.compile(r"%\s*(?:off|more|less)\b|%\s*[-+]\s*[\d.]+\s*%\s*of\b")
+# In plain text a root may reach further than its sign: √36+64 = 10.
+_ROOT = re.compile(r"√\d[\d.]*[-+]\d")
+_CURRENCIES = frozenset([*CURRENCY, "USD", "EUR", "GBP", "CHF", "INR", "Rs", "Rs.", "Rp"]) - {"¢"}
 _INTEGERS = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,]*\d)")
 _MOST = 3
 _TEN = 10
@@ -43,7 +47,7 @@ def _is_written_otherwise(left: Member, right: Member, comparison: Comparison, t
         for side in (left, right)
     ):
         return True
-    if _PERCENT.search(text, left.start, left.end):
+    if _PERCENT.search(text, left.start, left.end) or _ROOT.search(text, left.start, left.end):
         return True
     if _DATES.fullmatch(text, left.start, left.end) and right.trailing[:1] in (("day",), ("days",)):
         return True
@@ -136,6 +140,8 @@ def _adds_unlike_units(left: Member, right: Member, comparison: Comparison, text
     units = {unit for _, unit in _numbers(left.expression)}
     if len(units) < 2:
         return False
+    if len(units & _CURRENCIES) > 1:
+        return True
     result = comparison.right.number
     return not units.isdisjoint(CONTAINERS) or (
         result is not None and any(_holds_several(left.expression, unit, result) for unit in units if unit)

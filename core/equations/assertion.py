@@ -10,7 +10,7 @@ _AFTER = re.compile(
       | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
       | fails?\b | xor | bitwise | left\s+to\s+right
       | instead\b | should\s+(?:be|have\s+been) | actually | never | wait
-      | hmm+ | sorry | my\s+bad | correction | a\s+lie | re-?(?:calculat|comput)\w+ | no(?=\s*(?:[.,;!)]|$))
+      | hmm+ | sorry | my\s+bad | correction | a\s+lie | re-?(?:calculat|comput)\w+ | no(?=[^\S\n]*(?:[.,;!)\n]|$))
       | falsch\w* | stimmt\s+nicht | unmöglich | widerspr\w+ | nicht\s+(?:richtig|möglich|wahr)
       | faux | fausse | n'est\s+pas | fals[oa] | errad[oa] | incorrect[oa] | imposs[ií]vel | imposible | impossibile
       | contradi[cç]\w+ | no\s+es | não\s+é | non\s+è
@@ -185,7 +185,7 @@ _OWN_ARITHMETIC = re.compile(
 
 
 _BASE = re.compile(
-    r"\b(?:base[\s-]+\$?(?:\d|two|seven|eight)|(?:in|to)\s+(?:binary|octal|hexadecimal))\b"
+    r"\b(?:base[\s-]+\$?(?:\d|two|seven|eight)|(?:in|to)\s+(?:binary|octal|hexadecimal)|boolean)\b"
     # The integers modulo a number, and finite fields.
     r"|\b(?:in|over)\s+\$?(?-i:[ZFℤ𝔽]|GF|\\math(?:bb|bf)\{[ZF]\})(?:_\{?|\(|\s*/\s*)\d",
     re.IGNORECASE,
@@ -193,7 +193,8 @@ _BASE = re.compile(
 
 
 def counts_in_a_base(text: str) -> bool:
-    """True if a sub-step writes numbers in a base other than ten, or computes in a finite ring."""
+    """True if a sub-step writes numbers in a base other than ten, or computes in a finite ring or
+    with truth values."""
     return _BASE.search(text) is not None
 
 

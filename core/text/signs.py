@@ -20,7 +20,7 @@ QUOTES = "“”„‟″‶«»〝〞＂"
 TIMES = "×✕✖⨉⨯·\u0387∙⋅•∗＊"
 OVER = "÷⁄∕➗／"
 COLONS = "∶꞉：﹕"
-STOPS = "。．｡！？।॥۔።"
+STOPS = "。．｡！？।॥۔።։။។"
 """Signs of other scripts that end a sentence, with or without a space behind them."""
 
 SPACES = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"

@@ -215,11 +215,47 @@ def spoken(rng: random.Random) -> str:
     )
 
 
+def denied(rng: random.Random) -> str:
+    a, b = amount(rng), amount(rng)
+    wrong = f"{a} + {b} = {a + b + rng.randint(1, 9)}"
+    return rng.choice(
+        [
+            f"Angenommen, {wrong}",
+            f"Предположим, что {wrong}",
+            f"假如{wrong}",
+            f"a common mistake is {wrong}",
+            f"one might think {wrong}",
+            f"{wrong} es imposible",
+            f"{wrong}, противоречие",
+            f"{wrong}. Sorry, {a + b}",
+            f"{wrong}, no",
+            f"<s>{wrong}</s> {a + b}",
+        ]
+    )
+
+
+def rest(rng: random.Random) -> str:
+    below, quotient = rng.randint(3, 40), rng.randint(2, 40)
+    left = rng.randint(1, below - 1)
+    above = below * quotient + left
+    return rng.choice(
+        [
+            f"{above} / {below} = {quotient} boxes, leaving {left}",
+            f"{above}/{below} = {quotient}, plus {left}",
+            f"{above} ÷ {below} = {quotient} bags with {left} pens over",
+            f"[{above}/{below}] = {quotient}",
+            f"{{{above}/{below}}} = {left}/{below}",
+            f"{above}/{below} = {quotient}-{left}/{below}",
+        ]
+    )
+
+
 KINDS: dict[str, Draw] = {
         "decimal comma": decimal_comma, "thousands": thousands, "three decimals": three_decimals, "cents": cents,
         "part": part, "span": span, "name": name_before, "label": label, "bullet": bullet, "clock": clock,
         "length": length, "ratio": ratio, "unit": unit, "container": container, "abbreviated": abbreviated,
         "list": listed, "other rules": other_rules, "rate": rate, "spoken": spoken,
+        "denied": denied, "rest": rest,
 }  # fmt: skip
 FRAMES = ("{}", "{}.", "So {}.", "We get: {}", "Then\n{}\nand so on.", "Therefore, {}")
 

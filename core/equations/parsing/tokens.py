@@ -69,8 +69,8 @@ _LETTER = rf"[^\W\d_{RAISED}{LOWERED}{_PARTS}]"
 # A run of digits that is no number of English, such as 12,5, 1.234,50, 5'000, 9:00, 10'6, 2:3 and 1,2,3.
 _JOINT = r"(?:[.,:']|\{,\})"
 _UNREAD = (
-    # A date, or a number in a notation of programs.
-    r"\d{1,2}/\d{1,2}/(?:19|20)\d\d(?!\d)|(?:19|20)\d\d-(?:0\d-\d\d|\d\d-0\d)(?!\d)|0[xX][0-9A-Fa-f]+"
+    # A date, a number in a notation of programs, or one with a period, such as 0.(3).
+    r"\d{1,2}/\d{1,2}/(?:19|20)\d\d(?!\d)|(?:19|20)\d\d-(?:0\d-\d\d|\d\d-0\d)(?!\d)|0[xX][0-9A-Fa-f]+|\d+[.,]\d*\(\d+\)"
     rf"|(?!(?:\d{{1,3}}(?:(?:,|\{{,\}})\d{{3}})+|\d+)(?:\.\d+)?(?!\d|{_JOINT}\d))\d+(?:{_JOINT}\d+)+"
 )
 
