@@ -64,6 +64,17 @@ def _plain_signs() -> dict[str, str]:
 PLAIN: Mapping[int, str] = {ord(sign): plain for sign, plain in _plain_signs().items()}
 """The plain sign of each other one, a character for a character, for `str.translate`."""
 
+# Fillers, a blank pattern of Braille, and signs that only choose how the one before them is drawn.
+_UNSEEN = frozenset(f"{INVISIBLE}\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
+    map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0))
+)
+# Letters and digits, each above the Latin letter that it looks like.
+_DRAWN = str.maketrans(
+    # Cyrillic, Greek, Armenian, others.
+    "аАвВсСԁеЕԌһНіІјЈкКӏМмоОрРԛԚѕЅтТԝԜхХуУүҮѵ" + "αΑΒϲϹΕΖηΗιΙκΚΜΝνοΟσρΡτΤυγΥχΧ" + "օՕսՍհոցՏ" + "ıɑɡȷ01I|",
+    "aABBcCdeEGhHiljJkKlMMoOpPqQsSTTwWxXyYyYv" + "aABcCEZnHilkKMNvoOopPTTuyYxX" + "oOuUhngS" + "iagjolll",
+)
+
 _ACCENTS = "".join(map(chr, range(0x0300, 0x0370)))
 _SAME: defaultdict[str, list[str]] = defaultdict(list)
 for _sign, _plain in PLAIN.items():
@@ -85,6 +96,32 @@ def comparable(text: str) -> str:
     amount of white space between words are kept.
     """
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_COMPARABLE))
+
+
+def reads_alike(text: str, other: str) -> bool:
+    """True if a reader could take one short text, such as a name, for the other. Letters of Cyrillic, Greek and
+    Armenian that look like Latin ones, signs that show nothing and case make no difference."""
+    return not _looks(text).isdisjoint(_looks(other))
+
+
+def shows_nothing(text: str) -> bool:
+    """True if a short text, such as a name, has no sign that a reader sees."""
+    return is_blank(_visible(text))
+
+
+def _looks(text: str) -> set[str]:
+    """Return the forms of a text of which one is the same if it looks the same. Case counts in the first only: a
+    capital i looks like a small l."""
+    seen = _visible(text)
+    drawn = seen.translate(_DRAWN)
+    for pair, single in (("rn", "m"), ("vv", "w")):
+        drawn = drawn.replace(pair, single)
+    return {seen.casefold(), drawn.casefold()}
+
+
+def _visible(text: str) -> str:
+    letters = unicodedata.normalize("NFKD", text.translate(_COMPARABLE))
+    return " ".join("".join(sign for sign in letters if sign not in _UNSEEN).split())
 
 
 def is_blank(text: str) -> bool:

@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session, aliased
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationCampaignRow
 from stepsight.storage.database.people_schema import InvitationRow, UserRow
-from stepsight.storage.database.schema import check_name, in_range, now
+from stepsight.storage.database.schema import in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.people.logins import digest, new_token
 from stepsight.storage.people.passwords import hash_password
-from stepsight.storage.people.users import LOCAL, Role, User, end_logins, user_of_row
+from stepsight.storage.people.users import LOCAL, Role, User, check_new_name, end_logins, user_of_row
 
 LASTS = timedelta(days=7)
 """The lifetime of an invitation."""
@@ -48,7 +48,7 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
     """
     with store.read() as session:
         if name is not None:
-            _check_free(session, name)
+            check_new_name(session, name)
         if campaign_id is not None:
             _check_campaign(session, campaign_id, role)
     return _add(store, InvitationRow(name=name, role=role.value, created_by=by.id), campaign_id)
@@ -120,7 +120,7 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
 
 def _new(session: Session, invitation: Invitation, name: str) -> UserRow:
     name = (invitation.name or name).strip()
-    _check_free(session, name)
+    check_new_name(session, name)
     row = UserRow(name=name, role=invitation.role.value)
     session.add(row)
     return row
@@ -130,12 +130,6 @@ def _reset(session: Session, invitation: Invitation) -> UserRow:
     row = session.scalars(select(UserRow).where(UserRow.name == invitation.name)).one()
     end_logins(session, row)
     return row
-
-
-def _check_free(session: Session, name: str) -> None:
-    check_name(name, "the name of the user")
-    if name == LOCAL or session.scalar(select(UserRow.id).where(UserRow.name == name)) is not None:
-        raise UserError(f"The name {name!r:.80} is in use.", "Choose another name.")
 
 
 def _check_campaign(session: Session, campaign_id: int, role: Role) -> None:

@@ -13,8 +13,8 @@ from stepsight.storage.database.people_schema import LoginRow, UserRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.attempts import begin_attempt, forgive
-from stepsight.storage.people.passwords import is_outdated, is_password, rehash_password
-from stepsight.storage.people.users import User, user_of_row
+from stepsight.storage.people.passwords import as_compared, is_outdated, is_password, rehash_password
+from stepsight.storage.people.users import User, find_row, user_of_row
 
 LASTS = timedelta(days=14)
 """The lifetime of a login after its last use, which is renewed at most once an hour."""
@@ -50,7 +50,8 @@ def log_in(store: Store, name: str, password: str, address: str) -> str:
     too many such failures. Rejecting an unknown name takes as long as rejecting a wrong password.
     """
     name = name.strip()
-    attempt = begin_attempt(store, name, address)
+    # One name may not be tried in several forms.
+    attempt = begin_attempt(store, as_compared(name), address)
     user_id, hashed = _look_up(store, name)
     if not is_password(hashed, password) or hashed is None:
         raise WrongLoginError()
@@ -105,10 +106,9 @@ def _look_up(store: Store, name: str) -> tuple[int, str | None]:
     # PostgreSQL cannot compare with every text, and nobody can have such a name.
     if not name.isprintable():
         return 0, None
-    users = select(UserRow.id, UserRow.password).where(UserRow.name == name, UserRow.ended.is_(None))
     with store.read() as session:
-        row = session.execute(users).one_or_none()
-        return (0, None) if row is None else (row.id, row.password)
+        row = find_row(session, name)
+        return (0, None) if row is None or row.ended is not None else (row.id, row.password)
 
 
 def _open(session: Session, user_id: int) -> str:

@@ -57,6 +57,11 @@ def _nobodys() -> str:
     return _HASHER.hash("the password of nobody")
 
 
+def as_compared(text: str) -> str:
+    """Return the form in which a password or the name of a user is compared, NFKC. Keyboards differ in how they
+    compose a letter such as ö, and in the width of letters."""
+    return unicodedata.normalize("NFKC", text)
+
+
 def _bytes(password: str) -> bytes:
-    # Keyboards differ in how they compose a letter such as ö.
-    return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
+    return as_compared(password).encode("utf-8", "surrogatepass")

@@ -7,11 +7,12 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.text.signs import reads_alike, shows_nothing
 from stepsight.storage.database.people_schema import InvitationRow, LoginRow, UserRow
 from stepsight.storage.database.schema import check_name, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
-from stepsight.storage.people.passwords import hash_password
+from stepsight.storage.people.passwords import as_compared, hash_password
 
 LOCAL = "local"
 """The name of the user who acts if nobody can log in."""
@@ -39,24 +40,25 @@ class User:
 def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
     """Add a user. Without a password, the user cannot log in until `set_password` is called.
 
-    Raises `UserError` if the name is invalid or taken, or if the password is too short.
+    Raises `UserError` if the name is invalid, taken or reads like that of another user, or if the password is too
+    short.
     """
-    check_name(name, "the name of the user")
     if name == LOCAL:
         if password is None:
             return local_user(store)
         raise _reserved()
     hashed = None if password is None else hash_password(password)
     with store.write() as session:
-        existing = _row(session, name)
+        existing = find_row(session, name)
         if existing is not None:
             state = "" if existing.ended is None else " and deactivated"
             raise UserError(
-                f"There is a user {name!r} already, {existing.role}{state}.",
+                f"There is a user {existing.name!r} already, {existing.role}{state}.",
                 "Choose another name."
                 if existing.ended is None
                 else "Set a new password to reactivate the account.",
             )
+        check_new_name(session, name)
         row = UserRow(name=name, role=role.value, password=hashed)
         session.add(row)
         session.flush()
@@ -148,7 +150,7 @@ def can_anybody_log_in(session: Session) -> bool:
 def local_user(store: Store) -> User:
     """Return the user who acts while nobody can log in: an admin without a password, created on first use."""
     with store.read() as session:
-        row = _row(session, LOCAL)
+        row = session.scalars(select(UserRow).where(UserRow.name == LOCAL)).one_or_none()
         if row is not None:
             return user_of_row(row)
     with store.write() as session:
@@ -167,12 +169,28 @@ def user_of_row(row: UserRow) -> User:
     return User(row.id, row.name, Role(row.role), row.ended is None)
 
 
-def _row(session: Session, name: str) -> UserRow | None:
-    return session.scalars(select(UserRow).where(UserRow.name == name)).one_or_none()
+def find_row(session: Session, name: str) -> UserRow | None:
+    """Return the row of the user with this name, or else of the first whose name is the same in the form in which
+    passwords are compared. It takes as long if there is none."""
+    newest_first = select(UserRow.id, UserRow.name).order_by(UserRow.id.desc())
+    ids = {known: id for id, known in session.execute(newest_first)}
+    forms = {as_compared(known): id for known, id in ids.items()}
+    return session.get(UserRow, ids.get(name) or forms.get(as_compared(name)) or 0)
+
+
+def check_new_name(session: Session, name: str) -> None:
+    """Raise `UserError` if the name is invalid or taken, or if people could take it for that of another user."""
+    check_name(name, "the name of the user")
+    if shows_nothing(name):
+        raise UserError("The name of the user shows nothing.", "Give a name that can be read.")
+    if find_row(session, name) is not None or as_compared(name) == LOCAL:
+        raise UserError(f"The name {name!r:.80} is in use.", "Choose another name.")
+    if any(reads_alike(name, known) for known in (LOCAL, *session.scalars(select(UserRow.name)))):
+        raise UserError(f"The name {name!r:.80} reads like one that is in use.", "Choose another name.")
 
 
 def _existing(session: Session, name: str) -> UserRow:
-    row = _row(session, name)
+    row = find_row(session, name)
     if row is None:
         raise NotFoundError(
             f"There is no user {name!r:.80}.", "The list of users names them (stepsight user list)."
@@ -181,7 +199,7 @@ def _existing(session: Session, name: str) -> UserRow:
 
 
 def _changeable(session: Session, name: str) -> UserRow:
-    if name == LOCAL:
+    if as_compared(name) == LOCAL:
         raise _reserved()
     return _existing(session, name)
 

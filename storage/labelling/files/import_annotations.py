@@ -22,7 +22,7 @@ from stepsight.storage.labelling.files.rows import ImportedAnnotation, ImportedD
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import KIND, Decision, read_decisions
 from stepsight.storage.people.exposures import OWN, WHAT
-from stepsight.storage.people.users import LOCAL, Role, User
+from stepsight.storage.people.users import LOCAL, Role, User, find_row
 
 EventValues = dict[str, Any]
 
@@ -122,13 +122,13 @@ class PersonLookup:
         """Return the database id of the person with this name. Raises `UserError` if the name is invalid."""
         if name not in self._ids:
             check_name(name, "the name of a person")
-            ids = select(UserRow.id).where(UserRow.name == name)
-            id = self._session.scalar(ids)
-            if id is None:
+            row = find_row(self._session, name)
+            if row is None:
                 role = Role.ADMIN if name == LOCAL else Role.ANNOTATOR
                 insert_once(self._session, UserRow, [{"name": name, "role": role.value}], "name")
-                id = self._session.scalars(ids).one()
-            self._ids[name] = id
+                row = find_row(self._session, name)
+                assert row is not None
+            self._ids[name] = row.id
         return self._ids[name]
 
 

@@ -4,12 +4,13 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError
-from stepsight.storage.people.logins import open_login, user_of
+from stepsight.storage.people.logins import log_in, open_login, user_of
 from stepsight.storage.people.users import (
     LOCAL,
     Role,
     User,
     add_user,
+    check_new_name,
     end_user,
     find_user,
     has_users,
@@ -45,6 +46,33 @@ def test_an_invalid_name_is_refused(sqlite_store, name):
     with pytest.raises(UserError):
         add_user(sqlite_store, name, Role.ADMIN, PASSWORD)
     assert list_users(sqlite_store) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    # Cyrillic а, full width, ada and a sign that chooses a form, a blank of Braille, a filler, another case, local.
+    ["аda", "ａｄａ", "ada\ufe0f", "a\u2800da", "ada\u3164", "Ada", "lосаl", "ｌｏｃａｌ", "\u3164"],
+    ids=ascii,
+)
+def test_a_name_that_reads_like_another_is_refused(sqlite_store, name):
+    user(sqlite_store)
+    with refused():
+        add_user(sqlite_store, name, Role.VIEWER, PASSWORD)
+    with sqlite_store.read() as session, pytest.raises(UserError):
+        check_new_name(session, name)
+    assert [one.name for one in list_users(sqlite_store)] == ["ada"]
+
+
+def test_other_scripts_and_names_that_differ_are_taken(sqlite_store):
+    for name in ("ada", "adam", "ana", "Ада Лавлейс", "Άδα", "艾达", "عائشة", "zoë", "zoe"):
+        assert add_user(sqlite_store, name, Role.VIEWER, PASSWORD).name == name
+
+
+def test_a_name_is_found_however_a_keyboard_composes_it(sqlite_store):
+    zoe = add_user(sqlite_store, "zoë", Role.VIEWER, PASSWORD)
+    for name in ("zoë", "zoe\u0308", "ｚｏë"):
+        assert find_user(sqlite_store, name) == zoe
+        assert user_of(sqlite_store, log_in(sqlite_store, name, PASSWORD, "127.0.0.1")) == zoe
 
 
 def test_a_short_password_adds_nobody(sqlite_store):
