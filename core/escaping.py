@@ -38,10 +38,15 @@ def breakable(name: str) -> Markup:
 def load_templates(folder: Path) -> Environment:
     """Return a Jinja environment for the templates in a folder, with HTML escaping of all values and the filter
     `breakable`. A template that uses an undefined variable raises `jinja2.UndefinedError` instead of rendering a
-    gap."""
+    gap.
+
+    Templates are read once. To look for a changed file at each of the thousands of macros of a long page would take
+    a sixth of its time.
+    """
     templates = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -37,15 +37,19 @@ export class Rests {
     const { gap } = this;
     if (!ask) return;
     if (button) button.hidden = true;
-    this.tell(() => "Leaving out one step at a time …");
+    // Room for what the answer brings, or it would move what is below.
+    this.section.classList.add("asks");
+    this.section.querySelector(".of-rest").hidden = false;
+    this.list.parentElement.classList.add("with-arcs");
+    this.wait("Leaving out one step at a time …");
     try {
       const answer = await fetch(`${ask}&gap=${gap}`);
       const found = await answer.json();
       if (gap !== this.gap || !this.section.isConnected) return;
       if (answer.ok) this.learned(found);
-      else this.tell(() => `${found.error} ${found.hint}`);
+      else this.wait(`${found.error} ${found.hint}`);
     } catch {
-      this.tell(() => "The server does not answer. Reload the page.");
+      this.wait("The server does not answer. Reload the page.");
     }
   }
 
@@ -54,8 +58,7 @@ export class Rests {
     this.carried = this.notable();
     this.tell((step) => says[step], (step) => rests[step]);
     setText(this.section.querySelector(".unused"), unused);
-    this.section.querySelector(".of-rest").hidden = false;
-    this.list.parentElement.classList.toggle("with-arcs", this.carried.length > 0);
+    if (this.carried.length) this.list.parentElement.classList.add("with-arcs");
     this.focus();
     // The address stays: nobody has chosen anything.
     this.page.show();
@@ -70,7 +73,12 @@ export class Rests {
     if (most > 0) page.step = carried.indexOf(most);
   }
 
-  tell(says, rests = () => "") {
+  // Say the same of every step until the answer is there.
+  wait(words) {
+    this.tell(() => "", () => words);
+  }
+
+  tell(says, rests) {
     for (const told of this.section.querySelectorAll(".told")) {
       const step = Number(told.dataset.of);
       told.querySelector(".without").textContent = says(step);

@@ -25,10 +25,12 @@ const render = (span) => {
 
 const draw = (span) => (raw || !window.katex ? showSource(span) : render(span));
 
-// Of many formulas, as a long solution has, those that follow these wait until the page has time for them.
+// Of many formulas, as a long solution has, those that follow these wait until the page is seen and has time for them.
 const AT_ONCE = 100;
 // Milliseconds of drawing after which the page may do something else.
 const SLICE = 12;
+// Safari has no requestIdleCallback.
+const soon = window.requestIdleCallback ?? setTimeout;
 const waiting = [];
 let timer = 0;
 
@@ -38,7 +40,7 @@ const drawWaiting = () => {
     const span = waiting.shift();
     if ("waits" in span.dataset) begin(span);
   }
-  timer = waiting.length ? setTimeout(drawWaiting) : 0;
+  timer = waiting.length ? soon(drawWaiting) : 0;
 };
 
 const begin = (span) => {
@@ -59,7 +61,7 @@ export const drawMaths = (root = document, atOnce = AT_ONCE) => {
     span.dataset.waits = "";
     waiting.push(span);
   }
-  if (waiting.length && !timer) timer = setTimeout(drawWaiting);
+  if (waiting.length && !timer) timer = soon(drawWaiting);
 };
 
 window.addEventListener("beforeprint", () => drawMaths(document, Infinity));
