@@ -34,6 +34,7 @@ COMMANDS = {
     "patch": "export accepted disputes as a label patch, and show one",
     "report": "write a report of stored judgments: a page and tables",
     "dependence": "find out which steps of a dataset's solutions rest on which",
+    "doubtful": "list the gold labels that judgments and equations speak against",
     "stress": "change solutions by rule, and measure whether verdicts move as they must",
     "rerank": "choose among candidate solutions of a problem",
     "train": "train an evaluator from a configuration file",
@@ -55,7 +56,17 @@ _FOLDERS = {
     "server": ("app", "work", "jobs", "user", "backup", "restore"),
     "data": ("import_", "import_scores", "datasets", "views", "synth"),
     "labelling": ("campaign", "export", "agreement", "patch"),
-    "evaluation": ("score", "evaluate", "evaluators", "calibrate", "report", "rerank", "dependence", "stress"),
+    "evaluation": (
+        "score",
+        "evaluate",
+        "evaluators",
+        "calibrate",
+        "report",
+        "rerank",
+        "dependence",
+        "stress",
+        "doubtful",
+    ),
     "training": ("train", "grid", "filter", "filter_study", "sft", "math500"),
 }
 

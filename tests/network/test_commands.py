@@ -90,6 +90,7 @@ def commands(folder: Path) -> list[list[object]]:
         evaluate --dataset made --evaluator equations --mode offline
         calibrate --dataset made --evaluator mini-causal
         dependence --dataset made --evaluator mini-causal
+        doubtful --dataset made
         stress --dataset made --evaluator equations --transform filler
         report --dataset made --output report --figures --force
         report grid {asset("reference", "full-grid-results.json")}

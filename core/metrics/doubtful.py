@@ -1,0 +1,63 @@
+"""Doubtful labels: how much there is against each gold label of validity, by confident learning.
+
+The probability of the given label is predicted by a logistic regression on what evaluators and equations say of the
+step, fitted to the labels of other problems (out of fold). A label with a low probability is doubtful: the
+self-confidence ranking of confident learning (Northcutt et al. 2021). What the regression reads is our own choice.
+"""
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+from sklearn.linear_model import LogisticRegression
+
+from stepsight.core.arrays import AnyInts, Bools, Floats64
+
+FOLDS = 5
+_SPLITS = 3
+
+
+def doubts(validity: Floats64, failing: Bools, valid: AnyInts, problem: AnyInts, seed: int = 0) -> Floats64:
+    """Return the doubt in each label: 1 minus the out-of-fold probability of the label, with shape (n,).
+
+    `validity` has the shape (n, evaluators), with NaN where an evaluator gave no score. Each evaluator counts by
+    the ranks of its scores, so that scales need not agree. The other arrays have the shape (n,): `failing` is True
+    for steps with an equation that fails, `valid` holds the labels as 0 and 1, and `problem` numbers the problem of
+    each step. Labels of a problem are never predicted from each other. The result is the mean over several
+    divisions into folds. Raises `ValueError` if a label is neither 0 nor 1, or if there are fewer than two
+    problems.
+    """
+    known = np.unique(problem)
+    if not np.isin(valid, (0, 1)).all():
+        raise ValueError("a label is neither 0 nor 1")
+    if len(known) < 2:
+        raise ValueError(f"{len(known)} problems, expected at least 2")
+    features = np.column_stack([*map(_normal_ranks, validity.T), failing])
+    rng = np.random.default_rng(seed)
+    place = np.searchsorted(known, problem)
+    splits = [rng.permutation(len(known)) % min(FOLDS, len(known)) for _ in range(_SPLITS)]
+    right = np.mean([_out_of_fold(features, valid, fold[place]) for fold in splits], axis=0)
+    doubt: Floats64 = np.where(valid == 1, 1 - right, right)
+    return doubt
+
+
+def _normal_ranks(scores: Floats64) -> Floats64:
+    """Return the normal quantiles of the ranks of scores. A score that is missing gets 0, the middle."""
+    known = ~np.isnan(scores)
+    quantiles = np.zeros(len(scores))
+    quantiles[known] = ndtri(rankdata(scores[known]) / (known.sum() + 1))
+    return quantiles
+
+
+def _out_of_fold(features: Floats64, valid: AnyInts, fold: AnyInts) -> Floats64:
+    """Return the probability that each step is valid, predicted from the labels of the other folds."""
+    probability = np.empty(len(valid))
+    for number in np.unique(fold):
+        inside = fold == number
+        rest = valid[~inside]
+        if len(np.unique(rest)) < 2:
+            # With one class only, its share with one more of each.
+            probability[inside] = (rest.sum() + 1) / (len(rest) + 2)
+            continue
+        model = LogisticRegression(max_iter=500).fit(features[~inside], rest)
+        probability[inside] = model.predict_proba(features[inside])[:, 1]
+    return probability

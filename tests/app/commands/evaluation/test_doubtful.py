@@ -1,0 +1,96 @@
+"""`stepsight doubtful`: labels that judgments and equations speak against, of a small dataset and of MR-MATH."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stepsight.core.metrics.doubtful import doubts
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.doubtful import rank_labels
+from tests.storage.samples import add, write_lines
+
+Command = Callable[..., tuple[int, str, str]]
+TRACES = [
+    Trace.of(f"Add {n} and 3.", [f"{n} + 3 = {n + 3}.", f"It is {n + 3}."], ["pos", "neg"], str(n))
+    for n in range(6)
+]
+PUBLISHED = {
+    "ReasonEval-Mistral-7B": "reasoneval_mistral-7b_eval_results.json",
+    "ReasonEval-WizardMath-7B-V1.1": "reasoneval_wizardmath-7b-v1.1_eval_results.json",
+    "Math-Shepherd": "math-shepherd_mistral-7b_eval_results.json",
+}
+SLIP = Trace.of("Add 7 and 3.", ["7 + 3 = 11.", "It is 11."], ["pos", "neg"], "slip")
+
+
+def test_a_valid_label_of_a_failing_equation_comes_first(
+    command: Command, sqlite_store: Store, tmp_path: Path
+) -> None:
+    add(sqlite_store, [*TRACES, SLIP])
+    rows = [{"id": trace.id, "scores": [0.9, 0.2]} for trace in TRACES[1:]]
+    scores = write_lines(
+        tmp_path / "s.json", [*rows, {"id": "0", "scores": [0.9, 0.97]}, {"id": "slip", "scores": [0.9, 0.2]}]
+    )
+    where = ("--dataset", "sums", "--db", sqlite_store.name)
+    assert command("import-scores", "sums", scores, "--evaluator", "PRM", "--mode", "offline", *where[2:])[0] == 0
+    out = tmp_path / "doubtful.jsonl"
+    code, told, err = command("doubtful", *where, "--list", 2, "--output", out)
+    assert (code, err) == (0, "")
+    head, first, second = told.splitlines()
+    assert head == "The most doubtful of 14 labels of sums:"
+    assert first.endswith("slip: Gold calls step 1 valid: 7 + 3 = 11: is 10.")
+    assert second.endswith("0: Gold calls step 2 wrong: PRM gives 0.97.")
+    written = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["id"], row["step"], row["gold"]) for row in written[:2]] == [
+        ("slip", 1, "valid"),
+        ("0", 2, "wrong"),
+    ]
+    assert len(written) == 14
+
+
+@pytest.mark.parametrize(
+    ("traces", "options", "message"),
+    [
+        ([Trace.of("q", ["a"], id="a")], (), "sums has no gold labels to doubt."),
+        (TRACES, (), "no evaluator has offline judgments of sums."),
+        (TRACES, ("--evaluator", "nobody"), "'nobody' has not judged sums. These have: none."),
+    ],
+)
+def test_what_cannot_be_ranked_is_said(
+    command: Command, sqlite_store: Store, traces: list[Trace], options: tuple[str, ...], message: str
+) -> None:
+    add(sqlite_store, traces)
+    code, told, err = command("doubtful", "--dataset", "sums", "--db", sqlite_store.name, *options)
+    assert (code, told) == (2, "")
+    assert err.startswith(f"stepsight doubtful: {message}")
+
+
+@pytest.mark.slow
+def test_flipped_labels_of_mr_math_are_found(data: Path, tmp_path: Path) -> None:
+    """Of 5 % of the labels flipped at random, over 200 draws: with the published scores of ReasonEval and
+    Math-Shepherd, the mean share among as many most doubtful ones."""
+    with open_store(str(tmp_path / "s.db")) as store:
+        import_file(store, "mr-math-invalid", data / "mr-math/mr-math_invalid_errors.json", "mr-math-invalid")
+        for name, file in PUBLISHED.items():
+            import_scores(store, "mr-math-invalid", data / "mr-math/scores/invalid" / file, name)
+        labels = rank_labels(store, find_dataset(store, "mr-math-invalid"))
+    scores = np.array([[label.validities[name] for name in PUBLISHED] for label in labels])
+    failing = np.array([bool(label.finding) for label in labels])
+    valid = np.array([label.valid for label in labels], np.int8)
+    problem = np.unique([label.trace for label in labels], return_inverse=True)[1]
+    rng, count, found = np.random.default_rng(0), round(0.05 * len(labels)), []
+    for _ in range(200):
+        flipped = rng.choice(len(labels), count, replace=False)
+        given = valid.copy()
+        given[flipped] ^= 1
+        doubt = doubts(scores, failing, given, problem)
+        order = np.lexsort((-doubt, ~(failing & (given == 1))))
+        found.append(np.isin(order[:count], flipped).mean())
+    assert len(labels) == 729
+    assert np.mean(found) >= 0.75
