@@ -8,6 +8,7 @@ if there are too many, those that have been silent the longest are closed.
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
@@ -206,6 +207,7 @@ class ClientConnection(H11Protocol):
         return self.conn.their_state is h11.IDLE and (self.requests == 0 or self.received > 0)
 
 
+@cache
 def _response(status: int, message: str, hint: str) -> bytes:
     body = bytes(failure_json(status, message, hint).body)
     head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"

@@ -41,7 +41,7 @@ from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.bundles import add_files
 from stepsight.app.web.changes import change_routes
 from stepsight.app.web.failures import answer_errors
-from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
+from stepsight.app.web.gradio_page import EventBodies, FirstResponse, interface, mount, plain_style
 from stepsight.app.web.health import health_routes
 from stepsight.app.web.login import login_routes
 from stepsight.app.web.request_guard import Gate
@@ -90,6 +90,7 @@ def build_app(
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
     # Innermost, so that only people who may see the page get it.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
+    application.add_middleware(EventBodies, events=score.events)
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)
     add_api(application, store, evaluators, read_only=read_only, seconds=seconds)
     answer_errors(application)

@@ -11,7 +11,7 @@ _CLOSING = {quote: re.compile(rf"{quote}(?!\w)") for quote in "'\""}
 _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")
 
 # A command or option that a hint adds in parentheses, as in "Name the dataset (--dataset)."
-_COMMAND = re.compile(r" \([^()]*(?:--[a-z]|\bstepsight [a-z])[^()]*\)")
+_COMMAND = re.compile(r" \((?=[^()]*\))[^()]*(?:--[a-z]|\bstepsight [a-z])[^()]*\)")
 
 Check = Callable[[], None]
 """Called between the parts of a long task; an exception it raises ends the task."""

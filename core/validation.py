@@ -79,7 +79,7 @@ _EXPECTED = {
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
 }
-_OPTION = re.compile(r"'(.*?)'(?=,| or |$)")
+_OPTION = re.compile(r"'(.{0,200}?)'(?=,| or |$)")
 _EXPONENT = re.compile(r"[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 
 

@@ -28,6 +28,8 @@ _TURNS = (
 )
 _SOLVERS = ("assistant", "model")
 _QUESTION, _ANSWER, _LEAD = "Question:\n", "\nAnswer:\n", "Let's think step by step.\n"
+# The longest end that is looked for: a search from every place of a text takes seconds.
+_LONGEST_END = 2_000
 _ENDS = re.compile(r"(?:\s|</s>|<eos>|<\|endoftext\|>|<\|im_end\|>|<\|eot_id\|>|<\|end_of_text\|>){1,100}\Z")
 
 _HINT = (
@@ -78,7 +80,7 @@ def _trace_of_turns(turns: Sequence[tuple[str, str]]) -> SentSolution:
 
 
 def _sent(problem: str, solution: str) -> SentSolution:
-    solution = _ENDS.sub("", solution)
+    solution = solution[:-_LONGEST_END] + _ENDS.sub("", solution[-_LONGEST_END:])
     problem = problem.strip()
     *ended, rest = [part.strip() for part in STEP_TOKEN.split(solution)]
     if not ended:

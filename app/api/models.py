@@ -5,9 +5,9 @@ Steps, sub-steps and positions count from 1. A null means that a label is missin
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from stepsight.app.browse.address import ListQuery
 from stepsight.app.scoring.evaluators import Evaluators
@@ -31,10 +31,24 @@ class Context:
     seconds: float
 
 
+Texts = Annotated[list[str], Field(fail_fast=True)]
+"""A list of which one wrong item is reported; reporting a million would take seconds."""
+
+_MOST_FIELDS = 20
+
+
 class _Given(BaseModel):
     """The body of an API request. Unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_few(cls, values: Any) -> Any:
+        """Return `values`. Raises `ValueError` if they have so many fields that to report each would take long."""
+        if isinstance(values, dict) and len(values) > _MOST_FIELDS:
+            raise ValueError(f"{len(values):,} fields, expected {_MOST_FIELDS} at most")
+        return values
 
 
 class Failure(BaseModel):
@@ -46,11 +60,12 @@ class Failure(BaseModel):
 
 class ScoreRequest(_Given):
     problem: str = Field(examples=["What is 2 + 3?"])
-    steps: list[str | list[str]] = Field(
+    steps: list[str | Texts] = Field(
         description="In order; a list of texts is a step with sub-steps.",
         examples=[["2 + 3 = 6.", "Check: 6 - 3 = 3, not 2."]],
         min_length=1,
         max_length=1000,
+        fail_fast=True,
     )
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."
@@ -63,14 +78,20 @@ class BatchTrace(_Given):
 
     id: str = Field("", description="The name of the solution in errors.", max_length=200)
     problem: str
-    steps: list[str | list[str]] = Field(
-        description="In order; a list of texts is a step with sub-steps.", min_length=1, max_length=1000
+    steps: list[str | Texts] = Field(
+        description="In order; a list of texts is a step with sub-steps.",
+        min_length=1,
+        max_length=1000,
+        fail_fast=True,
     )
 
 
 class BatchRequest(_Given):
     traces: list[BatchTrace] = Field(
-        examples=[[{"problem": "What is 2 + 3?", "steps": ["2 + 3 = 6."]}]], min_length=1, max_length=1000
+        examples=[[{"problem": "What is 2 + 3?", "steps": ["2 + 3 = 6."]}]],
+        min_length=1,
+        max_length=1000,
+        fail_fast=True,
     )
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."
@@ -94,14 +115,19 @@ class FailedLine(Failure):
 
 class NextRequest(_Given):
     problem: str = Field(examples=["What is 2 + 3?"])
-    steps: list[str | list[str]] = Field(
-        [], description="The steps before the candidates, in order.", examples=[["2 + 3 = 5."]], max_length=1000
+    steps: list[str | Texts] = Field(
+        [],
+        description="The steps before the candidates, in order.",
+        examples=[["2 + 3 = 5."]],
+        max_length=1000,
+        fail_fast=True,
     )
     candidates: list[str] = Field(
         description="Each is judged as the next step.",
         examples=[["So 5.", "So 6."]],
         min_length=1,
         max_length=256,
+        fail_fast=True,
     )
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."

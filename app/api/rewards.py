@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from stepsight.app.access.current import request_id
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, note_scored
 from stepsight.app.api.conversation import SentSolution, read_messages, read_text
-from stepsight.app.api.models import Context, FailedLine
+from stepsight.app.api.models import Context, FailedLine, Texts
 from stepsight.app.api.scores import gone_away
 from stepsight.app.api.streams import AnswerPart, Stream
 from stepsight.app.web.failures import failure_json
@@ -43,8 +43,8 @@ class _Asked(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     model: str | None = None
-    input: str | list[str] | None = Field(None, max_length=1_000_000)
-    messages: list[dict[str, Any]] | None = Field(None, max_length=_MOST)
+    input: str | Texts | None = Field(None, max_length=1_000_000)
+    messages: Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(None, max_length=_MOST)
     mode: Mode = Mode.OFFLINE
 
 
@@ -53,8 +53,8 @@ class _RewardAsked(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    query: list[str] = Field(min_length=1, max_length=_MOST)
-    prompts: list[str | None] | None = Field(None, max_length=_MOST)
+    query: Texts = Field(min_length=1, max_length=_MOST)
+    prompts: Annotated[list[str | None], Field(fail_fast=True)] | None = Field(None, max_length=_MOST)
     model: str | None = None
     mode: Mode = Mode.OFFLINE
 

@@ -44,7 +44,7 @@ class Beginning(Model):
 class Files(Model):
     """The files to import, in order."""
 
-    files: Annotated[list[FileImport], Field(max_length=100)]
+    files: Annotated[list[FileImport], Field(max_length=100, fail_fast=True)]
 
 
 class Fetching(Model):

@@ -22,7 +22,7 @@ _LINK = re.compile(r"\[([^\[\]]+)\]\(([^()\s]+)\)")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _ITALIC = re.compile(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
 _PAGE = re.compile(r"(?:([a-z-]+)\.md)?(#[\w-]+)?")
-_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
+_ITEM = re.compile(r"(?:[-*]|(?<!\d)\d+\.) ")
 _RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
 # A private-use character stands for code, whose signs are no Markdown.
 _PLACE = "\ue000"

@@ -15,7 +15,7 @@ from stepsight.app.markup.text import text_html
 _SIGNS = re.compile(r"[*_`]|^[ \t]*(?:#{1,6}[ \t]|[-+•][ \t])|\]\(|-:?[ \t]*\||\|[ \t]*:?-", re.MULTILINE)
 _FORMULA = re.compile(r'<span class="math"[^>]*>[^<]*</span>')
 _CODE = re.compile(
-    r"^[ \t]*```[^\n`]*\n(?P<block>(?:(?!```).)*?)\n?[ \t]*```[ \t]*$|(?<!`)`(?P<inline>[^`\n]+)`(?!`)",
+    r"^[ \t]*```[^\n`]*\n(?P<block>(?:(?!```).)*+)```[ \t]*$|(?<!`)`(?P<inline>[^`\n]+)`(?!`)",
     re.MULTILINE | re.DOTALL,
 )
 _BEFORE = r"(?:(?<=[\s(\[{>\"'“‘—–:])|^)"
@@ -89,5 +89,7 @@ def _row(tag: str, cells: list[str]) -> str:
 
 
 def _code(match: re.Match[str]) -> str:
-    block = match["block"]
-    return f"<code>{escape(match['inline'])}</code>" if block is None else f"<pre>{escape(block)}</pre>"
+    if match["block"] is None:
+        return f"<code>{escape(match['inline'])}</code>"
+    block = match["block"].rstrip(" \t").removesuffix("\n")
+    return f"<pre>{escape(block)}</pre>"

@@ -8,7 +8,7 @@ from html import unescape
 from markupsafe import Markup, escape
 
 # A formula or a tag; everything else is text.
-_MARKUP = re.compile(r'(<span class="math"[^>]*>[^<]*</span>|<[^>]*>)')
+_MARKUP = re.compile(r'(<span class="math"[^<>]*>[^<]*</span>|<[^<>]*>)')
 _SOURCE = re.compile(r'data-source="([^"]*)"')
 
 Span = tuple[int, int]

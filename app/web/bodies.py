@@ -11,6 +11,8 @@ from stepsight.core.validation import validate
 
 T = TypeVar("T", bound=BaseModel)
 
+_MOST_FIELDS = 1_000
+
 
 def body(model: type[T]) -> Any:
     """Return a FastAPI dependency that parses the body of a request and validates it as a `model`. An empty body
@@ -23,6 +25,9 @@ def body(model: type[T]) -> Any:
             values = None
         if not isinstance(values, dict):
             raise UserError("The body is not a JSON object.", "Send one.")
+        if len(values) > _MOST_FIELDS:
+            # Each would be reported.
+            raise UserError(f"The body has {len(values):,} fields.", f"Send {_MOST_FIELDS} at most.")
         return validate(model, values, "the body")
 
     return Depends(read)

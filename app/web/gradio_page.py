@@ -6,10 +6,12 @@ when the browser is idle. The content then moves unchanged into the block `HOST`
 (`assets/web/js/shared/frame.js`).
 """
 
+import json
 import logging
 import re
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,14 +20,17 @@ from anyio import to_thread
 from fastapi import APIRouter, FastAPI
 from gradio.events import api
 from markupsafe import Markup
+from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.web.failures import OURS, logged_under
+from stepsight.app.web.failures import OURS, error_json, logged_under
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_route import PageContent
+from stepsight.app.web.request_guard import read_again
 from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.paths import asset
 
 HOST = "host"
@@ -42,6 +47,8 @@ _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.?(/assets/[^"]+)"')
 
 # By these, anybody could have Gradio name another server as its own. `Host` has been checked.
 _ROOTS = (b"x-forwarded-host", b"x-gradio-server")
+
+_EVENTS = "/gradio_api/run/"
 
 _LOG = logging.getLogger("stepsight")
 
@@ -133,6 +140,55 @@ class FirstResponse:
         content = await to_thread.run_sync(self._content, Request(scope))
         page = plain_page(self._name, content.html, self._name, _gradio(body.decode()))
         await HTMLResponse(page, content.status, headers={"cache-control": "no-cache"})(scope, receive, send)
+
+
+class EventBodies:
+    """ASGI middleware that refuses the body of an event with 422 if it does not fit the event's parameters. From
+    other bodies, Gradio gets the values alone, since it fails if a field of its own is wrong."""
+
+    def __init__(self, app: ASGIApp, events: dict[str, Event]) -> None:
+        self.app = app
+        self._parameters = {f"{_EVENTS}{name}": _parameters_of(event) for name, event in events.items()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        parameters = self._parameters.get(scope["path"]) if scope["type"] == "http" else None
+        if parameters is None or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        try:
+            values = _read_values(await Request(scope, receive).body(), parameters)
+        except UserError as error:
+            await error_json(error)(scope, receive, send)
+            return
+        body = json.dumps({"data": values}).encode()
+        others = [pair for pair in scope["headers"] if pair[0].lower() not in (b"content-type", b"content-length")]
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await self.app({**scope, "headers": [*others, *headers]}, read_again(body, receive), send)
+
+
+def _parameters_of(event: Event) -> dict[str, TypeAdapter[Any]]:
+    """Return the validator of each parameter of an event that a body has a value for."""
+    parameters = signature(event, eval_str=True).parameters.values()
+    return {one.name: TypeAdapter(one.annotation) for one in parameters if one.annotation is not gr.Request}
+
+
+def _read_values(body: bytes, parameters: dict[str, TypeAdapter[Any]]) -> list[Any]:
+    """Return the values of an event's parameters that a body holds. Raises `UserError` if they do not fit."""
+    hint = "Send an object with the values of the event as its data."
+    try:
+        sent = parse_json(body)
+        values = sent["data"]
+        json.dumps(values, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError, KeyError):
+        raise UserError("The body is not a JSON object with data.", hint) from None
+    if not isinstance(values, list) or len(values) != len(parameters):
+        raise UserError(f"data is {values!r:.60}, expected a list of {', '.join(parameters)}.", hint)
+    for (name, adapter), value in zip(parameters.items(), values, strict=True):
+        try:
+            adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            raise UserError(f"{name} is {value!r:.60}: {error.errors()[0]['msg']}.", hint) from None
+    return values
 
 
 def _gradio(page: str) -> Markup:

@@ -44,7 +44,7 @@ class Gate:
             if body is None:
                 refusal = _too_large(scope)
             else:
-                receive = _again(body, receive)
+                receive = read_again(body, receive)
         await (refusal or self.app)(scope, receive, send)
 
 
@@ -90,7 +90,7 @@ async def _read(receive: Receive) -> bytes | None:
             return bytes(body)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def read_again(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` function that first returns a body that was already read, and then calls `receive`."""
     replayed = False
 

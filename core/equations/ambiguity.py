@@ -14,7 +14,7 @@ from stepsight.core.equations.parsing.values import UndecidedError, difference
 from stepsight.core.text.signs import CURRENCY
 
 # A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.
-_RANGE = re.compile(r"\d[\d.,]*(?:-\d[\d.,]*)+(?:/\d+)?(?:\s*[A-Za-z ]+)?")
+_RANGE = re.compile(r"\d[\d.,]*+(?:-\d[\d.,]*+)++(?:/\d++)?\s*+[A-Za-z ]*+")
 # Numbers of equations: (1) - (2), 2 × (1) + (3).
 _LABEL = r"(?:\d{1,2}\s*(?:\*|\\cdot|\\times)\s*)?[(\[]\d{1,2}[)\]]"
 _LABELS = re.compile(rf"\s*{_LABEL}(?:\s*[-+]\s*{_LABEL})+\s*")

@@ -91,7 +91,9 @@ _POSITED = re.compile(
       |minimum|maximum|vertex|line|axis|asymptote\w*|want|could|might|would|say|suggest\w*)\b|n't\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
+_ALTERNATIVE = re.compile(
+    r"\s*+(?:[$.,\]\\)]+\s*+)?(?:\\q?quad\s*+|\\text\{\s*+)*+or\b|\s*+,\s*+\$?[-\d]", re.IGNORECASE
+)
 
 
 def is_assertion(text: str, start: int, end: int) -> bool:

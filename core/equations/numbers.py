@@ -190,7 +190,7 @@ def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> boo
     return a.has_percent or b.has_percent or left.denominator != 1 or right.denominator != 1
 
 
-_DECIMAL = re.compile(r"\d+\.\d+")
+_DECIMAL = re.compile(r"(?<!\d)\d+\.\d+")
 
 
 def decimals_in(text: str) -> set[str]:

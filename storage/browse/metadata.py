@@ -38,7 +38,9 @@ _EXACT = 2**53
 
 Operator = Literal["=", "~", ">=", "<="]
 _PLAIN = re.compile(r'[^\s"=~<>](?:[^"=~<>]*[^\s"=~<>])?')
-_CONDITION = re.compile(r'(?P<field>[^"=~<>]+|"(?:[^"\\]|\\.)*")\s*(?P<operator>>=|<=|=|~)(?P<value>.*)', re.DOTALL)
+_CONDITION = re.compile(
+    r'(?P<field>[^"=~<>]++|"(?:[^"\\]|\\.)*")\s*(?P<operator>>=|<=|=|~)(?P<value>.*)', re.DOTALL
+)
 _EXPECTED = "expected a field, one of = ~ >= <=, and a value, such as source=MATH."
 
 _FIELDS = {

@@ -59,7 +59,7 @@ class Attack:
                         pass
                 drip.cancel()
                 writer.close()
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(1)
 
     async def _drip(self, writer: asyncio.StreamWriter, piece: bytes) -> None:
         while piece:
@@ -92,7 +92,7 @@ def test_labels_are_stored_within_a_second_and_little_is_logged(tmp_path):
     name = str(tmp_path / "store.db")
     argv = ["app", "--db", name, "--port", 0]
     with open_store(name) as store:
-        campaign, people = prepare(store, annotators=10, traces=20, overlap=3)
+        campaign, people = prepare(store, annotators=5, traces=20, overlap=3)
         with log.open("w") as file, Forked(SOURCE, argv, stderr=file.fileno()) as server:
             try:
                 until(lambda: "Ctrl-C" in log.read_text())

@@ -12,7 +12,7 @@ from stepsight.training.evaluate.gallery import DATASET as GALLERY
 
 # In a model card: the row of a dataset, which ends in the difference from the best baseline, and a sentence.
 _ROW = re.compile(r"^\| ([\w-]+) \| (?:offline|online) \|.* \[([-+][\d.]+), [-+][\d.]+\] \|$", re.MULTILINE)
-_EXPOSED = re.compile(r"(\d+) of (\d+) first errors that a later\s+step exposes")
+_EXPOSED = re.compile(r"(?<!\d)(\d+) of (\d+) first errors that a later\s+step exposes")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from stepsight.app.api.conversation import read_messages, read_text
+from stepsight.app.api.models import ScoreRequest
+from stepsight.app.api.rewards import _Asked, _RewardAsked
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.models.location import EQUATIONS
@@ -89,6 +92,25 @@ def test_a_hostile_text_takes_no_time():
     for text in ("[INST]" * 150_000, "<|im_start|>user\n" * 60_000, "</s>" * 200_000 + "x", "\n" * 900_000 + "x"):
         with pytest.raises(UserError):
             read_text(text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"problem": "a", "steps": [0] * 100_000},
+        {"problem": "a", "steps": [["a"] * 3 + [0] * 100_000]},
+        {"problem": "a", "steps": ["a"], **{f"field {number}": 0 for number in range(100_000)}},
+        {"query": [{}] * 100_000},
+        {"input": [{}] * 100_000},
+        {"messages": [0] * 100_000},
+    ],
+    ids=["steps", "sub-steps", "fields", "query", "input", "messages"],
+)
+def test_of_a_hundred_thousand_errors_few_are_made(body):
+    kind = ScoreRequest if "steps" in body else _RewardAsked if "query" in body else _Asked
+    with pytest.raises(ValidationError) as caught:
+        kind.model_validate(body)
+    assert caught.value.error_count() < 5
 
 
 @pytest.mark.parametrize("mode", ["offline", "online"])

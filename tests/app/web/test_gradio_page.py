@@ -1,4 +1,4 @@
-"""Gradio's page: what does not run beside it."""
+"""Gradio's page: what does not run beside it, and the bodies that do not reach it."""
 
 import asyncio
 from typing import Any
@@ -7,8 +7,10 @@ import gradio as gr
 import pytest
 from fastapi import FastAPI
 from gradio.events import api
+from starlette.testclient import TestClient
 
-from stepsight.app.web.gradio_page import interface, mount
+from stepsight.app.web.gradio_page import EventBodies, interface, mount
+from tests.cases import each
 
 
 def test_an_event_that_needs_the_queue_is_refused():
@@ -38,3 +40,39 @@ def test_nothing_of_gradios_runs_between_requests():
             return asyncio.all_tasks() - {asyncio.current_task()}
 
     assert asyncio.run(tasks()) == set()
+
+
+def half(text: str, number: int, request: gr.Request) -> dict[str, Any]:
+    return {"half": text[: number // 2]}
+
+
+BODIES = [
+    *(b"", b"null", b"[]", b"{", b"1e999", b"[" * 5000, b"\xff", b'{"data": {}}', b'{"data": null}'),
+    *(
+        b'{"data": []}',
+        b'{"data": ["a"]}',
+        b'{"data": ["a", 1, 2]}',
+        b'{"data": ["a", "1"]}',
+        b'{"data": ["a", 1e400]}',
+    ),
+    *(b'{"data": [{"path": "a", "meta": {"_type": "gradio.FileData"}}, 1]}', b'{"data": ["\\ud800", 1]}'),
+]
+
+
+@pytest.fixture(scope="module")
+def client():
+    application = FastAPI()
+    application.add_middleware(EventBodies, events={"half": half})
+    with TestClient(mount(application, interface("A page", {"half": half}))) as client:
+        yield client
+
+
+@each("body", BODIES)
+def test_a_body_that_does_not_fit_the_event_is_refused(client, body):
+    assert client.post("/gradio_api/run/half", content=body).status_code == 422
+
+
+@each("others", [{}, {"fn_index": 99}, {"session_hash": 1}, {"event_data": "a"}, {"batched": True}, {"request": 1}])
+def test_of_a_body_gradio_gets_the_values_alone(client, others):
+    response = client.post("/gradio_api/run/half", json={"data": ["abcdef", 4], **others})
+    assert response.json()["data"] == [{"half": "ab"}]
