@@ -84,6 +84,11 @@ def _formula(match: re.Match[str]) -> Markup:
     return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, match[0], source.strip())
 
 
+def sentence(text: str) -> str:
+    """Return a message with a capital letter where it begins with a word that is no name."""
+    return f"T{text[1:]}" if text.startswith(("the ", "there ")) else text
+
+
 def counted(number: int, noun: str, several: str = "") -> str:
     """Return a count with its noun, such as `1 trace` or `2,000 traces`. `several` is the plural if it is
     irregular."""

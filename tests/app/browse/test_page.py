@@ -282,6 +282,7 @@ def test_a_query_that_makes_no_sense_gets_a_notice_above_a_list(browse, query, m
 def test_an_unknown_dataset_gets_a_notice_and_a_way_back(browse, name):
     page = browse(dataset=name)
     assert page.one("h1").text == "Browse"
+    assert notices(page) == notices(browse(dataset=name, trace="999"))
     assert len(notices(page)) == 1
     assert page.one("a")["href"] == "/browse"
 

@@ -65,7 +65,7 @@ def test_an_ended_job_can_be_resumed_unless_it_is_done(sqlite_store, evaluators,
     assert f'class="card {state.value}"' in shown
     assert (f'data-post="/api/v1/jobs/{job.id}/resume"' in shown) == (state != State.DONE)
     assert "cancel" not in shown.replace("cancelled", "")
-    assert ("the folder is gone" in shown) == (state == State.FAILED)
+    assert ("The folder is gone" in shown) == (state == State.FAILED)
 
 
 def test_the_newest_job_comes_first(sqlite_store, evaluators):

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from stepsight.app.markup.text import text_html
+from stepsight.app.markup.text import sentence, text_html
 from tests.app.elements import INJECTIONS, read
 from tests.cases import each
 
@@ -142,3 +142,9 @@ def test_many_openers_take_linear_time(opener):
     text_html(opener * (100_000 // len(opener)))
     # Some 0.2 s of processor time; quadratic time took a minute.
     assert time.process_time() - start < 4
+
+
+@each("text", ["there is no dataset", "the trace has 3 tokens", "theirs: 3 traces", "a on sums", ""])
+def test_a_message_begins_with_a_capital_letter_unless_with_a_name(text):
+    capital = text.startswith(("there ", "the "))
+    assert sentence(text) == (text.capitalize() if capital else text)

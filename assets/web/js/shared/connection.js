@@ -39,7 +39,8 @@ export const say = (message) => {
 /** The error message of a response. */
 export const failure = async (response) => {
   const answer = await response.json().catch(() => null);
-  return answer?.error ? `${answer.error} ${answer.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
+  const sentence = answer?.error?.replace(/^th(?=e |ere )/, "Th");
+  return sentence ? `${sentence} ${answer.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
 };
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, AGAIN));
