@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from http.server import BaseHTTPRequestHandler
@@ -43,18 +43,18 @@ Behaviour = Callable[[str, str], Answer | None]
 
 
 class HostileHub(LocalServer):
-    """A hub with one repository that answers as `behaviour` says. `told` holds the Authorization headers that came
-    to it under another name than its own."""
+    """A hub with one repository of that `content`, under any name, that answers as `behaviour` says. `told` holds
+    the Authorization headers that came to it under another name than its own."""
 
     def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour, self.content = behaviour, CONTENT
         self.told: list[str] = []
-        super().__init__(type("Handler", (_Handler,), {"hub": self, "behaviour": staticmethod(behaviour)}))
+        super().__init__(type("Handler", (_Handler,), {"hub": self}))
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: HostileHub
-    behaviour: Behaviour
 
     def do_GET(self) -> None:
         path = unquote(self.path.split("?")[0])
@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.hub.told.append(self.headers["authorization"])
         kind = "list" if path.startswith("/api/") else "file"
         name = path.rsplit("/", 1)[-1]
-        answer = self.behaviour(kind, name) or honest(kind, name)
+        answer = self.hub.behaviour(kind, name) or honest(kind, name, self.hub.content)
         self.send_response(answer.status)
         headers = answer.headers if answer.blocks else {"Content-Length": str(len(answer.body))} | answer.headers
         for key, value in headers.items():
@@ -88,15 +88,15 @@ def sibling(name: str, content: bytes) -> dict[str, Any]:
     return {"rfilename": name, "size": len(content), "blobId": blob}
 
 
-def listed(*siblings: object, sha: object = COMMIT) -> Answer:
-    named = [sibling(name, content) for name, content in CONTENT.items()]
+def listed(*siblings: object, sha: object = COMMIT, content: Mapping[str, bytes] = CONTENT) -> Answer:
+    named = [sibling(name, body) for name, body in content.items()]
     return Answer(body=json.dumps({"sha": sha, "siblings": [*named, *siblings]}).encode())
 
 
-def honest(kind: str, name: str) -> Answer:
+def honest(kind: str, name: str, content: Mapping[str, bytes]) -> Answer:
     if kind == "list":
-        return listed()
-    return Answer(body=CONTENT[name]) if name in CONTENT else Answer(404, b"{}", {"X-Error-Code": "EntryNotFound"})
+        return listed(content=content)
+    return Answer(body=content[name]) if name in content else Answer(404, b"{}", {"X-Error-Code": "EntryNotFound"})
 
 
 def of_list(answer: Callable[[], Answer]) -> Behaviour:

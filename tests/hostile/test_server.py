@@ -1,0 +1,210 @@
+"""A server with its worker stays as it was, whatever is fetched and sent to it.
+
+A part of the corpus is tried in `make test-all`, and all of it with `STEPSIGHT_HOSTILE=all`.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepsight.app.access.rules import PAGES
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.jobs.jobs import ACTIVE, State, get_job
+from tests.app.processes import until
+from tests.checkpoints import write_token_classifier
+from tests.hostile.data_files import FILES, ROW, lines
+from tests.hostile.models import Attack, repositories, tokenizers
+from tests.hostile.repositories import BEHAVIOURS, Behaviour, HostileHub
+from tests.hostile.test_data_files import QUICK
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks into /proc")]
+
+SAMPLE = 20
+# Those take all the time that they may have, or are tried again and again: some a minute or two.
+_LONG = re.compile("pattern|cut by|without end|times 2$|127.0.0.1")
+_PART = 512 * 1024
+# Bytes by which the server may have grown.
+_MEMORY = 100_000_000
+
+
+class Server:
+    """`stepsight app` with all that it writes below `root`, and a hub."""
+
+    def __init__(self, root: Path, hub: HostileHub) -> None:
+        self.root, self.hub = root, hub
+        self.store = str(root / "store" / "store.db")
+        self.slowest = 0.0
+        self._port = self._pid = 0
+        for name in ("store", "home", "cache", "hub", "temporary"):
+            (root / name).mkdir()
+
+    @contextmanager
+    def running(self) -> Iterator[float]:
+        """Yield the seconds that its start took."""
+        places = {"HOME": "home", "STEPSIGHT_CACHE": "cache", "HF_HUB_CACHE": "hub", "TMPDIR": "temporary"}
+        environment = os.environ | {name: str(self.root / folder) for name, folder in places.items()}
+        environment |= {"HF_ENDPOINT": self.hub.url, "HF_TOKEN": "hf_ours", "NO_PROXY": "127.0.0.1,localhost"}
+        log = self.root / "store" / "log.txt"
+        start = time.monotonic()
+        with open(log, "wb") as file:
+            command = [sys.executable, "-m", "stepsight", "app", "--db", self.store, "--port", "0"]
+            process = subprocess.Popen(command, env=environment, stderr=file)
+        try:
+            until(lambda: "Ctrl-C" in log.read_text() or process.poll() is not None)
+            found = re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text())
+            assert found is not None, log.read_text()
+            self._port, self._pid = int(found[1]), process.pid
+            yield time.monotonic() - start
+        finally:
+            process.terminate()
+            process.wait(60)
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+        """Return the status and the text of an answer, or what it holds as JSON."""
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=120)
+        accepted = {"Content-Type": "application/json"} if body is not None else {"Accept": "text/html"}
+        try:
+            connection.request(method, path, body, accepted)
+            response = connection.getresponse()
+            text = response.read().decode()
+            is_json = "json" in (response.headers["content-type"] or "")
+            return response.status, json.loads(text) if is_json else text
+        finally:
+            connection.close()
+
+    def look(self) -> None:
+        """Open every page."""
+        for page in PAGES:
+            start = time.monotonic()
+            assert self.ask("GET", page.path)[0] == 200, page
+            self.slowest = max(self.slowest, time.monotonic() - start)
+
+    def memory(self) -> int:
+        status = Path(f"/proc/{self._pid}/status").read_text(encoding="ascii")
+        return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+
+    def fetch(self, name: str) -> list[int]:
+        """Ask for a repository; returns its job unless it is refused at once."""
+        status, answer = self.ask("POST", "/evaluators/fetch", json.dumps({"repo": f"lab/{name}"}).encode())
+        assert status < 500 or status == 502, answer
+        return [answer["job"]] if status == 201 else []
+
+    def add(self, name: str, content: bytes, dataset: str) -> list[int]:
+        """Send a file, look at its preview and ask for its import; returns its job unless the file is refused."""
+        begun = json.dumps({"name": name, "size": len(content), "modified": dataset}).encode()
+        status, state = self.ask("POST", "/data/uploads", begun)
+        while status == 200 and state["received"] < len(content):
+            start = state["received"]
+            path = f"/data/uploads/{state['upload']}/parts?start={start}"
+            status, state = self.ask("POST", path, content[start : start + _PART])
+        if status != 200:
+            assert status < 500, state
+            return []
+        assert self.ask("GET", f"/data/uploads/{state['upload']}")[0] == 200
+        file = {"upload": state["upload"], "holds": "traces", "dataset": dataset, "kind": "plain"}
+        status, answer = self.ask("POST", "/data/imports", json.dumps({"files": [file]}).encode())
+        assert status == 201, answer
+        found: list[int] = answer["jobs"]
+        return found
+
+    def strays(self) -> set[str]:
+        """Return what lies elsewhere than in the caches and beside the store."""
+        places = [self.root, self.root / "home", self.root / "temporary", Path.cwd()]
+        return {str(path) for place in places for path in place.iterdir()}
+
+
+Try = Callable[[Server], list[int]]
+
+
+def _behaving(number: int, behaviour: Behaviour, server: Server) -> list[int]:
+    server.hub.behaviour = behaviour
+    return server.fetch(f"behaving-{number}")
+
+
+def _holding(number: int, attack: Attack, server: Server) -> list[int]:
+    folder = server.root / "cache" / "attacked"
+    shutil.rmtree(folder, ignore_errors=True)
+    write_token_classifier(folder, "qwen2")
+    attack(folder)
+    server.hub.content = {path.name: path.read_bytes() for path in folder.iterdir()}
+    server.hub.behaviour = lambda kind, name: None
+    return server.fetch(f"holding-{number}")
+
+
+def _sending(number: int, name: str, server: Server) -> list[int]:
+    return server.add(name, FILES[name](), f"sent-{number}")
+
+
+def corpus() -> dict[str, Try]:
+    """Everything hostile, by name."""
+    found: dict[str, Try] = {}
+    for number, (name, behaviour) in enumerate(BEHAVIOURS.items()):
+        found[f"hub: {name}"] = partial(_behaving, number, behaviour)
+    for number, (name, attack) in enumerate((repositories() | tokenizers()).items()):
+        found[f"model: {name}"] = partial(_holding, number, attack)
+    for number, name in enumerate(FILES):
+        found[f"file: {name}"] = partial(_sending, number, name)
+    return found
+
+
+def chosen() -> dict[str, Try]:
+    """All of it if that is asked for, else a seeded sample of each kind."""
+    everything = corpus()
+    if os.environ.get("STEPSIGHT_HOSTILE") == "all":
+        return everything
+    of_hub, of_model = (
+        [name for name in everything if name.startswith(kind) and not _LONG.search(name)]
+        for kind in ("hub", "model")
+    )
+    kinds = (of_hub, of_model, [f"file: {name}" for name in QUICK])
+    names = [name for kind in kinds for name in random.Random(0).sample(kind, SAMPLE // 3 + 1)]
+    return {name: everything[name] for name in names}
+
+
+def finish(store: Store, jobs: list[int]) -> State:
+    until(lambda: not any(get_job(store, job).state in ACTIVE for job in jobs), 600)
+    return get_job(store, jobs[-1]).state
+
+
+def test_a_server_stays_as_it_was(tmp_path: Path) -> None:
+    hub = HostileHub(lambda kind, name: None)
+    server, good = Server(tmp_path, hub), 0
+    with hub.running():
+        with server.running() as first, open_store(server.store) as store:
+            server.look()
+            # Everything that is loaded once is there.
+            assert finish(store, server.add("mine.jsonl", lines(ROW), "mine")) == State.DONE
+            before, strays = server.memory(), server.strays()
+            server.slowest = 0.0
+            for number, (name, attack) in enumerate(chosen().items()):
+                start = time.monotonic()
+                jobs = attack(server)
+                if jobs:
+                    finish(store, jobs)
+                server.look()
+                assert finish(store, server.add("mine.jsonl", lines(ROW), f"mine-{number}")) == State.DONE, name
+                good += 1
+                grown = server.memory() - before
+                print(
+                    f"{name}: {time.monotonic() - start:.1f} s, {grown / 1e6:.0f} MB, page {server.slowest:.2f} s"
+                )
+                assert grown < _MEMORY, name
+                assert server.strays() == strays, name
+                assert hub.told == [], name
+        with server.running() as again:
+            server.look()
+        print(f"started in {first:.1f} s, then in {again:.1f} s")
+    assert good >= SAMPLE
