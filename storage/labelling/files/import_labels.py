@@ -41,6 +41,8 @@ class LabelImport:
     repeated: int
 
     def __str__(self) -> str:
+        if not self.added and not self.repeated:
+            return f"{self.campaign}: nothing added, the file has no {self.what.replace(' and ', ' or ')}."
         if not self.added:
             return f"{self.campaign}: nothing new, {self.repeated:,} {self.what} already stored."
         repeated = f", {self.repeated:,} already stored" if self.repeated else ""

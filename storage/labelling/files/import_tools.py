@@ -24,6 +24,7 @@ from stepsight.storage.labelling.files.trace_index import TraceIndex
 from stepsight.storage.traces.queries import StoredTrace
 
 _PLACE = re.compile(r"(\w+?)_(\d{1,6})")
+_STEP = re.compile(r"step_(\d{1,6})")
 _NUMBER = re.compile(r"\d{1,6}")
 # The fields of an annotation in JSON-MIN, and their names in a task.
 _OF_ANNOTATION = {name: name for name in ("created_at", "updated_at", "lead_time")} | {"annotator": "completed_by"}
@@ -86,7 +87,9 @@ def _tasks(rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
         return
     every = [first, *rows]
     matches = ((_PLACE.fullmatch(name), value) for _, row in every for name, value in row.items())
-    questions = {match[1] for match, value in matches if match and (match[1] == QUESTION or _has_label([value]))}
+    questions = {
+        match[1] for match, value in matches if match and (match[1] == QUESTION or _has_label(_strings(value)))
+    }
     for where, row in every:
         results = [one for name, value in row.items() for one in _results(name, value, questions)]
         missing = next((key for key in _TEXTS if key not in row), "" if questions or results else f"{QUESTION}_0")
@@ -103,18 +106,25 @@ def _tasks(rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
 
 
 def _results(name: str, value: object, questions: Collection[str]) -> Iterator[Row]:
-    """Yield a column of JSON-MIN as results of an annotation. A text is a choice if it answers one of `questions`,
-    or if it is a label in a column whose name does not end with a step."""
+    """Yield a column of JSON-MIN as results of an annotation. A text, or a list of texts, is a choice if it answers
+    one of `questions`, or if it is a label in a column whose name does not end with a step."""
     match, number = _PLACE.fullmatch(name), _NUMBER.search(name)
     about = {"from_name": name} | ({"to_name": f"step_{number[0]}"} if number else {})
-    if isinstance(value, str):
-        if match[1] in questions if match else _has_label([value]):
-            yield about | {"type": "choices", "value": {"choices": [value]}}
+    if name not in _TEXTS and (chosen := _strings(value)):
+        if match[1] in questions if match else _has_label(chosen):
+            yield about | {"type": "choices", "value": {"choices": chosen}}
         return
     for one in value if isinstance(value, list) else [value]:
         type = next(filter(_is_answer, one), None) if isinstance(one, dict) else None
         if type is not None:
             yield about | {"type": type, "value": one}
+
+
+def _strings(value: object) -> list[str]:
+    """Return a text, or a list of texts, as a list. The result is empty for anything else."""
+    every = value if isinstance(value, list) else [value]
+    found = [one for one in every if isinstance(one, str)]
+    return found if len(found) == len(every) else []
 
 
 def read_argilla(
@@ -222,6 +232,12 @@ def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
         match = _PLACE.fullmatch(str(one.get("from_name"))) if one.get("type") == "choices" else None
         if match is not None:
             place = whole(int(match[2]), 0, steps - 1, f"the place of {match[0]}", f"0 to {steps - 1}")
+            target = _STEP.fullmatch(str(one.get("to_name")))
+            if target is not None and int(target[1]) != place and _has_label(_chosen(one)):
+                raise UserError(
+                    f"the choice {match[0]} is attached to {target[0]}.",
+                    "Give a choice the place of its step, counted from 0, such as label_0 for step_0.",
+                )
             questions.setdefault(match[1], {}).setdefault(place, []).extend(_chosen(one))
         elif _is_answer(one.get("type")):
             unnamed.append(one)

@@ -168,6 +168,7 @@ def minimal(*columns: dict[str, Any]) -> Rows:
     ("columns", "labels"),
     [
         ([{"label_0": "pos", "label_1": "neg"}], [["pos", "neg"]]),
+        ([{"label_0": ["pos"], "mark_1": ["slip"]}], [["pos", None]]),
         ([{"label_1": " NEG", "verdict": "neg"}, {}], [[None, "neg"]]),
         ([{"label_0": "pos", "why_0": "neg, I think", "error_0": {"choices": ["a", "b"]}}], [["pos", None]]),
         ([{"mark_0": "pos", "why_0": "a slip"}, {"why_1": "odd", "mark_1": "neu"}], [["pos", None], [None, "neu"]]),
@@ -260,6 +261,7 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
         studio({"steps": [{"body": "It."}]}),
         studio({"problem": 7}),
         studio(result=[result("label_1", {"paragraphlabels": ["neg"]}, "paragraphlabels")]),
+        studio(result=[result("label_1", {"choices": ["neg"]}) | {"to_name": "step_0"}]),
     ],
 )
 def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(other: Store, tmp_path: Path, rows: Rows) -> None:
