@@ -279,6 +279,8 @@ def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened,
     beside, alone = (Entered.of(trace, names).token() for names in (["tiny", "two"], ["two"]))
     with served(sqlite_store, mixed) as base, opened(base) as page:
         page.goto(f"/?s={beside}")
+        # A permalink is followed for its result.
+        expect(page.locator(".said .counts").first).to_be_in_viewport()
         page.get_by_label("Valid from").fill("0")
         page.get_by_label("Redundant from").fill("0")
         marks = page.locator("ol.steps > li").first.locator(".mark")

@@ -322,6 +322,9 @@ if (part("score")) {
   restore();
   window.addEventListener("pagehide", remember);
   window.addEventListener("popstate", openAddress);
-  if (wasMoved || "late" in part("result").dataset) openAddress();
-  else settleResult("replaceState");
+  const isLate = wasMoved || "late" in part("result").dataset;
+  const opened = isLate ? openAddress() : Promise.resolve(settleResult("replaceState"));
+  // A permalink is followed for its result. A reload stays where it was, and so does a page that was scrolled meanwhile.
+  const isFollowed = performance.getEntriesByType("navigation")[0]?.type === "navigate";
+  if (isFollowed && new URLSearchParams(location.search).has("s")) opened.then(() => scrollY || reveal());
 }
