@@ -254,6 +254,15 @@ class Labelling {
     return this.annotation.labels.slice(0, this.needed).indexOf(null);
   }
 
+  /** Go to the next step without a label; behind the last one, to the first. */
+  nextOpen() {
+    const shown = this.annotation.labels.slice(0, Math.min(this.needed, this.rows.length));
+    const open = shown.flatMap((label, step) => (label === null ? [step] : []));
+    if (!open.length) return this.announce("Every step has its label. Enter submits.");
+    this.labelled = null;
+    this.moveTo(open.find((step) => step > this.here) ?? open[0]);
+  }
+
   record(kind, fields = {}) {
     if (this.isClosed) return;
     const about = { revealed: this.rows.length, guideline: this.guideline, seconds: lap() };
@@ -493,6 +502,7 @@ const registerKeys = (section) => {
   register({ key: kinds, shown: [kinds[0], "…"], label: "kind of error of a neg step", when: () => page !== null, run: ({ key: name }) => page.pressKind(name) });
   key("j", "next step", () => page.move(1));
   key("k", "previous step", () => page.move(-1));
+  key("n", "next step without a label", () => page.nextOpen());
   key("Enter", "submit, or go to the first step without a label", () => page.submit());
   key("z", "undo", () => page.undoOrRedo("undo"));
   key("Z", "redo", () => page.undoOrRedo("redo"));
