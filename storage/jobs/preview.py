@@ -5,6 +5,7 @@ nor a worker reads one before this process has.
 """
 
 import atexit
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -41,8 +42,8 @@ _PREVIEW = Bounds(seconds=20, memory=_MEMORY, patience=60)
 _IMPORT, _OF_MEGABYTE, _PATIENCE = 60, 5, 300
 _READ_BY_COMMAND = "Check it, or import it on the machine that StepSight runs on: stepsight import auto FILE"
 
-# Of larger score files, the dataset that they fit is not looked for, since that holds their rows in memory.
-_MOST_BYTES, _MOST_ROWS = 30_000_000, 100_000
+# The dataset of scores is looked for by the rows of a file, or by its first `_HEAD` bytes if it is larger.
+_MOST_BYTES, _MOST_ROWS, _HEAD = 30_000_000, 100_000, 1_000_000
 
 # How many files are read at once: nobody waits for another's deadline, unless there are more.
 _AT_ONCE = 2
@@ -62,8 +63,9 @@ class UploadReading:
 
     `good` and `bad` count the examined rows that can and cannot be imported. `faults` lists the first bad rows by
     place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind
-    of scores in a score file, and `size` its bytes as unpacked. `error` says why the file cannot be imported at
-    all, or is None. `notes` are sentences about what is left out of the rows.
+    of scores in a score file, `size` its bytes as unpacked, and `head` the first rows of a large one as JSON.
+    `error` says why the file cannot be imported at all, or is None. `notes` are sentences about what is left out of
+    the rows.
     """
 
     finding: Finding
@@ -76,6 +78,7 @@ class UploadReading:
     error: UserError | None = None
     notes: tuple[str, ...] = ()
     size: int = 0
+    head: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +107,22 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
 
 def _with_dataset(store: Store, shown: UploadReading, source: UploadSource) -> UploadReading:
     """Suggest the dataset that scores fit, if there is one alone."""
-    if shown.finding.dataset or shown.error or shown.good > _MOST_ROWS or shown.size > _MOST_BYTES:
+    if shown.finding.dataset or shown.error:
         return shown
+    is_large = _is_large(shown.good, shown.size)
+    if is_large and not shown.head:
+        return shown
+    lines = shown.head.encode().splitlines(keepends=True) if is_large else source
     try:
-        fitting = datasets_of(store, read_scores(source, source.name)[0])
+        fitting = datasets_of(store, read_scores(lines, source.name)[0], shown.good)
     except UserError as fault:
         return replace(shown, error=fault)
     return replace(shown, finding=replace(shown.finding, dataset=fitting[0] if len(fitting) == 1 else ""))
+
+
+def _is_large(rows: int, size: int) -> bool:
+    """True if the rows of a score file would take much memory."""
+    return rows > _MOST_ROWS or size > _MOST_BYTES
 
 
 def _stored(store: Store, upload: Upload) -> str:
@@ -289,7 +301,14 @@ def _labels(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
 
 
 def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadReading:
-    size = 0
+    size = length = 0
+    head: list[str] = []
+
+    def keep(row: Any) -> None:
+        nonlocal length
+        if length < _HEAD:
+            head.append(json.dumps(row))
+            length += len(head[-1])
 
     def measured() -> Iterator[bytes]:
         nonlocal size
@@ -298,8 +317,9 @@ def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadRe
             yield line
 
     try:
-        rows, _ = read_scores(measured(), name)
-        return replace(shown, outputs=outputs_of(rows).value, good=len(rows), size=size)
+        rows, _ = read_scores(measured(), name, keep)
+        first = "\n".join(head) if _is_large(len(rows), size) and length < 2 * _HEAD else ""
+        return replace(shown, outputs=outputs_of(rows).value, good=len(rows), size=size, head=first)
     except UserError as fault:
         return replace(shown, error=fault)
 
@@ -313,7 +333,7 @@ def _as_json(shown: UploadReading) -> dict[str, Any]:
         "traces": [format_trace(replace(trace, meta={})) for trace in short],
         "faults": [[where, *_pair(error)] for where, error in shown.faults],
         "error": shown.error and _pair(shown.error),
-        **{name: getattr(shown, name) for name in ("outputs", "good", "bad", "whole", "notes", "size")},
+        **{name: getattr(shown, name) for name in ("outputs", "good", "bad", "whole", "notes", "size", "head")},
     }
 
 

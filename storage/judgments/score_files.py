@@ -1,9 +1,10 @@
 """Importing score files as judgments. The evaluator that gave the scores does not have to run in StepSight."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -128,9 +129,11 @@ def matching_datasets(store: Store, path: str | Path) -> list[str]:
         return datasets_of(store, read_scores(file, str(path))[0])
 
 
-def datasets_of(store: Store, rows: list[Located]) -> list[str]:
-    """Like `matching_datasets`, but for rows that have already been parsed."""
-    return [dataset.name for dataset in list_datasets(store) if _fits(store, dataset, rows)]
+def datasets_of(store: Store, rows: list[Located], count: int = 0) -> list[str]:
+    """Like `matching_datasets`, but for rows that have already been parsed. If they are the first rows of a file,
+    `count` is the number of all of its rows."""
+    datasets = (dataset for dataset in list_datasets(store) if count <= dataset.traces)
+    return [dataset.name for dataset in datasets if _fits(store, dataset, rows)]
 
 
 def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
@@ -146,9 +149,11 @@ def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
     return not summary.rows_left
 
 
-def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
+def read_scores(
+    lines: Iterable[bytes], name: str, see: Callable[[Any], object] = lambda row: None
+) -> tuple[list[Located], str]:
     """Parse a score file and return its (where, row) pairs and its SHA-256, that of the unpacked content if it is
-    compressed. `name` is the file name for messages.
+    compressed. `name` is the file name for messages. `see` is called with the JSON of each row.
 
     Raises `UserError` if a row is bad or the file has no rows.
     """
@@ -163,6 +168,7 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
     left_out: dict[str | None, int] = {}
     every = ((where, one) for where, row in json_rows(hashed(), name) for one in score_rows(row))
     for where, row in every:
+        see(row)
         try:
             scores = parse_scores(row)
             if scores.left_out and scores.id in left_out:

@@ -63,6 +63,24 @@ def add(store: Store, upload: Upload, **asked: object) -> Imported:
     return run(store, wanted, lambda done, total: None)
 
 
+def test_a_large_score_file_fits_a_dataset_by_its_first_rows(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = local_user(sqlite_store).id
+    # The preview of so short a text is made in this process.
+    monkeypatch.setattr("stepsight.storage.jobs.preview._MOST_ROWS", 2)
+    monkeypatch.setattr("stepsight.storage.jobs.preview._HEAD", 50)
+    for name, count in (("short", 3), ("long", 5)):
+        add(sqlite_store, send(sqlite_store, me, lines(*map(_plain, range(count))), f"{name}.jsonl"), dataset=name)
+    scores = [json.dumps({"id": number, "scores": [0.5] * 3}).encode() for number in range(4)]
+    shown = preview(sqlite_store, send(sqlite_store, me, lines(*scores), "scores.jsonl"))
+    assert (shown.good, shown.head.count("\n") + 1, shown.finding.dataset) == (4, 2, "long")
+
+
+def _plain(number: int) -> bytes:
+    return json.dumps(plain_row(number)).encode()
+
+
 def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
