@@ -309,8 +309,10 @@ def take_job(
 def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) -> bool:
     """Record the amount of work once the worker has determined it. Returns False if the worker no longer holds the
     job."""
+    # What the worker before stored is progress, even if it ended before its first heartbeat.
+    got_on = (JobRow.task != Task.IMPORT.value) & (JobRow.done < done)
     values = {"total": total, "done": done, "began": done, "started": now(), "heartbeat": now()}
-    return _change(store, job_id, worker, values)
+    return _change(store, job_id, worker, values | {"attempts": case((got_on, 1), else_=JobRow.attempts)})
 
 
 def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:

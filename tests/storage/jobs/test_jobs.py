@@ -173,13 +173,16 @@ def test_a_job_that_ends_its_workers_fails_after_the_third(store: Store, dataset
     assert "3 workers in a row ended" in found.reason
 
 
-def test_one_that_gets_on_is_taken_up_however_often_its_workers_end(store: Store, dataset_id: int) -> None:
+@pytest.mark.parametrize("has_heartbeats", [True, False])
+def test_one_that_gets_on_is_taken_up_however_often_its_workers_end(
+    store: Store, dataset_id: int, *, has_heartbeats: bool
+) -> None:
     job = start(store, dataset_id)
     for number in range(1, 8):
         worker = f"w{number}"
         assert claim(store, worker).id == job.id
         begin_job(store, job.id, worker, total=100, done=number)
-        assert beat(store, job.id, worker, done=number + 1, left_out=0)
+        assert not has_heartbeats or beat(store, job.id, worker, done=number + 1, left_out=0)
         silence(store, job, 2 * LEASE)
     assert get_job(store, job.id).state == State.RUNNING
 
