@@ -56,6 +56,8 @@ _WINDOW = 4
 _ATTEMPTS, _GONE, _SILENT = 12, 2, 6
 # Seconds: the first and the longest pause before a repetition, and the longest wait for a busy server.
 _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.25, 8.0, 600.0
+# A whole answer may take so many times as long as a silence; one that drips would never end.
+_WHOLE = 2
 _QUOTED = 200
 # Seconds between two calls of `check`.
 _LOOKS = 0.1
@@ -224,8 +226,14 @@ class Server:
         headers = {} if content is None else {"content-type": "application/json"}
         assert self._client is not None
         try:
-            async with self._client.stream(method, url, content=content, headers=headers) as response:
+            async with (
+                asyncio.timeout(_WHOLE * self._seconds),
+                self._client.stream(method, url, content=content, headers=headers) as response,
+            ):
                 body = await read_bounded_async(response, LARGEST)
+        except TimeoutError:
+            hint = "Look at what it does; start again to go on."
+            raise self._failed("the server does not end its answer.", hint, _SILENT) from None
         except httpx2.TimeoutException as error:
             what = "cannot be reached" if isinstance(error, httpx2.ConnectTimeout) else "says nothing"
             raise self._failed(

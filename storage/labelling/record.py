@@ -37,6 +37,10 @@ from stepsight.storage.labelling.assignments import (
 )
 from stepsight.storage.people.users import User
 
+MOST_EVENTS = 10_000
+"""The largest number of events of a person on a trace, after which only its end is recorded. Each event is derived
+from all before it."""
+
 
 @dataclass(frozen=True)
 class RecordedEvent:
@@ -61,7 +65,8 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
       (or, for `reopen`, is not submitted), if the campaign is closed, if a different guideline is in force,
       if the trace has changed, or if the key was used with different content.
     - `UserError` if the trace has no such step or it is not yet revealed, if the value is invalid for the
-      kind of event, if there is nothing to undo, or if an incomplete annotation is submitted.
+      kind of event, if there is nothing to undo, if an incomplete annotation is submitted, or if the person has
+      `MOST_EVENTS` events on the trace.
     """
     with store.write(durable=True) as session:
         lock_person(session, user)
@@ -72,6 +77,10 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
         check_owner(slot, user)
         _check_slot(slot, event)
         log = read_events(session, slot.item_id, user.id)
+        if len(log) >= MOST_EVENTS and event.kind not in ("submit", "skip", "withdraw"):
+            raise UserError(
+                f"This trace has {len(log):,} changes of yours.", "Submit or skip it; no more are stored."
+            )
         folded = Fold(log, slot.n_steps, slot.stepwise)
         annotation = folded.annotation()
         of = None

@@ -6,7 +6,7 @@ import json
 import random
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -234,6 +234,21 @@ def test_a_server_that_says_nothing():
         handler.connection.recv(1)
 
     with serving(silent) as (url, asked), Server(url, seconds=0.1) as server, refused(ServerError):
+        server.now(server.post("echo", 1))
+    assert len(asked) == 2
+
+
+def test_an_answer_that_drips_comes_to_an_end():
+    def drips(number, body, handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n")
+        # Until whoever asked has gone.
+        with suppress(OSError):
+            while True:
+                handler.wfile.write(b" ")
+                handler.wfile.flush()
+                time.sleep(0.01)
+
+    with serving(drips) as (url, asked), Server(url, seconds=0.3) as server, refused(ServerError):
         server.now(server.post("echo", 1))
     assert len(asked) == 2
 

@@ -182,6 +182,17 @@ def test_events_that_the_trace_does_not_allow_are_refused(scene: Scene, kind: st
     scene.refused(UserError, act(kind, *about))
 
 
+def test_of_too_many_events_on_a_trace_only_its_end_is_stored(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepsight.storage.labelling.record.MOST_EVENTS", 3)
+    for step in range(3):
+        scene.do("label", step, "pos")
+    scene.refused(UserError, act("label", 0, "neg"))
+    scene.do("submit")
+    assert state(scene.store, scene.slot)[0] == "submitted"
+
+
 def test_an_answer_is_complete_when_every_step_is_labelled(scene: Scene) -> None:
     scene.do("label", 0, "pos")
     scene.do("label", 2, "unsure")
