@@ -27,8 +27,11 @@ class UserError(Exception):
     `message` says where the mistake is, what was found and what was expected; `hint` says how to fix it. The
     command line prints `str(error)` and exits with status 2; a page shows the error as a notice, and leaves out
     commands and options, which stand in parentheses. Long quoted values are shortened, followed by their original
-    length. Messages and hints have at most 2,000 characters each.
+    length. Messages and hints have at most 2,000 characters each. `shown` is the message for pages if they may not
+    show `message`, as when it names a file of the server.
     """
+
+    shown = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message, self.hint = _bounded(message), _bounded(hint)
@@ -42,9 +45,9 @@ class UserError(Exception):
         return UserError(f"{where}: {self.message}", self.hint)
 
     def without_options(self) -> "UserError":
-        """Return a copy without those parentheses that hold a command or one of its options, for readers of pages
-        and of the API."""
-        return UserError(*(_COMMAND.sub("", text) for text in (self.message, self.hint)))
+        """Return a copy for readers of pages and of the API: with `shown` as its message if there is one, and
+        without those parentheses that hold a command or one of its options."""
+        return UserError(*(_COMMAND.sub("", text) for text in (self.shown or self.message, self.hint)))
 
 
 class AddressError(UserError):

@@ -182,7 +182,7 @@ def _judgments(
         except TimeoutError:
             waits = True
         except UserError as error:
-            silence = str(error)
+            silence = str(error.without_options())
     runs = choice.loaded is not None
     if by_mode:
         return TraceJudgments(choice.key, choice.outputs, thresholds, by_mode, stored=True, runs=runs, waits=waits)

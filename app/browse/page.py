@@ -125,7 +125,7 @@ def browse_page(
         # A dataset that is gone has taken its traces with it.
         errors = [error]
         title, body = _TITLE, Markup('<p><a href="/browse">Back to all traces</a></p>')
-    notices = [*map(notice_html, problems), *(notice_html(str(error)) for error in errors)]
+    notices = [*map(notice_html, problems), *(notice_html(str(error.without_options())) for error in errors)]
     return PageContent.of(Markup().join([title, *notices, body]), problems, errors)
 
 

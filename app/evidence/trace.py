@@ -123,7 +123,7 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
     try:
         return "", evidence.place(address.step, evidence.focus), evidence.place(address.after, last)
     except UserError as error:
-        return str(error), evidence.focus, last
+        return str(error.without_options()), evidence.focus, last
 
 
 def _solution(evidence: Evidence, scores: StepScores) -> dict[str, str]:

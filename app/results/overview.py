@@ -117,7 +117,7 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
         try:
             result = _measure(measurements, dataset, reference, busy=bool(overview.waiting))
         except UserError as error:
-            overview.reasons.append(str(error))
+            overview.reasons.append(str(error.without_options()))
             continue
         if isinstance(result, Pending):
             overview.waiting.append(dataset)

@@ -74,7 +74,7 @@ class ScorePage:
         try:
             entered |= self._opened(request.url.query, request, patience=_SOON)
         except AddressError as error:
-            entered["result"] = notice_html(str(error))
+            entered["result"] = notice_html(str(error.without_options()))
             errors.append(error)
         html = render(
             "score/page.html",
@@ -100,7 +100,7 @@ class ScorePage:
             check_steps(solution.steps)
             return {"steps": steps_html(solution)}
         except UserError as error:
-            return {"steps": notice_html(str(error))}
+            return {"steps": notice_html(str(error.without_options()))}
 
     def write(self, values: dict[str, Any]) -> dict[str, Any]:
         """Compose a text from corrected steps, and return it with the steps rendered."""
@@ -113,7 +113,7 @@ class ScorePage:
         try:
             solution = state.solution_text()
         except UserError as error:
-            return {"result": notice_html(str(error))}
+            return {"result": notice_html(str(error.without_options()))}
         written = _written(solution) if state.steps is not None else {}
         return {"result": self._result(state.entered(solution), request, state.run)} | written
 
@@ -127,7 +127,7 @@ class ScorePage:
         try:
             return self._opened(query.removeprefix("?"), request, evaluators, run=run)
         except AddressError as error:
-            return {"result": notice_html(str(error))}
+            return {"result": notice_html(str(error.without_options()))}
 
     def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
         """Save the displayed result with its judgments, and return a note that links to the saved trace. If the

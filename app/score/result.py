@@ -92,7 +92,7 @@ def result_html(
     try:
         trace, names = entered.trace, _names(entered)
     except UserError as error:
-        return notice_html(str(error))
+        return notice_html(str(error.without_options()))
 
     def begin(pending: Mapping[str, PendingScore[Judgment]]) -> None:
         scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}

@@ -1,5 +1,6 @@
 """Converting errors to responses with the right status: a page for a browser, or JSON for a program."""
 
+import logging
 from collections.abc import Iterable
 from urllib.parse import quote
 
@@ -81,12 +82,21 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 def error_response(scope: Scope, error: UserError) -> Response:
     """Return the response to a request that raised `error`."""
-    return _with_patience(error, failure_response(scope, status_of(error), error.message, error.hint))
+    told = _told(error)
+    return _with_patience(error, failure_response(scope, status_of(error), told.message, told.hint))
 
 
 def error_json(error: UserError) -> Response:
     """Like `error_response`, but always respond with JSON, whichever media types the client accepts."""
-    return _with_patience(error, failure_json(status_of(error), error.message, error.hint))
+    told = _told(error)
+    return _with_patience(error, failure_json(status_of(error), told.message, told.hint))
+
+
+def _told(error: UserError) -> UserError:
+    """Return the error as it is told over HTTP. What may not be shown there is in the log."""
+    if error.shown:
+        logging.getLogger("stepsight").error("%s", error)
+    return error.without_options()
 
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:

@@ -16,6 +16,8 @@ from stepsight.core.trace import check_text
 VARIABLE = "STEPSIGHT_DB"
 # The first bytes of every SQLite database.
 _HEADER = 100
+# Parameters of a PostgreSQL address whose values are no secrets.
+_SHOWN = ("host", "hostaddr", "port", "user", "dbname", "sslmode", "connect_timeout", "application_name")
 _EXPECTED = "Give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE."
 
 
@@ -50,10 +52,13 @@ def folder_of(address: str | None = None) -> Path:
 
 
 def describe(url: URL) -> str:
-    """Return the name under which a store is shown to users: its path, or its URL without the password."""
+    """Return the name under which a store is shown to users: its path, or its URL without passwords."""
     if url.get_backend_name() == "sqlite":
         return url.database or ""
-    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+    # A password, or the place of one, may be there as well.
+    query = {key: value if key in _SHOWN else "***" for key, value in url.query.items()}
+    shown = url.set(drivername="postgresql", query=query)
+    return shown.render_as_string(hide_password=True)
 
 
 def _default_file() -> Path:

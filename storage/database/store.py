@@ -120,7 +120,7 @@ class Store:
             yield
             return
         if not self._turn.acquire(timeout=seconds):
-            raise UnavailableError(f"{self.name}: database is locked.", _hint("locked"))
+            raise _unavailable(self.name, "database is locked", _hint("locked"))
         try:
             yield
         finally:
@@ -136,10 +136,9 @@ class Store:
         if self._file is None or (found := _identity(self.name)) == self._file:
             return
         if found is None:
-            raise UnavailableError(f"{self.name}: the file is gone.", "Put it back, or start StepSight again.")
-        raise UnavailableError(
-            f"{self.name}: the file was replaced by another while StepSight used it.", "Start StepSight again."
-        )
+            raise _unavailable(self.name, "the file is gone", "Put it back, or start StepSight again.")
+        replaced = "the file was replaced by another while StepSight used it"
+        raise _unavailable(self.name, replaced, "Start StepSight again.")
 
     def close(self) -> None:
         """Close the pooled connections. Calling this twice is harmless."""
@@ -272,16 +271,32 @@ def _database_errors(name: str) -> Iterator[None]:
     try:
         yield
     except PoolTimeout:
-        raise UnavailableError(f"{name}: too many requests at once.", "Try again.") from None
+        raise _unavailable(name, "too many requests at once", "Try again.") from None
     except DamagedError as error:
-        raise DamagedError(f"{name}: {error.message}") from None
+        raise _damaged(name, error.message) from None
     except DBAPIError as error:
         if any(words in str(error.orig) for words in _DAMAGED):
-            raise DamagedError(f"{name}: a JSON column of the store holds something else.") from None
+            raise _damaged(name, "a JSON column of the store holds something else.") from None
         if not _failing(error):
             raise
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"
-        raise UnavailableError(f"{name}: {reason.rstrip('.')}.", _hint(reason)) from None
+        # Where PostgreSQL gives no code, it tells to which machine, port and user it could not connect.
+        shown = reason if getattr(error.orig, "sqlstate", "") is not None else "the database cannot be reached"
+        raise _unavailable(name, reason.rstrip("."), _hint(reason), shown.rstrip(".")) from None
+
+
+def _unavailable(name: str, reason: str, hint: str, shown: str = "") -> UnavailableError:
+    """Return an error whose message names the store, and on pages does not. `shown` is the reason there, if it is
+    another."""
+    error = UnavailableError(f"{name}: {reason}.", hint)
+    error.shown = f"The store: {shown or reason}."
+    return error
+
+
+def _damaged(name: str, message: str) -> DamagedError:
+    error = DamagedError(f"{name}: {message}")
+    error.shown = f"The store: {message}"
+    return error
 
 
 def _failing(error: DBAPIError) -> bool:

@@ -38,7 +38,7 @@ def locked(path: str) -> Iterator[subprocess.Popen]:
 def check_unavailable(response, error, hint):
     assert response.status_code == 503
     assert int(response.headers["retry-after"]) > 0
-    assert (response.json()["error"].rpartition("store.db: ")[2], response.json()["hint"]) == (error, hint)
+    assert response.json() == {"error": f"The store: {error}", "hint": hint}
 
 
 def remove(path: Path) -> None:

@@ -364,4 +364,6 @@ def test_without_its_store_the_server_lets_nobody_in_once_it_knows_users(tmp_pat
         assert client.get("/").status_code == 401
         path.rename(tmp_path / "away.db")
         for route in ("/", "/login/who", "/api/v1/datasets"):
-            assert client.get(route).status_code == 503
+            response = client.get(route)
+            assert response.status_code == 503
+            assert response.json()["error"] == "The store: the file is gone."

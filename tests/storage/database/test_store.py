@@ -210,6 +210,8 @@ def test_a_server_that_does_not_answer_is_named_without_the_password(tmp_path: P
     with refused() as caught:
         open_store(f"postgresql://me:secret@/db?host={tmp_path}")
     assert "secret" not in str(caught.value)
+    # Nor do pages name the machine and the user.
+    assert caught.value.without_options().message == "The store: the database cannot be reached."
 
 
 def test_a_database_that_does_not_exist(postgresql_store: Store) -> None:
