@@ -58,13 +58,15 @@ def _is_quotient_with_rest(left: Member, right: Member, comparison: Comparison, 
     """True if the right side is a quotient whose remainder the text states behind it, as in
     17/3 = 5 with 2 left."""
     assert left.expression is not None
-    node, quotient = left.expression.node, comparison.right.number
-    if node.kind is not Kind.DIVIDE or quotient is None or quotient.denominator != 1:
+    assert right.expression is not None
+    stated = [node.number or Fraction(0) for node, _ in _numbers(right.expression)]
+    if left.expression.node.kind is not Kind.DIVIDE or not stated:
         return False
-    dividend, divisor = (part.number for part in node.parts)
-    if dividend is None or divisor is None or not 0 < dividend - quotient * divisor < divisor:
+    dividend, divisor = (part.number for part in left.expression.node.parts)
+    if dividend is None or divisor is None or not 0 < (rest := dividend - stated[0] * divisor) < divisor:
         return False
-    return str(dividend - quotient * divisor) in _INTEGERS.findall(text, right.end, right.end + _BEHIND)
+    # 20/6 = 3 (2 remain) reads like a product.
+    return rest in stated[1:] or str(rest) in _INTEGERS.findall(text, right.end, right.end + _BEHIND)
 
 
 def _is_range(left: Member, right: Member, comparison: Comparison, text: str) -> bool:

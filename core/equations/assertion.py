@@ -10,13 +10,15 @@ _AFTER = re.compile(
       | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
       | fails?\b | xor | bitwise | left\s+to\s+right
       | instead\b | should\s+(?:be|have\s+been) | actually | never | wait
-      | hmm+ | sorry | my\s+bad | correction | a\s+lie | re-?(?:calculat|comput)\w+ | no(?=[^\S\n]*(?:[.,;!)\n]|$))
+      | hmm+ | sorry | my\s+bad | correction | a\s+lie | re-?(?:calculat|comput)\w+ | sic
+      | erroneous\w* | off\s+by | (?:no|nein|non|nie|sai|нет)(?=[^\S\n]*(?:[.,;!)\n]|$))
+      | fehler | unsinn | erreur | absurd[eo] | assurdo | değil | yanlış | salah | błędn\w+ | fout | niet
       | falsch\w* | stimmt\s+nicht | unmöglich | widerspr\w+ | nicht\s+(?:richtig|möglich|wahr)
       | faux | fausse | n'est\s+pas | fals[oa] | errad[oa] | incorrect[oa] | imposs[ií]vel | imposible | impossibile
       | contradi[cç]\w+ | no\s+es | não\s+é | non\s+è
       | неверно | неправильно | невозможно | нельзя | ошибк\w* | противореч\w+)\b
-      | 错 | 錯 | 不对 | 不對 | 不成立 | 不可能 | 矛盾
-      | 間違 | おかしい | ありえない | 틀[린렸리] | 불가능 | 모순""",
+      | 错 | 錯 | 不对 | 不對 | 不成立 | 不可能 | 不是 | 矛盾
+      | ではない | 아니다 | 間違 | おかしい | ありえない | 틀[린렸리] | 불가능 | 모순""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
@@ -24,8 +26,9 @@ _SUPPOSED = re.compile(
       | such\s+that|so\s+that|check\w*|verif\w+|either|say|false|wrong|incorrect\w*|mistake\w*|instead|claim\w*
       | plug\w* | when(?=[\s$(\\\[]*$)
       | wenn | falls | angenommen | nicht | si | supposons | supongamos | suponha\w* | supponiamo
-      | no\s+es | если | пусть | допустим | предположим)\b
-      | 如果 | 假 | 若 | 要是 | 误 | 誤 | もし | 만약""",
+      | no\s+es | supongo | als | jeśli | jeżeli | eğer | nếu | jika
+      | se(?=[\s$(\\\[]*$) | если | пусть | допустим | предположим)\b
+      | 如果 | 假 | 若 | 要是 | 误 | 誤 | もし | 만약 | إذا | اذا | यदि | अगर""",
     re.VERBOSE | re.IGNORECASE,
 )
 # Words before an equation that is wished for, or asked for, where no value is worked out.
@@ -57,10 +60,12 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
 # What the whole sentence before an equation says of it.
 _ASSUMED = re.compile(
     r"""\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b
-      | \bcontradict\w* | \bmistak\w+ | \berrors?\b | \bnot\s+the\s+case\b | \b(?:nobody|no\s+one)\b
+      | \bcontradict\w* | \bmistak\w+ | \berrors?\b | \berroneous | \b(?:wrong|incorrect|false)\b | \baccording\s+to
+      | \bnot\s+(?:the\s+case|true)\b | \b(?:nobody|no\s+one)\b
       | \b(?:might|would|could|may)\s+(?:think|expect|say|believe|guess|assume|need|imply|mean)\b
-      | \b(?:student|he|she|they)\s+(?:wrote|thought|claim\w*)\b
-      | widerspr | contradic | противореч | 矛盾 | 有人 | 学生 | 以为""",
+      | \b(?:student|he|she|they)\s+(?:wrote|thought|says?|said|told|claim\w*)\b
+      | \b(?:first|earlier|previously|originally)\b[^.]*\b(?:wrote|said)\b | fälschlich | \berreur | ошибочн
+      | widerspr | contradic | противореч | 矛盾 | 有人 | 学生(?:写|说|認|认) | 以为""",
     re.VERBOSE | re.IGNORECASE,
 )
 
