@@ -146,11 +146,12 @@ def compares(text: str) -> bool:
 
 
 def _clause(before: str) -> str:
-    """Return the last clause of the text before an equation. A single word before it, as in "Suppose, 3 + 4 = 8",
-    belongs to it."""
+    """Return the last clause of the text before an equation. A single word and a comma before it, as in "Suppose, 3
+    + 4 = 8", belong to it; a word and a colon, as in "Check: 3 + 4 = 8", do not."""
     ends = [0, *(match.end() for match in _CLAUSE.finditer(before))]
-    if len(ends) > 1 and not before[ends[-1] :].strip() and len(before[ends[-2] : ends[-1]].split()) == 1:
-        return before[ends[-2] :]
+    if len(ends) > 1 and not before[ends[-1] :].strip() and before[ends[-1] - 1] == ",":
+        head = before[ends[-2] : ends[-1]]
+        return head if len(head.split()) == 1 else ""
     return before[ends[-1] :]
 
 

@@ -124,7 +124,7 @@ def is_refused_models_that_cannot_be_fetched(page: Page, hub: Hub) -> None:
     expect(button).to_be_focused()
     page.get_by_label("OWNER/NAME").fill("lab/none")
     page.get_by_label("OWNER/NAME").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("the model hub has no model 'lab/none'")
+    expect(page.get_by_role("alert")).to_contain_text("The model hub has no model 'lab/none'")
     expect(page.get_by_label("OWNER/NAME")).to_have_value("lab/none")
     page.set_viewport_size({"width": 390, "height": 1000})
     assert overflow(page) <= 0
