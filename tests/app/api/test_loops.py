@@ -158,7 +158,7 @@ def test_a_full_queue_answers_429_with_a_time_to_retry(sqlite_store, held):
         first = pool.submit(batch, client, [(f"q {n}", ["a"]) for n in range(20)])
         assert scorer.at_work.wait(30)
         # In the name of the same client.
-        with client_context("programs of address testclient"), suppress(BusyError):
+        with client_context("programs of address 127.0.0.1"), suppress(BusyError):
             for number in count():
                 evaluators.submit("tiny", Trace.of(f"Q {number}", ["a"]))
         for refused in (batch(client, [("q", ["b"])]), following(client)):
