@@ -75,16 +75,6 @@ class StressedTrace:
         ]
         return float(np.mean(falls)) if falls else float("nan")
 
-    def harm(self, threshold: float) -> float:
-        """Return how far the scores are from what the transform demands, so that the worst variants can be listed:
-        the validity that a target kept, or the largest change in validity if a verdict moved."""
-        if self.transform.demand == Demand.CHANGE:
-            return max((float(self.after.validity[place]) for place, _ in self.turned(threshold)), default=0.0)
-        now, was = self.kept
-        if not self.moved(threshold):
-            return 0.0
-        return float(np.abs(self.after.validity[now] - self.before.validity[was]).max())
-
 
 @dataclass(frozen=True)
 class StressFigures:
@@ -107,15 +97,6 @@ class StressFigures:
     steps: int
     unchanged: int
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the figures as JSON values, with the transform's name and demand."""
-        return {
-            "transform": self.transform.name,
-            "demand": self.transform.demand.value,
-            **{name: getattr(self, name).as_json() for name in ("as_demanded", "fall", "elsewhere", "inflation")},
-            **{name: getattr(self, name) for name in ("variants", "steps", "unchanged")},
-        }
-
 
 def measure(
     transform: Transform, stressed: Sequence[StressedTrace], traces: int, threshold: float
@@ -125,22 +106,25 @@ def measure(
     numbers = np.array([one.number for one in stressed], np.int64)
     place = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
     weights = resamples(len(set(numbers.tolist())))
-    hits, owners = [], []
+    hits: list[bool] = []
+    owners: list[int] = []
+    moved: list[bool] = []
     for owner, one in zip(place.tolist(), stressed, strict=True):
+        elsewhere = set(one.moved(threshold))
         found = (
             [hit for _, hit in one.turned(threshold)]
             if transform.demand == Demand.CHANGE
-            else [spot not in one.moved(threshold) for spot in one.kept[0].tolist()]
+            else [spot not in elsewhere for spot in one.kept[0].tolist()]
         )
         hits += found
         owners += [owner] * len(found)
+        moved.append(bool(elsewhere))
     lacking = "No target was valid before." if transform.demand == Demand.CHANGE else "There is nothing to compare."
-    moved = np.array([bool(one.moved(threshold)) for one in stressed], np.bool_)
     return StressFigures(
         transform,
         share(np.array(hits, np.bool_), np.array(owners, np.int64), weights, lacking),
         _mean(np.array([one.fall for one in stressed], np.float64), weights),
-        share(moved, place, weights, "There is no variant."),
+        share(np.array(moved, np.bool_), place, weights, "There is no variant."),
         _mean(np.array([one.rise for one in stressed], np.float64), weights),
         len(stressed),
         len(hits),

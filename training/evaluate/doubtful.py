@@ -13,7 +13,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.doubtful import doubts
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import Gold, read_gold, read_table
+from stepsight.storage.judgments.columns import Gold, read_gold, read_table, starts
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 
@@ -119,16 +119,14 @@ def _chosen(store: Store, dataset: Dataset, names: Sequence[str]) -> list[Stored
 def _validities(store: Store, gold: Gold, evaluators: Sequence[StoredEvaluator], mode: Mode) -> dict[str, Floats64]:
     """Return the validity of every step of the dataset by evaluator, NaN where it gave none. Evaluators without
     any score are left out."""
-    first = np.cumsum(gold.counts) - gold.counts
+    first = starts(gold.counts)
     found = {}
     for evaluator in evaluators:
         table = read_table(store, gold, evaluator.id, mode)
         if not len(table) or np.isnan(table.validity).all():
             continue
         validity = np.full(len(gold.label), np.nan)
-        place_of = {id: place for place, id in enumerate(gold.ids)}
-        traces = np.array([place_of[id] for id in table.ids], np.int64)
-        validity[first[traces[table.trace]] + table.position] = table.validity
+        validity[first[table.trace] + table.position] = table.validity
         found[evaluator.name] = validity
     return found
 

@@ -83,7 +83,7 @@ class StressRun:
         if len(stressed) < len(self.test):
             self.notes.append(f"{len(self.test) - len(stressed):,} variants were too long for {evaluator.name}.")
         self._add(evaluator.name, stressed, evaluator.thresholds.validity if threshold is None else threshold)
-        self.lines += [_line(self.test.traces[one.number], one, evaluator.name) for one in stressed]
+        self.lines += [_line(one, evaluator.name) for one in stressed]
 
     def judge_baselines(self, threshold: float | None = None) -> None:
         """Judge the variants with baselines that do not read the steps."""
@@ -95,9 +95,9 @@ class StressRun:
         self.figures[name] = self.test.figures(stressed, threshold)
 
 
-def _line(trace: Trace, one: StressedTrace, evaluator: str) -> dict[str, Any]:
+def _line(one: StressedTrace, evaluator: str) -> dict[str, Any]:
     return {
-        "id": trace.id,
+        "id": one.variant.trace.id,
         "transform": one.transform.name,
         "demand": one.transform.demand.value,
         "said": one.variant.said,
