@@ -285,10 +285,16 @@ def _from_backbone(folder: Path, config: TrainConfig) -> tuple[Encoder, StepMode
     return encoder, StepModel.with_new_head(backbone, mixed=head.mixed)
 
 
-def _template(folder: Path, tokenizer: Tokenizer, frozen: bool = False) -> PromptTemplate:
+def own_template(folder: Path) -> PromptTemplate | None:
+    """Return the template in the stepsight.json of a folder, or None if there is none. Raises `UserError` if it is
+    invalid."""
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
-    if isinstance(card.get("template"), dict):
-        return PromptTemplate.from_dict(card["template"])
+    return PromptTemplate.from_dict(card["template"]) if isinstance(card.get("template"), dict) else None
+
+
+def _template(folder: Path, tokenizer: Tokenizer, frozen: bool = False) -> PromptTemplate:
+    if own := own_template(folder):
+        return own
     # A tokenizer with a start token adds it to an empty input too.
     first = tokenizer.encode("", add_special_tokens=True).tokens[:1]
     bos = first[0] if first else None

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -167,7 +168,7 @@ def test_the_layers_that_a_head_leaves_out_cost_nothing():
     assert mixed.parameters == whole.parameters + 32
 
 
-def test_without_the_recipes_word_the_traces_are_counted():
+def test_without_the_recipes_word_the_traces_are_counted(tmp_path):
     config = replace(CONFIG, data=synthetic(12, seed=3), plan=None, attention="causal")
     characters = [len(t.problem) + sum(map(len, t.substeps)) for t in generate(3, 12)]
     found = work_of(config, Path())
@@ -178,6 +179,11 @@ def test_without_the_recipes_word_the_traces_are_counted():
     more = sum(len(t.substeps) + 1 + sum(map(len, t.substeps)) for t in generate(3, 12))
     assert (twice.traces, twice.tokens) == (12, pytest.approx((sum(characters) + more) / 12 / 3))
     assert (both.traces, both.tokens) == (24, pytest.approx(found.tokens))
+    # The template of the first model says how often, if the configuration does not.
+    card = {"template": {"separator": "\n", "reading": "twice"}}
+    for name, values in (("config.json", {}), ("stepsight.json", card)):
+        (tmp_path / name).write_text(json.dumps(values))
+    assert work_of(replace(config, backbone=None, init=str(tmp_path)), Path()) == twice
     told = work_of(replace(config, plan=Expected(traces=5, tokens=7)), Path())
     assert (told.traces, told.tokens, told.counted) == (5, 7.0, False)
     with refused():
