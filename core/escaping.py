@@ -9,13 +9,23 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-# Characters that begin a formula in a spreadsheet, even after white space.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Where a cell may begin: at the start of a text, and after what separates cells and rows where the separator is not
+# the comma, since a quote protects only the first cell of a row there. Spreadsheets take full-width signs for the
+# others, and skip white space before them.
+_START = r"(?<![^;\t\r\n])"
+_FORMULA = r"""(?=(?:['"]|[^\S\t\r\n])*[=+\-@＝＋－＠])"""
+_UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(_START + "'" + _FORMULA)
 
 
 def inert(text: str) -> str:
-    """Return the text as a CSV cell, prefixed with `'` if a spreadsheet would take it for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
+    """Return the text as a CSV cell, with `'` before whatever a spreadsheet would take for a formula, also where
+    its separator is a semicolon or a tab. `plain` gives the text back."""
+    return _UNMARKED.sub("'", text)
+
+
+def plain(cell: str) -> str:
+    """Return the text of a CSV cell that `inert` made."""
+    return _MARKED.sub("", cell)
 
 
 def cell(value: object) -> object:
@@ -23,10 +33,11 @@ def cell(value: object) -> object:
     return inert(value) if isinstance(value, str) else value
 
 
-def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Return the rows as CSV text, with each value passed through `cell`."""
+def csv_text(rows: Iterable[Sequence[object]], line_end: str = "\r\n") -> str:
+    """Return the rows as CSV text, with each value passed through `cell`. Texts are quoted, numbers are not."""
     lines = io.StringIO()
-    csv.writer(lines, lineterminator="\r\n").writerows([cell(value) for value in row] for row in rows)
+    writer = csv.writer(lines, quoting=csv.QUOTE_NONNUMERIC, lineterminator=line_end)
+    writer.writerows([cell(value) for value in row] for row in rows)
     return lines.getvalue()
 
 

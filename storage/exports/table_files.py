@@ -3,6 +3,7 @@
 Rows and pandas frames become CSV, Parquet or JSON Lines. Traces are written in the plain format.
 """
 
+import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -106,7 +107,9 @@ def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
 def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     for number, frame in enumerate(frames):
         shown = frame.apply(_shown)
-        yield shown.to_csv(index=False, header=not number, lineterminator="\r\n").encode()
+        yield shown.to_csv(
+            index=False, header=not number, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n"
+        ).encode()
 
 
 def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":

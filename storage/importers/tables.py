@@ -10,6 +10,7 @@ from itertools import chain, dropwhile
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.escaping import plain
 from stepsight.core.files.arrow import load_pyarrow, parquet_batches
 from stepsight.core.files.batches import batch_rows, check_columns
 from stepsight.core.files.json_values import parse_json
@@ -29,9 +30,10 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     Blank rows and repetitions of the header, as in files put together from several, are skipped. A column without a
     name, such as the numbers of rows that pandas writes, is called `column 1` by its place.
     The separator is a tab if the header has one outside quotes, and otherwise a comma or a semicolon, whichever is
-    more frequent there, unless a line such as `sep=;` before the header names it. Invalid UTF-8 and invalid CSV
-    raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the header is
-    passed to `on_bad`. Without `on_bad`, it raises `UserError`.
+    more frequent there, unless a line such as `sep=;` before the header names it. If all names are quoted, as
+    StepSight writes them, the marks of what would be formulas are taken away (`core.escaping`). Invalid UTF-8 and
+    invalid CSV raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the
+    header is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
     """
     numbered = enumerate(utf8_lines(lines, name), start=1)
     every = (decode_line(line, number, name) for number, line in numbered)
@@ -41,13 +43,15 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     named = _SEPARATOR.fullmatch(head)
     if named:
         head = next(texts, "")
-    separator = named[1] if named else _separator(_QUOTED.sub("", head))
+    unquoted = _QUOTED.sub("", head)
+    separator = named[1] if named else _separator(unquoted)
+    read = str if unquoted.strip(",\r\n") else plain
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(chain([head], texts), delimiter=separator, strict=True)
     number = 0
     try:
         header = next(reader, [])
-        names = _names(header, name)
+        names = _names([read(cell) for cell in header], name)
         nameless = {names[place] for place, cell in enumerate(header) if not cell.strip()}
         for cells in reader:
             if not any(map(str.strip, cells)) or cells == header:
@@ -56,7 +60,7 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
             where = f"{name} row {number}"
             if len(cells) == len(names):
                 row = zip(names, cells, strict=True)
-                yield where, {key: cell for key, cell in row if cell or key not in nameless}
+                yield where, {key: read(cell) for key, cell in row if cell or key not in nameless}
                 continue
             error = UserError(
                 f"{where}: {len(cells)} cells, the header has {len(names)}.", "Put texts with separators in quotes."

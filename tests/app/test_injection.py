@@ -6,7 +6,7 @@ import io
 import pytest
 
 from stepsight.app.markup.text import text_html
-from stepsight.core.escaping import csv_text
+from stepsight.core.escaping import csv_text, plain
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from tests.app.elements import read
@@ -14,7 +14,7 @@ from tests.app.injection import CELLS, HALVES, NAMES, PAYLOADS
 from tests.cases import each
 from tests.messages import refused
 
-SIGNS = ("=", "+", "-", "@", "\t", "\r")
+SIGNS = ("=", "+", "-", "@")
 
 
 def test_there_are_many_and_they_differ():
@@ -37,12 +37,12 @@ def test_a_cell_is_never_a_formula(text):
     (row,) = csv.reader(io.StringIO(csv_text([["x", text, f" {text}"]]), newline=""))
     assert len(row) == 3
     for cell, written in zip(row[1:], (text, f" {text}"), strict=True):
-        assert not cell.lstrip(" ").startswith(SIGNS)
-        assert cell in (written, f"'{written}")
+        assert not cell.lstrip().startswith(SIGNS)
+        assert plain(cell) == written
 
 
 def test_the_cells_would_be_formulas():
-    assert sum(text.lstrip(" ").startswith(SIGNS) for text in CELLS) >= 8
+    assert sum(text.lstrip().startswith(SIGNS) for text in CELLS) >= 8
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,9 +1,10 @@
 import csv
 import io
+import random
 
 import pytest
 
-from stepsight.core.escaping import breakable, cell, csv_text
+from stepsight.core.escaping import breakable, cell, csv_text, inert, plain
 from tests.cases import each
 
 
@@ -16,14 +17,33 @@ def test_rows_are_read_back():
     assert cells(text) == [["a", "b"], ['say "x"', "two\nlines"], ["1", "-0.5"], ["", ""]]
 
 
-@each("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n@x", "=cmd|' /C calc'!A0"])
+@each("text", ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "=cmd|' /C calc'!A0", "＝1", " ＠x", "'=1", '"－1'])
 def test_a_text_like_a_formula_is_made_inert(text):
-    assert cells(csv_text([[text]])) == [[f"'{text}"]]
+    assert inert(text) == f"'{text}"
+    assert plain(f"'{text}") == text
 
 
-@pytest.mark.parametrize("text", ["1 + 1 = 2", "x", "'=1", "", " ", "(−1)"])
+@each("text", ["x;=1", "x; '+1", 'x\t"=1', "x\r=1", "a\n- b", "\t=1", "x;\u3000＝1"])
+def test_a_text_that_another_separator_splits_begins_no_formula(text):
+    for separator in ";\t":
+        rows = csv.reader(io.StringIO(csv_text([[1, text]]), newline=""), delimiter=separator)
+        assert not any(cell.strip(" \t\u3000").startswith(tuple("=+-@＝＋－＠")) for row in rows for cell in row)
+
+
+def test_any_text_is_given_back():
+    chance = random.Random(0)
+    for _ in range(2_000):
+        text = "".join(chance.choices("=＠-;\t\r\n '\"\u3000x5", k=chance.randrange(9)))
+        assert plain(inert(text)) == text
+
+
+def test_texts_are_quoted_and_numbers_are_not():
+    assert csv_text([("a", 0.5, None, "")]) == '"a",0.5,"",""\r\n'
+
+
+@pytest.mark.parametrize("text", ["1 + 1 = 2", "x", "'x'", "", " ", "(−1)", "a; b", "a\nb"])
 def test_other_texts_are_left_alone(text):
-    assert cells(csv_text([[text, "x"]]))[0][0] == text
+    assert inert(text) == plain(text) == text
 
 
 def test_texts_are_made_cells_and_other_values_stay():

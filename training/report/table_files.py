@@ -6,7 +6,7 @@ Tables for a terminal are written by the module `tables`, which does not import 
 import numpy as np
 import pandas as pd
 
-from stepsight.core.escaping import inert
+from stepsight.core.escaping import csv_text
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.training.report.tables import Shown, Table, left_aligned, shown_rows
 
@@ -20,20 +20,22 @@ def to_csv(table: Table) -> str:
     columns `KEY_low` and `KEY_high` follow. A name that a spreadsheet would interpret as a formula is preceded by
     an apostrophe.
     """
-    columns: dict[str, pd.Series] = {}
+    columns: dict[str, list[object]] = {}
     for place, column in enumerate(table.columns):
         cells = [row[place] for row in table.rows]
-        key = inert(column.key)
         if not column.kind.is_value:
-            texts = [inert(cell) if isinstance(cell, str) else cell for cell in cells]
-            columns[key] = pd.Series(texts, dtype=object)
+            columns[column.key] = list(cells)
             continue
         values = [cell if isinstance(cell, Value) else Value.none("") for cell in cells]
-        columns[key] = pd.Series([value.number for value in values], dtype=float)
+        columns[column.key] = [_defined(value.number) for value in values]
         if any(not np.isnan(value.low) for value in values):
-            columns |= {f"{key}_{end}": pd.Series([getattr(value, end) for value in values]) for end in _ENDS}
-    text: str = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
-    return text
+            for end in _ENDS:
+                columns[f"{column.key}_{end}"] = [_defined(getattr(value, end)) for value in values]
+    return csv_text([tuple(columns), *zip(*columns.values(), strict=True)], line_end="\n")
+
+
+def _defined(number: float) -> float | None:
+    return None if np.isnan(number) else number
 
 
 def to_markdown(table: Table) -> str:

@@ -43,7 +43,7 @@ def test_a_table_without_rows_is_a_file_all_the_same(format: str) -> None:
     if format == "parquet":
         assert pyarrow.parquet.read_table(io.BytesIO(content)).column_names == list(COLUMNS)
     else:
-        assert content.decode() == {"csv": "id,step,validity,rationale\r\n", "jsonl": ""}[format]
+        assert content.decode() == {"csv": '"id","step","validity","rationale"\r\n', "jsonl": ""}[format]
 
 
 @pytest.mark.parametrize("format", TABLE_FORMATS)

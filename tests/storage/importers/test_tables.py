@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stepsight.core.escaping import csv_text
 from stepsight.storage.importers.tables import csv_rows, parquet_rows
 from tests.cases import each
 from tests.messages import refused
@@ -15,7 +16,7 @@ TABLE = '\ufeffquestion,steps\r\n"What, is ""it""?","Step 1: a\nStep 2: b"\r\n=1
 
 
 def lines(text: str) -> list[bytes]:
-    return text.encode().splitlines(keepends=True)
+    return list(io.BytesIO(text.encode()))
 
 
 def test_csv_is_read_with_its_quotes_line_breaks_and_formulas() -> None:
@@ -23,6 +24,14 @@ def test_csv_is_read_with_its_quotes_line_breaks_and_formulas() -> None:
         ("t.csv row 1", {"question": 'What, is "it"?', "steps": "Step 1: a\nStep 2: b"}),
         ("t.csv row 2", {"question": "=1+1", "steps": "@x"}),
     ]
+
+
+def test_what_was_exported_is_read_back_and_apostrophes_of_others_stay() -> None:
+    texts = ["=1;-2\n- x\r\ny\t+z", "'=1"]
+    exported = csv_text([("problem", "steps"), texts])
+    assert [list(row.values()) for _, row in csv_rows(lines(exported), "t.csv")] == [texts]
+    ((_, row),) = csv_rows(lines("problem,steps\n'=' is,\"'-1'\"\n"), "t.csv")
+    assert list(row.values()) == ["'=' is", "'-1'"]
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

@@ -1,5 +1,7 @@
 """What a label patch changes, worked out by hand on the four traces of `tests.training.hand`."""
 
+import csv
+import io
 from datetime import date
 
 import pytest
@@ -175,8 +177,7 @@ def test_the_part(sqlite_store: Store, dataset: Dataset) -> None:
         "sums-patched-patch",
     ]
     # The figures are those of test_patched.py.
-    head, row = [line.split(",") for line in to_csv(tables[0]).splitlines()[:2]]
-    told = dict(zip(head, row, strict=True))
+    told = next(csv.DictReader(io.StringIO(to_csv(tables[0]))))
     assert (told["evaluator"], float(told["sol_auc"]), float(told["sol_auc_change"])) == ("first", 1.0, 0.25)
     assert tables[0].notes == ("4 solutions and 7 steps count with the benchmark's labels, 4 and 8 with the patch",)
     assert tables[2].rows == (("A", "2", "neg", "pos", "It is right.", "anna"),)

@@ -81,7 +81,7 @@ def test_the_papers_table_is_printed(capsys, tmp_path):
         in (tmp_path / "out" / "tables" / "paper-subsets.tex").read_text()
     )
     assert (tmp_path / "out" / "tables" / "paper-subsets.csv").read_text().splitlines()[3] == (
-        "LLaDA-PRM,Red-only,5222,0.225,249,0.034"
+        '"LLaDA-PRM","Red-only",5222,0.225,249,0.034'
     )
 
 
