@@ -2,7 +2,7 @@
 
 Texts are stored unchanged. Code that parses, searches or compares texts uses this table, so that a typographic
 minus, a curly apostrophe or a full-width digit is treated like the plain one. `plain` keeps the position of every
-character, and `comparable` is for searching and comparing.
+character, `comparable` is for comparing, and `searchable` for searching.
 """
 
 import re
@@ -11,6 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 DASHES = "‐‑‒–—―⁃−➖﹘﹣－"
 """Hyphens, dashes and minus signs other than the ASCII one."""
@@ -31,6 +32,13 @@ INVISIBLE = (
 """Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks: nothing that a reader sees."""
 
 CURRENCY = "$€£¥₹¢₩₽₺₪₴₦₫฿₱₡₲₵₸₼₿＄￡￥￠￦"
+UNSPACED = f'+-*/=<>^~±∓≤≥≠≈≡→⇒()[]{{}}|\\,;:!?%"{CURRENCY}'
+"""Signs beside which white space means nothing to a search: of operations, relations, brackets, amounts, between
+clauses, and of LaTeX's commands."""
+
+BREAKS = "\t\n\v\f\r\x85\u2028\u2029"
+"""Tabs and the signs that end a line."""
+
 GROUPING = "\xa0\u2009\u202f"
 """Spaces that may stand between the thousands of a number."""
 
@@ -80,6 +88,8 @@ _SAME: defaultdict[str, list[str]] = defaultdict(list)
 for _sign, _plain in PLAIN.items():
     _SAME[_plain].append(chr(_sign))
 _NOTHING = f"{string.whitespace}\x1c\x1d\x1e\x1f\x85\u2028\u2029{SPACES}{INVISIBLE}"
+_SPACE_RUN = re.compile(f"[{BREAKS}][ {BREAKS}]*| [ {BREAKS}]+")
+_BESIDE = re.compile(f" (?:(?=[{re.escape(UNSPACED)}])|(?<=[{re.escape(UNSPACED)}] ))")
 _COMPARABLE: Mapping[int, str | None] = {**PLAIN, **dict.fromkeys(map(ord, INVISIBLE))}
 
 
@@ -90,12 +100,18 @@ def plain(text: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """Return a text in the form in which texts are searched and compared.
+    """Return a text in the form in which texts are compared.
 
     The result is in Unicode's composed form (NFC), with plain signs and without invisible characters. Case and the
     amount of white space between words are kept.
     """
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_COMPARABLE))
+
+
+def searchable(text: str) -> str:
+    """Return a text in the form in which texts are searched: comparable, with any run of white space, line breaks
+    included, as one space, and none beside the signs of `UNSPACED`."""
+    return _BESIDE.sub("", _SPACE_RUN.sub(" ", comparable(text)))
 
 
 def reads_alike(text: str, other: str) -> bool:
@@ -131,9 +147,20 @@ def is_blank(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def pattern(wanted: str) -> re.Pattern[str]:
-    """Return a pattern that finds `wanted` in unprocessed text, ignoring case. It also matches variants of the same
-    signs."""
-    return re.compile(f"[{INVISIBLE}]*".join(map(_any_form, comparable(wanted))), re.IGNORECASE)
+    """Return a pattern that finds `wanted` in unprocessed text as `searchable` does, ignoring case."""
+    signs = searchable(wanted).strip()
+    forms = [_SPACED if sign == " " else _any_form(sign) + _between(sign, after) for sign, after in pairwise(signs)]
+    return re.compile("".join((*forms, *map(_any_form, signs[-1:]))), re.IGNORECASE)
+
+
+_BLANK = f" {BREAKS}{SPACES}"
+_SPACED = f"[{_BLANK}][{_BLANK}{INVISIBLE}]*"
+
+
+def _between(sign: str, after: str) -> str:
+    """Return a pattern of what may stand between two signs without a difference."""
+    is_unspaced = sign in UNSPACED or after in UNSPACED
+    return f"[{_BLANK}{INVISIBLE}]*" if is_unspaced else f"[{INVISIBLE}]*"
 
 
 def _any_form(sign: str) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.keyed_cache import KeyedCache
-from stepsight.core.text.signs import comparable
+from stepsight.core.text.signs import searchable
 from stepsight.storage.database.location import describe, locate
 from stepsight.storage.database.migrate import is_current, upgrade
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
@@ -212,7 +212,7 @@ def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
         connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.create_function("unicode_lower", 1, _lower, deterministic=True)
-        connection.create_function("search_plain", 1, _comparable, deterministic=True)
+        connection.create_function("search_form", 1, _searchable, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -261,8 +261,8 @@ def _lower(text: str | None) -> str | None:
     return None if text is None else text.lower()
 
 
-def _comparable(text: str | None) -> str | None:
-    return None if text is None else comparable(text)
+def _searchable(text: str | None) -> str | None:
+    return None if text is None else searchable(text)
 
 
 @contextmanager

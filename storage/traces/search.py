@@ -1,8 +1,9 @@
 r"""Searching the texts of traces.
 
 A search matches any part of a text and ignores case. It finds `3/4`, `x^2`, `\frac{1}{2}` and the middle of a word.
-Equivalent signs count as the same: `x-3` also finds a typographic minus, and `2 + 3` also finds no-break spaces.
-The index therefore contains the comparable form of each text (`core.text.signs`).
+Equivalent signs count as the same, and white space means as little as to a reader: `x-3` also finds a typographic
+minus, `2+3` finds `2 + 3`, and a phrase is found across a line break. The index therefore contains the searchable
+form of each text (`core.text.signs`).
 
 The index holds every sequence of three characters. In SQLite it is an FTS5 index with the trigram tokenizer. In
 PostgreSQL it is a GIN index on arrays of these sequences, because PostgreSQL's own full-text search knows only
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
-from stepsight.core.text.signs import comparable
+from stepsight.core.text.signs import pattern, searchable
 from stepsight.core.trace import Trace
 
 INDEXED_LENGTH = 3
@@ -27,7 +28,7 @@ _ESCAPE = "\\"
 
 _INDEX = text("INSERT INTO trace_search (rowid, text) VALUES (:id, :text)")
 _INDEX_EVERYTHING = text(
-    "INSERT INTO trace_search (rowid, text) SELECT id, search_plain(problem || :between ||"
+    "INSERT INTO trace_search (rowid, text) SELECT id, search_form(problem || :between ||"
     " (SELECT group_concat(text, :between) FROM (SELECT text FROM substeps WHERE trace_id = traces.id"
     " ORDER BY step, position))) FROM traces"
 )
@@ -37,12 +38,12 @@ _PHRASE = text(f"{_FOUND} trace_search MATCH :phrase")
 _SHORT = text(f"{_FOUND} text LIKE :pattern ESCAPE '{_ESCAPE}'")
 # SQLite's LIKE ignores the case of ASCII letters only.
 _SHORT_FOLDED = text(f"{_FOUND} unicode_lower(text) LIKE :pattern ESCAPE '{_ESCAPE}'")
-_TRIGRAMS = "search_trigrams({column}) @> search_trigrams(:text) AND "
 _EITHER = (
-    "SELECT id FROM traces WHERE {problem}search_plain(problem) ILIKE :pattern AND id BETWEEN :first AND :last"
-    " UNION SELECT trace_id FROM substeps WHERE {text}search_plain(text) ILIKE :pattern"
-    " AND trace_id BETWEEN :first AND :last"
+    "SELECT id FROM traces WHERE {problem} AND id BETWEEN :first AND :last"
+    " UNION SELECT trace_id FROM substeps WHERE {text} AND trace_id BETWEEN :first AND :last"
 )
+_BY_INDEX = "search_trigrams({column}) @> search_trigrams(:text) AND search_form({column}) ILIKE :pattern"
+_BY_READING = "{column} ~* :pattern"
 
 
 def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
@@ -50,7 +51,7 @@ def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
     itself. A trigger removes deleted traces from the index."""
     if session.get_bind().dialect.name == "sqlite":
         rows = [
-            {"id": id, "text": comparable(_BETWEEN.join((trace.problem, *trace.substeps)))} for id, trace in traces
+            {"id": id, "text": searchable(_BETWEEN.join((trace.problem, *trace.substeps)))} for id, trace in traces
         ]
         session.execute(_INDEX, rows)
 
@@ -66,7 +67,7 @@ def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> ND
     `wanted`."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
-    wanted = comparable(wanted)
+    wanted = searchable(wanted).strip()
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
     if session.get_bind().dialect.name == "sqlite":
         statement, values = _sqlite(wanted)
@@ -86,10 +87,12 @@ def _sqlite(wanted: str) -> tuple[TextClause, dict[str, Any]]:
 
 
 def _postgresql(wanted: str) -> tuple[TextClause, dict[str, Any]]:
-    indexed = len(wanted) >= INDEXED_LENGTH
-    columns = {name: _TRIGRAMS.format(column=name) if indexed else "" for name in ("problem", "text")}
-    values = {"pattern": _pattern(wanted)} | ({"text": wanted} if indexed else {})
-    return text(_EITHER.format(**columns)), values
+    if len(wanted) >= INDEXED_LENGTH:
+        condition, values = _BY_INDEX, {"text": wanted, "pattern": _pattern(wanted)}
+    else:
+        # Finding the form of every text would take twenty times as long.
+        condition, values = _BY_READING, {"pattern": pattern(wanted).pattern}
+    return text(_EITHER.format(**{name: condition.format(column=name) for name in ("problem", "text")})), values
 
 
 def _pattern(wanted: str) -> str:

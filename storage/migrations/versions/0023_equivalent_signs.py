@@ -14,7 +14,7 @@ depends_on = None
 
 def upgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
-        op.execute("UPDATE trace_search SET text = search_plain(text) WHERE text <> search_plain(text)")
+        op.execute("UPDATE trace_search SET text = search_form(text) WHERE text <> search_form(text)")
         return
     signs = [*map(chr, PLAIN), *INVISIBLE]
     # `translate` removes the characters that have no counterpart, which are the invisible ones.

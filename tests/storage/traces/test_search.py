@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from stepsight.core.text.signs import INVISIBLE, PLAIN, comparable
+from stepsight.core.text.signs import BREAKS, INVISIBLE, PLAIN, UNSPACED, pattern, searchable
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
@@ -133,16 +133,32 @@ def test_signs_are_found_however_they_are_typed(store: Store) -> None:
         assert found(store, wanted) == ["problem", "step"], wanted
 
 
-def test_postgresql_has_the_same_plain_signs(postgresql_store: Store) -> None:
+SPACED = (
+    "2+3", "2 + 3", "2 +\n3", "x−3", "x - 3", "(a,b)", "( a, b )", "f(x)=9", "f(x) = 9", "two lines",
+    "two\r\nlines", "a :\tb", "4%", "$ 5", "+3", "+ 3", "t w",
+)  # fmt: skip
+
+
+def test_white_space_is_found_however_it_is_typed(store: Store) -> None:
+    body = {"wide": "2 + 3, x \u2212 3, ( a , b ), f (x)\n= 9, two\n\n lines, a : b, 4 %, $ 5, t  w"}
+    body["narrow"] = "2+3,x-3,(a,b),f(x)=9,two lines,a:b,4%,$5,t\tw"
+    add(store, [Trace.of("-", [text], id=id) for id, text in body.items()])
+    add(store, [Trace.of("2", ["+ 3", "twolines x 3 tw"], id="no")], "other")
+    for wanted in SPACED:
+        assert found(store, wanted) == ["wide", "narrow"], wanted
+        assert all(pattern(wanted).search(text) for text in body.values()), wanted
+
+
+def test_postgresql_has_the_same_searchable_form(postgresql_store: Store) -> None:
     """If this fails, or the table of signs has changed, a migration must build the index of texts again."""
-    signs = "".join(chr(code) for code in PLAIN) + INVISIBLE
-    written = [f"a{sign}e\u0301{sign}b" for sign in signs]
+    signs = "".join(chr(code) for code in PLAIN) + INVISIBLE + BREAKS + UNSPACED
+    written = [f"a{sign}e\u0301{sign}b {sign} {sign}\n{sign} {sign}a.\n b" for sign in signs]
     with postgresql_store.read() as session:
-        plain = session.scalars(text("SELECT search_plain(t) FROM unnest(CAST(:w AS text[])) AS t"), {"w": written})
-        assert plain.all() == [comparable(one) for one in written]
+        form = session.scalars(text("SELECT search_form(t) FROM unnest(CAST(:w AS text[])) AS t"), {"w": written})
+        assert form.all() == [searchable(one) for one in written]
 
 
 def test_other_signs_need_the_texts_indexed_again() -> None:
-    """If this fails, the table of equivalent signs has changed: add a migration like 0023, and the new digest."""
-    table = repr((sorted(PLAIN.items()), sorted(INVISIBLE)))
-    assert hashlib.sha256(table.encode()).hexdigest()[:16] == "56f20d904879b7e1"
+    """If this fails, the table of equivalent signs has changed: add a migration like 0027, and the new digest."""
+    table = repr((sorted(PLAIN.items()), sorted(INVISIBLE), sorted(BREAKS), sorted(UNSPACED)))
+    assert hashlib.sha256(table.encode()).hexdigest()[:16] == "215efc85ca793855"
