@@ -10,6 +10,7 @@ from stepsight.app.annotate.agreement_tables import (
     STEPWISE,
     ViewRatings,
     annotator_table,
+    estimates_table,
     gold_table,
     later_table,
     majority_table,
@@ -25,7 +26,9 @@ from stepsight.app.annotate.agreement_tables import (
 from stepsight.core.metrics.bootstrap import DRAWS, resamples
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.judgments.evaluators import read_data_version
 from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.results.estimates import CampaignEstimates, estimate
 from stepsight.storage.labelling.results.ratings import CampaignRatings, read_ratings
 from stepsight.training.report.tables import Table
 
@@ -63,26 +66,31 @@ def measure_agreement(
 ) -> CampaignAgreement:
     """Measure the agreement of a campaign's annotators, optionally compared with the campaign `against`.
 
-    The result is cached until an event is logged in one of the campaigns. `exposed` and `named` mean the same as
-    for `read_ratings`, and `draws` is the number of bootstrap draws.
+    The result is cached until an event is logged in one of the campaigns, or a judgment of the dataset changes.
+    `exposed` and `named` mean the same as for `read_ratings`, and `draws` is the number of bootstrap draws.
     """
     ids = [one.id for one in (campaign, against) if one is not None]
     with store.read() as session:
         # The number of the last event alone is not enough: of two events, the one with the larger number may be
         # stored first.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids))
-        version = tuple(session.execute(newest).one())
+        version = (*session.execute(newest).one(), *read_data_version(store, campaign.dataset_id))
     key = ("agreement", *ids, exposed, named, draws)
 
     def measure() -> CampaignAgreement:
         read = partial(read_ratings, store, exposed=exposed, named=named)
-        return _measure(read(campaign), None if against is None else read(against), draws)
+        estimates = estimate(store, campaign, exposed=exposed)
+        return _measure(read(campaign), None if against is None else read(against), estimates, draws)
 
     return store.cache.get(key, version, measure, _size)
 
 
-def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:
+def _measure(
+    ratings: CampaignRatings, against: CampaignRatings | None, estimates: CampaignEstimates | None, draws: int
+) -> CampaignAgreement:
     tables = [*_of_campaign(ratings, draws), *_of_views(ratings, against, draws)]
+    if estimates is not None and estimates.labelled:
+        tables.append(estimates_table(estimates))
     return CampaignAgreement(ratings, against, tuple(table for table in tables if table.rows))
 
 

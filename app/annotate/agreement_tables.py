@@ -27,6 +27,7 @@ from stepsight.core.metrics.agreement import (
 from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
+from stepsight.storage.labelling.results.estimates import CampaignEstimates
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
@@ -49,6 +50,7 @@ _HEADS = {
         "first_error": "same first error, %"},
     "annotators": {"annotator": "annotator", "traces": "traces", "labels": "labels", "unsure": "unsure",
         "agreeing": "same label as others, %", "without": "alpha without", "change": "rises by"},
+    "estimates": {"of": "of all traces", "share": "share, %"},
     "gold": {"annotator": "annotator", "steps": "steps with a gold label", "accuracy": "same label, %",
         "kappa": "kappa of labels", "valid_steps": "steps with gold validity",
         "valid_accuracy": "same validity, %", "valid_kappa": "kappa of validity"},
@@ -90,6 +92,21 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
         rows,
         ((figure, one.alpha) for figure, one in zip(FIGURES, alphas, strict=True)),
     )
+
+
+def estimates_table(estimates: CampaignEstimates) -> Table:
+    """Tabulate the estimated share of traces with an error, and of traces that each evaluator judges as the
+    annotators do."""
+    right = [(f"{name} is right about that", value) for name, value in estimates.right.items()]
+    rows = [("with an error", estimates.with_error), *right]
+    undecided = f" {estimates.undecided:,} more are left out: no agreement." if estimates.undecided else ""
+    notes = (
+        f"From {estimates.labelled:,} labelled traces of {estimates.total:,}, weighted by the chance of being "
+        f"drawn.{undecided}",
+        *(f"{name} has not judged all of them." for name in estimates.unjudged),
+    )
+    caption = "Estimates for all traces of the campaign, with 95 % intervals"
+    return _table("estimates", caption, _HEADS["estimates"], rows, rows, notes)
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:

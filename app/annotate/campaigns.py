@@ -25,6 +25,7 @@ _ORDERS = {
     Ordering.RANDOM: "in random order",
     Ordering.DISAGREEMENT: "most disputed by the evaluators first",
     Ordering.CHANGE: "most changed by later steps first",
+    Ordering.INFORMATION: "most informative labels first",
 }
 _AFTER = {
     AfterSubmission.NOTHING: "nothing shown after submission",
@@ -177,7 +178,7 @@ def queue_terms(campaign: Campaign) -> str:
     parts = [_ORDERS[campaign.ordering]]
     if campaign.sample is not None:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
-    if campaign.ordering in (Ordering.DISAGREEMENT, Ordering.CHANGE):
+    if campaign.ordering not in (Ordering.FILE, Ordering.RANDOM):
         parts.append(f"{campaign.random_share:.0%} of the places filled at random")
     if campaign.gold_rate:
         parts.append(f"{campaign.gold_rate:.0%} hidden gold items")

@@ -19,7 +19,7 @@ from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRo
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.labelling.ordering import GOLD, arrange, draw_gold
+from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
 from stepsight.storage.labelling.plan import (
     AfterSubmission,
     CampaignPlan,
@@ -252,23 +252,23 @@ def _create(
     session.flush()
     session.add(GuidelineRow(campaign_id=row.id, version=1, text=plan.guideline, created_by=user.id))
     queue = arrange(session, dataset_id, ids, plan)
-    queue += [(id, GOLD) for id in draw_gold(session, plan, ids)]
+    queue += [Place(id, GOLD) for id in draw_gold(session, plan, ids)]
     _insert_items(session, row.id, queue)
     _insert_slots(session, row.id, plan.overlap)
     return load_campaign(session, row.id)
 
 
-def _insert_items(session: Session, campaign_id: int, queue: Sequence[tuple[int, str]]) -> None:
+def _insert_items(session: Session, campaign_id: int, queue: Sequence[Place]) -> None:
     for start in range(0, len(queue), _BATCH):
         part = queue[start : start + _BATCH]
         wanted = select(TraceRow.id, TraceRow.digest, TraceRow.text_digest)
-        found = session.execute(wanted.where(TraceRow.id.in_([id for id, _ in part]))).all()
+        found = session.execute(wanted.where(TraceRow.id.in_([one.trace_id for one in part]))).all()
         digests = {id: {"digest": digest, "text_digest": text} for id, digest, text in found}
         if len(digests) < len(part):
             raise ConflictError("A trace has been deleted in the meantime.", "Try again.")
         rows = [
-            {"campaign_id": campaign_id, "trace_id": id, "place": place, "chosen": chosen} | digests[id]
-            for place, (id, chosen) in enumerate(part, start=start)
+            {"campaign_id": campaign_id, "place": place} | one._asdict() | digests[one.trace_id]
+            for place, one in enumerate(part, start=start)
         ]
         session.execute(insert(ItemRow), rows)
 

@@ -5,17 +5,21 @@
 - `disagreement`: the largest difference between evaluators' solution validities first. Standing offline
   judgments are used, or online ones where those are missing.
 - `change`: the largest absolute retroactive change in one evaluator's hindsight judgments first.
+- `information`: drawn at random, with a preference for traces on which evaluators differ or are close to their
+  thresholds, and for problems that have not come yet (see `core.metrics.sampling`).
 
-Traces without enough judgments come last, in file order.
+With `disagreement` and `change`, traces without enough judgments come last, in file order.
 
-Putting uncertain traces first biases the sample. In the last two orders, some places, chosen at random, are
-therefore filled with traces chosen at random. These traces are marked, so that metrics computed over them alone are
-unbiased.
+Putting uncertain traces first biases the sample. With `disagreement` and `change`, some places, chosen at random,
+are therefore filled with traces chosen at random. These traces are marked, so that metrics computed over them alone
+are unbiased. With `information`, the chance of each trace is kept, and gives its label a weight that makes
+estimates from all labels unbiased (`storage.labelling.results.estimates`).
 """
 
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy import exists, func, select
@@ -23,10 +27,12 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.sampling import draw, information
 from stepsight.core.trace import find_answer
 from stepsight.storage.browse.verdict_columns import read_validities
 from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS
+from stepsight.storage.judgments.evaluators import thresholds_in_force
 from stepsight.storage.judgments.judgments import fresh_rows, stands
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
@@ -36,18 +42,35 @@ ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
 GALLERY = "gallery"
 """The dataset of the shipped traces."""
 
+# Traces whose problems are read at once.
+_BATCH = 500
+
 # Gold items beyond those that one person needs.
 _SPARE = 10
 
 
-def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
-    """Sort the traces `ids`, given in file order, by the plan's `ordering`. Returns each id together with `ORDERED`
-    or `RANDOM`, which says how the trace was placed. Raises `UserError` if there are no judgments to sort by."""
+class Place(NamedTuple):
+    """A place of the queue.
+
+    `chosen` is `ORDERED`, `RANDOM` or `GOLD`, and says how the trace was chosen. `chance` is the chance with which
+    it was drawn among the traces left, or None if the order was not drawn by information.
+    """
+
+    trace_id: int
+    chosen: str
+    chance: float | None = None
+
+
+def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[Place]:
+    """Sort the traces `ids`, given in file order, by the plan's `ordering`. Raises `UserError` if there are no
+    judgments to sort by."""
     rng = random.Random(plan.seed)
     if plan.ordering == Ordering.FILE:
-        return [(id, ORDERED) for id in ids]
+        return [Place(id, ORDERED) for id in ids]
     if plan.ordering == Ordering.RANDOM:
-        return [(id, RANDOM) for id in rng.sample(ids, len(ids))]
+        return [Place(id, RANDOM) for id in rng.sample(ids, len(ids))]
+    if plan.ordering == Ordering.INFORMATION:
+        return _draw_informative(session, dataset_id, ids, plan.random_share, rng)
     if plan.ordering == Ordering.DISAGREEMENT:
         by = _read_spreads(session, dataset_id)
     else:
@@ -59,6 +82,32 @@ def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Campaig
     return mix(order, plan.random_share, rng)
 
 
+def _draw_informative(
+    session: Session, dataset_id: int, ids: Sequence[int], share: float, rng: random.Random
+) -> list[Place]:
+    judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
+    trace_ids, validities = read_validities(session, dataset_id, judged)
+    mine = np.isin(trace_ids, ids)
+    told = validities[:, mine].astype(np.float64)
+    if not np.isfinite(told).any():
+        raise UserError(*_SILENT[Ordering.INFORMATION])
+    cuts = np.array([thresholds_in_force(session, evaluator).validity for evaluator in judged])
+    chosen = trace_ids[mine].tolist()
+    drawn = draw(information(told, cuts).tolist(), _problems(session, chosen), share, rng)
+    return [Place(chosen[index], ORDERED, chance) for index, chance in drawn]
+
+
+def _problems(session: Session, ids: Sequence[int]) -> list[int]:
+    """Return a number for the problem of each trace; traces of one problem have the same."""
+    wanted = select(TraceRow.id, TraceRow.problem)
+    numbers: dict[str, int] = {}
+    found: dict[int, int] = {}
+    for start in range(0, len(ids), _BATCH):
+        for id, problem in session.execute(wanted.where(TraceRow.id.in_(ids[start : start + _BATCH]))):
+            found[id] = numbers.setdefault(problem, len(numbers))
+    return [found[id] for id in ids]
+
+
 _SILENT = {
     Ordering.DISAGREEMENT: (
         "The order is by disagreement, but no trace was judged by two evaluators.",
@@ -68,10 +117,14 @@ _SILENT = {
         "The order is by change, but the evaluator has judged none of the traces in hindsight mode.",
         "Have them judged first, or choose another ordering.",
     ),
+    Ordering.INFORMATION: (
+        "The order is by information, but no evaluator has judged any of the traces.",
+        "Have them judged first, or choose another ordering.",
+    ),
 }
 
 
-def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[int, str]]:
+def mix(order: Sequence[int], share: float, rng: random.Random) -> list[Place]:
     """Fill the fraction `share` of the places with traces chosen at random. The other traces keep their relative
     order."""
     count = round(share * len(order))
@@ -79,7 +132,8 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
     places, others = set(rng.sample(range(len(order)), count)), set(order) - set(drawn)
     by_chance, in_order = iter(drawn), (id for id in order if id in others)
     return [
-        (next(by_chance), RANDOM) if place in places else (next(in_order), ORDERED) for place in range(len(order))
+        Place(next(by_chance), RANDOM) if place in places else Place(next(in_order), ORDERED)
+        for place in range(len(order))
     ]
 
 

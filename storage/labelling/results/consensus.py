@@ -172,7 +172,7 @@ class LabelledTraces:
 
     def __iter__(self) -> Iterator[LabelledTrace]:
         self.left_out = Counter()
-        results: Iterator[Consensus | SubmittedAnnotation] = self._together()
+        results: Iterator[Consensus | SubmittedAnnotation] = self.consensus()
         if self._per_annotator:
             results = self._each()
         if self._only is not None:
@@ -188,7 +188,8 @@ class LabelledTraces:
                 else:
                     self.left_out[CHANGED] += 1
 
-    def _together(self) -> Iterator[Consensus]:
+    def consensus(self) -> Iterator[Consensus]:
+        """Yield the consensus on each trace, without reading the traces."""
         for annotations, decided in iterate_annotated_items(self._store, self._campaign.id):
             if annotations[0].chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1

@@ -13,6 +13,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from stepsight.storage.traces.queries import StoredTrace
+from tests.messages import refused
 from tests.storage.samples import add, evaluator
 
 FOUR = [Trace.of(f"Problem {i}", ["One.", "Two."], id=str(i)) for i in range(4)]
@@ -27,7 +28,7 @@ def places(store: Store, traces: list[StoredTrace], of: CampaignPlan) -> list[tu
     position = {trace.trace_id: trace.position for trace in traces}
     with store.read() as session:
         found = arrange(session, traces[0].dataset_id, list(position), of)
-    return [(position[id], how) for id, how in found]
+    return [(position[one.trace_id], one.chosen) for one in found]
 
 
 def scored(trace: Trace, *validity: float) -> Judgment:
@@ -95,13 +96,13 @@ def test_the_largest_change_comes_first_whichever_way(store: Store) -> None:
 def test_a_share_of_the_places_is_filled_by_chance() -> None:
     order = list(range(100, 200))
     mixed = mix(order, 0.2, random.Random(0))
-    assert sorted(id for id, _ in mixed) == order
-    drawn = [id for id, how in mixed if how == RANDOM]
+    assert sorted(one.trace_id for one in mixed) == order
+    drawn = [one.trace_id for one in mixed if one.chosen == RANDOM]
     assert len(drawn) == 20
-    kept = [id for id, how in mixed if how == ORDERED]
+    kept = [one.trace_id for one in mixed if one.chosen == ORDERED]
     assert kept == sorted(kept)
     # Neither the places nor the traces are the first or the last twenty.
-    spots = [place for place, (_, how) in enumerate(mixed) if how == RANDOM]
+    spots = [place for place, one in enumerate(mixed) if one.chosen == RANDOM]
     assert min(spots) < 30 < 70 < max(spots)
     assert min(drawn) < 130 < 170 < max(drawn)
 
@@ -110,5 +111,21 @@ def test_a_share_of_the_places_is_filled_by_chance() -> None:
 def test_no_share_and_all_of_it(share: float, count: int) -> None:
     # Of five, half is 2.5, which rounds to 2.
     mixed = mix([1, 2, 3, 4, 5], share, random.Random(1))
-    assert sum(how == RANDOM for _, how in mixed) == count
-    assert sorted(id for id, _ in mixed) == [1, 2, 3, 4, 5]
+    assert sum(one.chosen == RANDOM for one in mixed) == count
+    assert sorted(one.trace_id for one in mixed) == [1, 2, 3, 4, 5]
+
+
+def test_by_information_every_trace_comes_once_with_its_chance(store: Store) -> None:
+    traces = add(store, FOUR)
+    by_information = plan(ordering=Ordering.INFORMATION, random_share=0.2)
+    with refused():
+        places(store, traces, by_information)
+    one = evaluator(store, "one")
+    save_judgments(store, one.id, [scored(trace, 1 - (trace.id == "2") / 2, 1) for trace in traces])
+    with store.read() as session:
+        found = arrange(session, traces[0].dataset_id, [trace.trace_id for trace in traces], by_information)
+    assert sorted(place.trace_id for place in found) == [trace.trace_id for trace in traces]
+    chances = {place.trace_id: place.chance for place in found}
+    # Sure verdicts tell nothing: only the third, at its threshold, has a weight, and one in five comes at random.
+    assert found[0] == (traces[2].trace_id, ORDERED, pytest.approx(0.8 + 0.2 / 4))
+    assert chances[found[-1].trace_id] == pytest.approx(1)
