@@ -14,7 +14,10 @@ _STEP_TAG = re.compile(
     r"|<\|?/?(?:(?:new|next|end_of|begin_of|start_of|end|start)_?)?(?:reasoning_?)?(?:steps?|paragraph)"
     r"(?:_?(?:end|start|sep))?"
     r"(?:[ _:#-]?\d{1,4}|\s[^<>]{1,80})?\|?/?>"
-    r"|\[/?STEP\]|\[SEP\]|<\|?sep\|?>|<\|?prm\|?>",
+    r"|\[/?STEP\]|\[/STEP[ _-]?\d{1,4}\]|\[SEP\]|<\|?sep\|?>|<\|?prm\|?>"
+    # Tokens that vocabularies keep free, and of which evaluators take one.
+    r"|<\|?(?:reserved_(?:special_)?token|extra(?:_id)?|unused_?(?:token)?|special|placeholder)_?\d{1,4}\|?>"
+    r"|\[unused\d{1,4}\]",
     re.IGNORECASE,
 )
 
@@ -30,7 +33,8 @@ _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?:(?:\\r)?\\n)?(?![a-z])")
 _ESCAPED_BLANK = re.compile(r"\\n(?:\\r)?\\n(?![a-z])")
 
 _TAGS = re.compile(
-    r"<(?:br|li|p|b|strong|h[1-6]|answer)\b|</(?:p|div|solution|reasoning|response)>|\\item\b", re.IGNORECASE
+    r"<(?:br|li|p|b|strong|h[1-6]|answer)\b|</(?:p|div|solution|reasoning|response|verification|check)>|\\item\b",
+    re.IGNORECASE,
 )
 _BLANKS = r"(?<![ \t])[ \t]*"
 _LINE_START = r"(?:\n|(?<![ \t]))[ \t]*"
@@ -52,7 +56,7 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"</?(?:b|strong)>", "**"),
         (rf"{_LINE_START}<h[1-6](?: [^<>]{{0,200}})?>[ \t]*", "\n\n### "),
         (rf"{_BLANKS}</h[1-6]>", "\n\n"),
-        (rf"{_LINE_START}</?(?:solution|reasoning|response)>[ \t]*\n?", "\n"),
+        (rf"{_LINE_START}</?(?:solution|reasoning|response|verification|check)>[ \t]*\n?", "\n"),
         (r"<answer>\s*+([^\s<][^\n<]{0,199}?)\s*</answer>", r"<answer>\1</answer>"),
         (r"(?<=\S)[ \t]*(?=<answer>)", "\n"),
     )

@@ -1,5 +1,6 @@
 """Marks at which steps begin: words for "step" in many languages, numbers of numbered lists, and bullets."""
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,10 @@ _STEP_WORDS = """
     مرحله שלב चरण
     कदम ধাপ ขั้นตอนที่ ขั้นตอน ขั้นที่ దశ படி
 """
-_STEP_NAMES = [*_STEP_WORDS.split(), "hatua ya", "langkah ke"]
+_STEP_NAMES = [*_STEP_WORDS.split(), "hatua ya", "langkah ke", "reasoning step", "solution step"]
+# Other words that are counted as steps are, unless there are steps.
+_THOUGHT_WORDS = "thought reasoning phase stage paragraph sentence gedanke pensée pensamiento pensiero мысль 思考"
+_THOUGHT_NAMES = _THOUGHT_WORDS.split()
 
 # Numbers in words, from 1 on.
 _NUMBER_WORDS = (
@@ -56,13 +60,16 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(forms, key=lambda form: (-len(form), form))))
 
 
-_NAME = _any_of(_STEP_NAMES)
-_NUMERAL = rf"\d{{1,6}}|(?:{_any_of(_VALUES)})\b"
+_NAME, _THOUGHT_NAME = _any_of(_STEP_NAMES), _any_of(_THOUGHT_NAMES)
+_NUMERAL = rf"\d{{1,6}}(?:\.\d{{1,3}}){{0,3}}|(?:{_any_of(_VALUES)})\b"
 _OF_ALL = r"(?:[ \t]*(?:/|\b(?:of|out of|von|de|di|sur|su|из|van)\b)[ \t]*\d{1,6})?"
 # `Step 1`, `Step 1 of 3`, `1. Schritt`, `第一步`.
-_NAMED = (
-    rf"(?:(?:{_NAME})(?:[ \t]*|[-_])(?:#|№|no\.|nr\.|n[°º]|number\b)?[ \t]*"
+_AFTER_NAME = (
+    r"(?:[ \t]*|[-_])(?:#|№|no\.|nr\.|n[°º]|number\b)?[ \t]*"
     rf"[($]?(?:(?P<number>{_NUMERAL})|(?P<roman>[IVX]{{1,5}})\b|(?P<letter>[A-Z])\b)[)$]?{_OF_ALL}"
+)
+_NAMED = (
+    rf"(?:(?:{_NAME}){_AFTER_NAME}"
     rf"|第[ \t]*(?P<cjk>\d{{1,6}}|{_CJK_NUMBER})[ \t]*(?:步骤|步驟|步|ステップ)"
     rf"|(?:步骤|步驟|ステップ|手順)[ \t]*(?P<cjk_after>{_CJK_NUMBER})"
     rf"|(?P<ordinal>{_NUMERAL})(?:\.|(?:st|nd|rd|th|i?ère|ere|e|ème)\b|ª|º|°|-й\b)?[ \t]*(?:{_NAME}){_OF_ALL})"
@@ -70,16 +77,19 @@ _NAMED = (
 # Pictures that some programs put before a heading, and the LaTeX commands of headings.
 _PICTURES = "\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff"
 _COMMAND = r"\$?\\(?:text(?:bf|it)|(?:sub){0,2}section\*?|paragraph\*?)\{"
-_STEP = re.compile(
-    rf"(?P<lead>[#>\s]*(?:[-*+•][ \t]+|[{_PICTURES}][ \t]*)?)"
-    rf"(?P<bold>{_COMMAND}|[*_]{{0,3}})[\[(（]?{_NAMED}[\])）]?"
-    r"(?:[ \t]*(?:\.-|[:.)．]|[-=]>|[→⇒]|[-–—](?=\s|$))|(?<=[步骤驟プ])[ \t]*[,，、]|(?<=[步骤驟])[ \t]+(?=\S)"
+_BEFORE_NAME = rf"(?P<lead>[#>\s]*(?:[-*+•][ \t]+|[{_PICTURES}][ \t]*)?)(?P<bold>{_COMMAND}|[*_]{{0,3}})[\[(（]?"
+_AFTER_NUMBER = (
+    r"[\])）]?"
+    # `Step 1.2 Add`
+    r"(?:(?<=\.\d)[ \t]+(?-i:(?=[A-Z]))"
+    r"|[ \t]*(?:\.-|[:.)．]|[-=]>|[→⇒]|[-–—](?=\s|$))|(?<=[步骤驟プ])[ \t]*[,，、]|(?<=[步骤驟])[ \t]+(?=\S)"
     # `Step 1 (Adding): …`
     r"|(?=[ \t]*\([^()\n]{1,80}\)[ \t]*[:.–—-])"
     r"|(?P<bare>(?=[ \t]*(?:[*_}]|$))|(?<=\])))"
-    r"(?P<close>\}\$?|[*_]{0,3})(?:(?<=[*_}])[ \t]*(?:[:–—]|-(?=\s)))?\s*",
-    re.IGNORECASE,
+    r"(?P<close>\}\$?|[*_]{0,3})(?:(?<=[*_}])[ \t]*(?:[:–—]|-(?=\s)))?\s*"
 )
+_STEP = re.compile(f"{_BEFORE_NAME}{_NAMED}{_AFTER_NUMBER}", re.IGNORECASE)
+_THOUGHT = re.compile(f"{_BEFORE_NAME}(?:{_THOUGHT_NAME}){_AFTER_NAME}{_AFTER_NUMBER}", re.IGNORECASE)
 # A heading needs no sign after its number: `### Step 1 Read the problem`.
 _HEADED_STEP = re.compile(
     rf"(?P<lead>[>\s]*#{{1,6}}[ \t]*)(?P<bold>[*_]{{0,3}}){_NAMED}(?P<close>)[ \t]+", re.IGNORECASE
@@ -94,6 +104,12 @@ _END = r"(?P<close>[*_]{0,3})(?:\s+|$)"
 # Some leave no space after the number; `1.5` and `(2)(3)` are no marks.
 _END_TIGHT = r"(?P<close>[*_]{0,3})(?:\s+|$|(?=[^\W\d_]))"
 _NUMBER = re.compile(rf"{_BEGIN}\(?(?P<number>\d{{1,5}})(?:[ \t]?\)|\\?[.)]{{1,2}}|\.-){_END_TIGHT}")
+# `1.1 Add`, `(1.1)`, `1a.` and `1(a)`; `1.1 + 2` and `1.5 m` are no marks.
+_OUTLINE = re.compile(
+    r"(?P<lead>[#>\s]*)(?P<bold>[*_]{0,3})\(?(?:(?P<outline>\d{1,3}(?:\.\d{1,3}){1,3})(?:[.):]{1,2}|"
+    r"(?=[*_]{0,3}[ \t]+(?:[*_\"'“(]*[^\W\da-z_](?:[^\W\dA-Z_]|\s)|\$[a-zA-Z]|\\[(\[])))"
+    rf"|(?P<outline_letters>\d{{1,3}}(?:-\d{{1,3}}[.):]|[a-h][.):]|[ ]?\([a-h]\)))){_END_TIGHT}"
+)
 # These signs may be sums too, as in `1 - x = 3`, unless a word follows the first of them.
 _LOOSE_NUMBER = re.compile(
     rf"{_BEGIN}(?!1[ \t]*[-:/º°ª][ \t]+(?![^\W\d_]{{2}}))(?P<number>\d{{1,5}})[ \t]*(?:(?<=[ \t])-|[:/º°ª]){_END}"
@@ -112,22 +128,31 @@ _OTHER_NUMBERS = (
 )
 STYLES: tuple[Marks, ...] = (
     (_STEP, _HEADED_STEP),
+    (_THOUGHT,),
     (_HEADED_NUMBER,),
     (_NUMBER,),
+    (_OUTLINE,),
     *((pattern,) for pattern in _OTHER_NUMBERS),
 )
 """All styles of numbered marks, in the order in which they are tried."""
+HEADINGS = STYLES[:3]
+"""The styles of marks that are headings."""
 
 # A quick test of all styles together.
 _PERHAPS = re.compile(
     rf"[\W_]*(?:(?:text|(?:sub){{0,2}}section|paragraph)[\W_a-z]{{0,9}})?"
-    rf"(?:\d|[{_CIRCLED}第]|{_CJK_NUMBER}|🔟|{_NAME}|{_any_of(_VALUES)}|[ivx]{{1,5}}[.):]|[a-z]\))",
+    rf"(?:\d|[{_CIRCLED}第]|{_CJK_NUMBER}|🔟|{_NAME}|{_THOUGHT_NAME}|{_any_of(_VALUES)}|[ivx]{{1,5}}[.):]|[a-z]\))",
     re.IGNORECASE,
 )
 
 BULLET = re.compile(r"([ \t]*)(?:[-*+•‣◦–—∙·●○▪■◆►▶➤✓✔]|[→⇒](?=[ \t]+[^\W\d_]{2}))[ \t]+(?=\S)")
 
-_CAPITAL_NAME = _any_of({form for word in _STEP_NAMES for form in (word.capitalize(), word.upper())})
+
+def _in_capitals(names: Iterable[str]) -> str:
+    return _any_of({form for word in names for form in (word.capitalize(), word.upper())})
+
+
+_CAPITAL_NAME = _in_capitals(_STEP_NAMES)
 _INLINE_STEP = re.compile(
     rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:(?:{_CAPITAL_NAME})[ \t]*#?(?P<number>{_NUMERAL}){_OF_ALL}[ \t]*"
     rf"(?:[:.)]|[-–—](?=\s))|\[(?:{_CAPITAL_NAME})[ \t]*(?P<ordinal>\d{{1,6}})\])"
@@ -135,12 +160,19 @@ _INLINE_STEP = re.compile(
     rf"|\[?第[ \t]*(?P<cjk>\d{{1,6}}|{_CJK_NUMBER})步[骤驟]?\]?[:,，、]"
     rf"|\[?(?:步骤|步驟|ステップ|手順)[ \t]*(?P<cjk_after>\d{{1,6}}|{_CJK_NUMBER})[\]:.]"
 )
+_INLINE_BRACKETED = re.compile(
+    rf"(?:\[(?:{_NAME})[ \t_-]*#?(?P<number>{_NUMERAL}){_OF_ALL}\]|\((?:{_NAME})[ \t]*(?P<ordinal>{_NUMERAL})\))",
+    re.IGNORECASE,
+)
+_INLINE_THOUGHT = re.compile(
+    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:{_in_capitals(_THOUGHT_NAMES)})[ \t]*#?(?P<number>{_NUMERAL}):"
+)
 _INLINE_NUMBER = re.compile(
     r"[(（]?(?<![\w.])(?P<number>\d{1,2})"
     r"(?:[.)][ \t]+(?=[\"'“(*_]{0,3}(?:[^\W\da-z_]|\$|\\))|[.、)）．][ \t]*(?=[\u3040-\u9fff]))"
 )
 _INLINE_ENCLOSED = re.compile(rf"(?P<enclosed>{_ENCLOSED})")
-INLINE = (_INLINE_STEP, _INLINE_NUMBER, _INLINE_ENCLOSED)
+INLINE = (_INLINE_BRACKETED, _INLINE_STEP, _INLINE_THOUGHT, _INLINE_NUMBER, _INLINE_ENCLOSED)
 """Marks within a line, in the order in which they are tried."""
 
 # "By Step 1: …" speaks of a step.
@@ -180,23 +212,40 @@ def _is_bare(match: re.Match[str]) -> bool:
     return match["bare"] is not None and match.end() < len(match.string)
 
 
-def number_of(match: re.Match[str]) -> int:
-    """Return the number in a mark, or 0 if the mark's digits form no valid number."""
+def numbers_of(match: re.Match[str]) -> tuple[int, ...]:
+    """Return the numbers in a mark, which are (1, 2) for `1.2`, or (0,) if the mark's digits form no valid
+    number."""
     kind, text = next(
         (kind, text) for kind, text in match.groupdict().items() if text and kind not in _AROUND_NUMBERS
     )
     if kind == "roman":
-        return _roman(text)
+        return (_roman(text),)
     if kind == "letter":
-        return ord(text.lower()) - ord("a") + 1
+        return (_letter(text),)
     if kind == "enclosed":
-        return 10 if text == "🔟" else int(unicodedata.numeric(text[0]))
-    if text.isdecimal():
-        return int(text)
-    return _cjk(text) if kind.startswith("cjk") else _VALUES[unicodedata.normalize("NFC", text.lower())]
+        return (10 if text == "🔟" else int(unicodedata.numeric(text[0])),)
+    if text[0].isdecimal():
+        return tuple(int(part) if part.isdecimal() else _letter(part) for part in _PARTS.findall(text))
+    return (_cjk(text) if kind.startswith("cjk") else _VALUES[unicodedata.normalize("NFC", text.lower())],)
+
+
+_PARTS = re.compile(r"\d+|[a-z]")
+
+
+def follow(numbers: tuple[int, ...], before: tuple[int, ...]) -> bool:
+    """True if the numbers of a mark come next after those of the mark before: 1.2, 1.1.1 and 2 after 1.1. The first
+    mark of all comes after ()."""
+    pairs = zip(numbers, before, strict=False)
+    same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    goes_on = same < len(numbers) and numbers[same] == 1 + (before[same] if same < len(before) else 0)
+    return goes_on and set(numbers[same + 1 :]) <= {1}
 
 
 _AROUND_NUMBERS = ("lead", "bold", "bare", "close")
+
+
+def _letter(text: str) -> int:
+    return ord(text.lower()) - ord("a") + 1
 
 
 def _roman(text: str) -> int:
@@ -230,4 +279,4 @@ def begins_step(text: str, match: re.Match[str]) -> bool:
         return True
     if match.re is _INLINE_STEP:
         return not _OF_A_STEP.search(line)
-    return number_of(match) > 1 and _SENTENCE_ENDS.search(line) is not None
+    return numbers_of(match) > (1,) and _SENTENCE_ENDS.search(line) is not None

@@ -18,6 +18,11 @@ _THINKING = (
     ("<|thinking|>", "</|thinking|>"),
     ("<|start_thinking|>", "<|end_thinking|>"),
     ("[think]", "[/think]"),
+    *(
+        (f"{before}{name}{after}", f"{before}/{name}{after}")
+        for name in ("reflection", "reflect", "self_reflection", "critique", "planning", "plan", "inner_monologue")
+        for before, after in ("<>", "[]")
+    ),
     ("◁think▷", "◁/think▷"),
     ("<|channel>thought", "<channel|>"),
     ("<unused94>thought", "<unused95>"),

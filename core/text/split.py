@@ -8,13 +8,15 @@ from stepsight.core.text.breaks import at_step_tokens, marked_up_lines, plain_li
 from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
 from stepsight.core.text.marks import (
     BULLET,
+    HEADINGS,
     INLINE,
     STYLES,
     Marks,
     begins_step,
+    follow,
     match_mark,
     may_be_numbered,
-    number_of,
+    numbers_of,
     seen,
     unmarked,
 )
@@ -171,21 +173,23 @@ def _numbered(lines: list[str], style: Marks) -> list[int]:
     announcement.
     """
     starts: list[int] = []
-    expected = 0
+    before: tuple[int, ...] = ()
     deepest = 0
     for index, line in enumerate(lines):
         match = match_mark(style, line)
         if match is None:
             continue
-        number, indent = number_of(match), len(line) - len(line.lstrip())
+        numbers, indent = numbers_of(match), len(line) - len(line.lstrip())
         if not starts:
-            if number > 1:
+            if max(numbers) > 1:
                 continue
             deepest = indent + 2
-        elif indent > deepest or (number != expected and not (number == 1 and _begins_again(lines, index))):
+        elif indent > deepest or not (
+            follow(numbers, before) or (_is_first(match) and _begins_again(lines, index))
+        ):
             continue
         starts.append(index)
-        expected = number + 1
+        before = numbers
     return starts if len(starts) > 1 else []
 
 
@@ -214,20 +218,19 @@ def _items(lines: list[str], starts: list[int], style: Marks) -> list[str]:
             own, item = item[: len(heading) + 1], item[len(heading) + 1 :]
             heading, item = _without_heading(item)
             item = [*own, *item]
-            is_first = style != (BULLET,) and _is_first(lines[stop], style)
+            is_first = style != (BULLET,) and (match := match_mark(style, lines[stop])) and _is_first(match)
             item, announced = _without_announcement(item) if is_first and not heading else (item, "")
             steps += ["\n".join(item), announced]
         else:
             item, answers = _without_answers(item, is_item=True)
-            if style not in STYLES[:2]:
+            if style not in HEADINGS:
                 item, answers = _without_end(item, answers)
             steps += ["\n".join(item), *answers]
     return steps
 
 
-def _is_first(line: str, style: Marks) -> bool:
-    match = match_mark(style, line)
-    return match is not None and number_of(match) == 1
+def _is_first(match: re.Match[str]) -> bool:
+    return follow(numbers_of(match), ())
 
 
 def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
@@ -322,12 +325,12 @@ def _broken(text: str, mark: re.Pattern[str]) -> list[str]:
     if len(marks) < 2:
         return []
     places: list[int] = []
-    expected = 1
+    before: tuple[int, ...] = ()
     for match in outside(iter(marks), formulas(text)):
-        if number_of(match) != expected or not begins_step(text, match):
-            continue
-        places.append(match.start())
-        expected += 1
+        numbers = numbers_of(match)
+        if follow(numbers, before) and begins_step(text, match):
+            places.append(match.start())
+            before = numbers
     if len(places) < 2:
         return []
     parts = [text[start:stop].rstrip() for start, stop in zip([0, *places], [*places, len(text)], strict=True)]

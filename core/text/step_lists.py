@@ -7,18 +7,21 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.text.printed import holds_steps, parse_printed
+from stepsight.core.text.sentences import sentences
 from stepsight.core.trace import check_text
 
 Steps = list[str | list[str]]
 
-# The keys of a solution that hold its steps, its answer, and the text of a step, in many programs.
+# The keys of a solution that hold its steps, its answer, and the text of a step, in many programs. They may also be
+# written as `finalAnswer` or `Final Answer`.
 _STEPS = ("steps", "solution_steps", "reasoning_steps", "reasoning", "solution", "process", "chain_of_thought")
-_ANSWERS = ("final_answer", "answer", "result")
+_ANSWERS = ("final_answer", "finalanswer", "answer", "final_result", "result", "conclusion", "solution")
 _TEXTS = frozenset({
     "step", "text", "content", "title", "heading", "explanation", "description", "reasoning", "thought",
     "statement", "step_text", "value", "calculation", "equation", "operation", "output", "result", "conclusion",
 })  # fmt: skip
-_MOST_DIGITS = re.compile(r"(?:step)?[ _-]?(\d{1,4})", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?:step)?_?(\d{1,4})")
+_WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s_-]+")
 
 # Other beginnings of what a program may have printed: objects, texts and tuples.
 _STARTS = ("{", '"', "'", "('", '("')
@@ -66,16 +69,32 @@ def _lines_or_whole(text: str, lines: list[str]) -> Any:
 
 
 def _within(value: Mapping[Any, Any]) -> Any:
-    """Return the steps in an object: its list of steps followed by the answer, or its values if the keys are
-    consecutive numbers. Returns None if it has neither."""
-    numbers = [match and int(match[1]) for match in (_MOST_DIGITS.fullmatch(str(key)) for key in value)]
-    if len(numbers) > 1 and numbers in (list(range(1, len(numbers) + 1)), list(range(len(numbers)))):
-        return list(value.values())
-    steps = next((value[key] for key in _STEPS if isinstance(value.get(key), list | str)), None)
-    answer = next((value[key] for key in _ANSWERS if isinstance(value.get(key), str | int | float)), "")
-    if isinstance(steps, list) and str(answer).strip():
-        return [*steps, str(answer)]
-    return steps
+    """Return the steps in an object: its list of steps, or its values if their keys are consecutive numbers,
+    followed by the answer. Returns a text if the steps are one, and None if there are no steps."""
+    fields = {_WORD_ENDS.sub("_", str(key).strip()).lower(): part for key, part in value.items()}
+    numbered = {int(match[1]): part for key, part in fields.items() if (match := _NUMBERED.fullmatch(key))}
+    steps: Any
+    if len(numbered) > 1 and list(numbered) in (list(range(1, len(numbered) + 1)), list(range(len(numbered)))):
+        steps, name = list(numbered.values()), ""
+    else:
+        name = next((name for name in _STEPS if isinstance(fields.get(name), list | str | Mapping)), "")
+        steps = fields.get(name)
+    if isinstance(steps, Mapping):
+        steps = _within(steps)
+    answer = next((text for key in _ANSWERS if key != name and (text := _answer(fields.get(key)))), "")
+    if not answer or steps is None:
+        return steps
+    if isinstance(steps, list):
+        return [*steps, answer]
+    return f"{steps}\n\nFinal answer: {answer}" if "\n" in steps else [*sentences(steps), answer]
+
+
+def _answer(value: Any) -> str:
+    """Return the text of an answer, or "" if it holds none."""
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_answer, value)))
+    value = _text(value)
+    return str(value).strip() if isinstance(value, str | int | float) else ""
 
 
 def _last_reply(messages: list[Any]) -> str | None:

@@ -48,6 +48,10 @@ MARKS = {
     "escaped": lambda n: f"{n}\\. ",
     "bullet": lambda n: "- ",
     "dot": lambda n: "• ",
+    "outline": lambda n: f"1.{n}. ",
+    "letter": lambda n: f"{(n + 2) // 3}{'cab'[n % 3]}) ",
+    "thought": lambda n: f"Thought {n}: ",
+    "tag": lambda n: f"[STEP {n}] ",
     "ordinal": lambda n: f"第{NUMERALS[n - 1]}步：",
 }
 WRAPPERS = (

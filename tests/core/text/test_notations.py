@@ -36,8 +36,20 @@ NOTATIONS = [
             ("STEP\xa0", ":\xa0"),
             ("Step No.", ": "),
             ("\u200bStep", "："),
+            ("Reasoning step", ": "),
+            ("Thought", ": "),
+            ("Phase", " - "),
         )
     ),
+    "«Thought 1: »Take 7. Double it. ¦«Thought 2: »It is 14.",
+    # If a solution counts both, its steps are those that it calls so.
+    "Phase 1: Taking\n¦«Step 1: »Take 7.\nDouble it.\n¦«Step 2: »It is 14.",
+    *(
+        f"«{mark.format(1)} »Take 7. Double it. ¦«{mark.format(2)} »It is 14."
+        for mark in ("[STEP {}]", "[step {}]", "[STEP_{}]", "[Step {} of 2]", "[Schritt {}]", "(Step {})")
+    ),
+    "«[STEP1]»Take 7. Double it.«[/STEP1] [STEP2]»¦It is 14.«[/STEP2]»",
+    "x = 7 (step 1)\n¦so 2x = 14 (step 2)",
     "«第一步：»取7。\n翻倍。\n¦«第二步：»得14。",
     "«**第1步** »取7。\n翻倍。\n¦«**第2步** »得14。",
     "«【步骤一】»取7。\n翻倍。\n¦«【步骤二】»得14。",
@@ -88,11 +100,25 @@ NOTATIONS = [
             ("١. ", "٢. "),
             ("१. ", "२. "),
             ("\u200f1. ", "\u200f2. "),
+            ("1.1 ", "1.2 "),
+            ("1.1. ", "1.2. "),
+            ("1.1: ", "2.1: "),
+            ("(1.1) ", "(1.2) "),
+            ("### 1.1 ", "### 2.1 "),
+            ("**1.1** ", "**1.2** "),
+            ("1.1.1 ", "1.1.2 "),
+            ("1a) ", "1b) "),
+            ("1(a) ", "1(b) "),
+            ("1-1. ", "1-2. "),
+            ("Step 1.1: ", "Step 1.2: "),
+            ("Step 1.1 ", "Step 1.2 "),
             ("> 1. ", "> 2. "),
         )
     ),
     "«1.»取7。\n翻倍。\n¦«2.»得14。\n\n¦答案：14",
     "1 - x = 3\n¦2 - x = 4",
+    "1.1 + 2 = 3.1\n¦1.2 + 2 = 3.2",
+    "1.1 m and\n¦1.2 m",
     "由①和②得14。",
     # Sentences
     "取7。¦翻倍！¦是14吗？¦是的。",
@@ -120,6 +146,10 @@ NOTATIONS = [
     "«Step 1: »Take 7. Double it. «ки\n»¦«Step 2: »So 14. «ки»",
     "«<steps><step id='1'>»Take 7. Double it.«</step>\n<step id='2'>»¦So 14.«</step></steps>»",
     "«<paragraph_1>»Take 7.\n\nDouble it.«</paragraph_1><paragraph_2>»¦So 14.«</paragraph_2>»",
+    *(
+        f"Take 7. Double it.«{token}»¦So 14.«{token}»"
+        for token in ("<|reserved_special_token_0|>", "<|extra_0|>", "<unused7>", "<extra_id_0>", "[unused1]")
+    ),
     # Chats
     "Take 7.\n\n¦So 14.«<|im_end|>»",
     "Take 7.\n\n¦So 14.«</s>»",
@@ -130,6 +160,9 @@ NOTATIONS = [
     "⟦[THINK]7?\n\n14?[/THINK]⟧Take 7.\n\n¦So 14.",
     "⟦◁think▷7?\n\n14?◁/think▷⟧\nTake 7.\n\n¦So 14.",
     "⟦<seed:think>7?\n\n14?</seed:think>⟧\nTake 7.\n\n¦So 14.",
+    "Take 7.\n\n⟦<reflection>7?\n\n14?</reflection>⟧¦So 14.",
+    "⟦[PLAN]7?\n\n14?[/PLAN]⟧Take 7.\n\n¦So 14.",
+    "Take 7.«\n<verification>»\n¦So 14.«</verification>»",
     "⟦<reasoning>7?</reasoning>⟧\nTake 7.\n\n¦So 14.",
     "«<reasoning>\n»Take 7.\n¦Double it.\n«</reasoning>\n»¦<answer>14</answer>",
     "⟦<think>7?</think>⟧\n«<answer>\n»Take 7.\n\n¦So 14.«\n</answer>»",
@@ -161,6 +194,12 @@ def test_a_solution_in_this_notation_is_split_into_its_steps(marked):
         '{"step": "Take 7."}\n{"step": "So 14."}',
         '{"steps": [{"explanation": "Take 7."}], "final_answer": "So 14."}',
         '{"step_1": "Take 7.", "step_2": "So 14."}',
+        '{"step_0": "Take 7.", "step_1": "So 14.", "final_answer": null}',
+        '{"final_answer": "So 14.", "steps": ["Take 7."]}',
+        '{"Steps": ["Take 7."], "Final Answer": {"value": "So 14."}}',
+        '{"solution": {"steps": ["Take 7."], "finalAnswer": ["So 14."]}}',
+        '{"steps": {"1": "Take 7.", "2": "So 14."}}',
+        '{"reasoning": "Take 7.", "answer": "So 14."}',
         '```json\n["Take 7.", "So 14."]\n```',
         '<think>7?</think>\n{"steps": ["Take 7.", "So 14."]}',
         '[{"role": "user", "content": "?"}, {"role": "assistant", "content": "Take 7.\\n\\nSo 14."}]',
@@ -171,6 +210,14 @@ def test_a_solution_in_this_notation_is_split_into_its_steps(marked):
 )
 def test_steps_that_a_program_printed_are_read(text):
     assert split_steps(text) == ["Take 7.", "So 14."]
+
+
+def test_the_answer_beside_numbered_steps_or_a_text_of_several_lines_is_the_last_step():
+    assert split_steps('{"Step 1": "a b", "Step 2": "c", "Answer": 14}') == ["a b", "c", "14"]
+    assert split_steps('{"solution": "It is a.\\n\\nIt is b.", "answer": 14}')[1:] == [
+        "It is b.",
+        "Final answer: 14",
+    ]
 
 
 @each(
