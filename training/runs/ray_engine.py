@@ -6,6 +6,7 @@ is started if there is room.
 
 import logging
 import os
+import secrets
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -37,6 +38,13 @@ def import_ray() -> Any:
     """Import Ray and return it. Raises `UserError`, naming the extra to install, if Ray is missing."""
     # Print only fatal errors.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    if not os.environ.get("RAY_ADDRESS"):
+        # A Ray that starts here listens on all addresses of the machine, even if told to take the loopback address,
+        # and runs whatever it is sent. By default its token would be in the user's home, where others can read it.
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        if "ray" not in sys.modules:
+            # Ray reads the mode when it is imported.
+            os.environ["RAY_AUTH_MODE"] = "token"
     try:
         import ray
     except ImportError:
@@ -200,7 +208,8 @@ def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
     """Keep Ray running, with room for the workers, within the `with` block.
 
     If Ray is not running yet, it is started and shut down at the end. It is started on the cluster at RAY_ADDRESS
-    or, if that is not set, on this machine. Raises `UserError` if there is no room or Ray does not start.
+    or, if that is not set, on this machine, with a token of its own (`import_ray`). Raises `UserError` if there is
+    no room or Ray does not start.
     """
     if ray.is_initialized():
         check_room(ray.cluster_resources(), workers, gpus)

@@ -111,3 +111,24 @@ def test_results_in_order_and_what_goes_wrong_on_a_worker():
     assert told[4] == f"dying_at_once: workers died repeatedly before they could begin. | {again}"
     assert told[5] == "there are 2 CPUs, and --workers 3 needs 3. Give fewer."
     assert len(told) == 6
+
+
+ALONE = """
+import os, subprocess, sys
+from stepsight.training.runs.ray_engine import work_on_ray
+
+results = work_on_ray(lambda: str, range(2), 1)
+next(results)
+import ray
+address = ray.get_runtime_context().gcs_address
+others = os.environ | {"RAY_AUTH_MODE": "disabled", "RAY_AUTH_TOKEN": ""}
+source = f"import ray; ray.init(address={address!r})"
+told = subprocess.run([sys.executable, "-c", source], env=others, capture_output=True, text=True)
+assert told.returncode and "InvalidAuthToken" in told.stderr, told.stderr
+"""
+
+
+@needs_ray
+def test_what_starts_here_takes_work_from_nobody_else():
+    done = python(ALONE)
+    assert done.returncode == 0, done.stderr
