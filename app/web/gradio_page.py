@@ -8,10 +8,12 @@ when the browser is idle. The content then moves unchanged into the block `HOST`
 
 import json
 import logging
+import os
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from inspect import signature
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,12 +65,22 @@ def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
     the response. Events do not go through Gradio's own script, which would drop clicks made while the previous
     response is being rendered.
     """
+    _make_folder()
     demo: gr.Blocks
     with gr.Blocks(title=title, analytics_enabled=False, fill_width=True) as demo:
         gr.HTML(elem_id=HOST, apply_default_css=False, js_on_load=None)
         for name, event in events.items():
             api(_answering(event), api_name=name, **_DIRECT)
     return demo
+
+
+@cache
+def _make_folder() -> TemporaryDirectory[str]:
+    """Make the folder for Gradio's files, which only this process may read, and which goes when it ends. By default
+    it is one for all users of the machine."""
+    folder = TemporaryDirectory(prefix="stepsight-gradio-")
+    os.environ["GRADIO_TEMP_DIR"] = gr.routes.DEFAULT_TEMP_DIR = folder.name  # type: ignore[attr-defined]
+    return folder
 
 
 def _answering(event: Event) -> Event:
@@ -181,6 +193,8 @@ def _read_values(body: bytes, parameters: dict[str, TypeAdapter[Any]]) -> list[A
         json.dumps(values, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, TypeError, KeyError):
         raise UserError("The body is not a JSON object with data.", hint) from None
+    if _has_file(values):
+        raise UserError("data holds a file, and no event takes one.", hint)
     if not isinstance(values, list) or len(values) != len(parameters):
         raise UserError(f"data is {values!r:.60}, expected a list of {', '.join(parameters)}.", hint)
     for (name, adapter), value in zip(parameters.items(), values, strict=True):
@@ -189,6 +203,14 @@ def _read_values(body: bytes, parameters: dict[str, TypeAdapter[Any]]) -> list[A
         except ValidationError as error:
             raise UserError(f"{name} is {value!r:.60}: {error.errors()[0]['msg']}.", hint) from None
     return values
+
+
+def _has_file(value: Any) -> bool:
+    """True if an object within the value has the key by which Gradio knows files. It would copy the one that the
+    object names, wherever that is on this machine, or fetch it."""
+    if isinstance(value, dict):
+        return "meta" in value or any(map(_has_file, value.values()))
+    return isinstance(value, list) and any(map(_has_file, value))
 
 
 def _gradio(page: str) -> Markup:
