@@ -59,7 +59,12 @@ class _Triangle(Protocol):
 def page(*parts: str) -> str:
     """Return the HTML of the given parts, one below the other, preceded by their style sheet. The `draw_…`
     functions below produce the parts."""
-    return f'<div class="stepsight">{_macro("style")}{"".join(parts)}</div>'
+    return f'<div class="stepsight"><style>{style()}</style>{"".join(parts)}</div>'
+
+
+def style() -> str:
+    """Return the style sheet of the parts, for elements within one of the class `stepsight`."""
+    return _macro("style")
 
 
 def draw_trace(problem: str, steps: Sequence[object]) -> str:
@@ -95,7 +100,7 @@ def draw_hindsight(hindsight: _Triangle) -> str:
 
 
 def _head(n: int) -> tuple[str, list[_Cell | None]]:
-    return "", [_Cell(str(number)) for number in range(1, n + 1)]
+    return "step", [_Cell(str(number)) for number in range(1, n + 1)]
 
 
 def _scores(name: str, scores: _Scores) -> tuple[str, list[_Cell | None]]:

@@ -8,7 +8,8 @@
 
 A `Trace` is a problem with its steps. `load_evaluator` reads a checkpoint in any recognised layout. A `Scorer`
 gives each step its probabilities of neg, neu and pos, online, offline or in hindsight. A `Client` does the same
-through a server. A `Hindsight` is the triangular matrix that scores every step after each later step.
+through a server. A `Hindsight` is the triangular matrix that scores every step after each later step. `demo` builds
+a Gradio interface, and `StepScores` is its component.
 """
 
 import os
@@ -17,6 +18,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from stepsight.app.demo.interface import demo
+    from stepsight.app.demo.step_scores import StepScores
     from stepsight.core.evaluators.loading import load_evaluator
     from stepsight.core.scores import Hindsight
     from stepsight.core.scoring.client import Client
@@ -28,8 +31,8 @@ if TYPE_CHECKING:
     from stepsight.training.report.frames import frame_of
 
 __all__ = [
-    "Client", "Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "left_out_frame", "load_evaluator",
-    "open_store",
+    "Client", "Hindsight", "Scorer", "StepScores", "Store", "Trace", "demo", "frame", "frame_of", "left_out_frame",
+    "load_evaluator", "open_store",
 ]  # fmt: skip
 
 # Nothing is sent to anybody: libraries that report to their makers read this when they are imported, which every
@@ -50,8 +53,10 @@ _HOMES = {
     "Client": "core.scoring.client",
     "Hindsight": "core.scores",
     "Scorer": "core.scoring.scorer",
+    "StepScores": "app.demo.step_scores",
     "Store": "storage.database.store",
     "Trace": "core.trace",
+    "demo": "app.demo.interface",
     "frame": "storage.exports.frames",
     "frame_of": "training.report.frames",
     "left_out_frame": "storage.exports.left_out_frames",

@@ -1,4 +1,4 @@
-"""A trace on the Browse page: for every sub-step, the gold label and each evaluator's verdict, side by side."""
+"""A trace, on the Browse page and in the demo: for every sub-step, the gold label and the evaluators' verdicts."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import TraceJudgments, column_names, failing_steps, judged_steps, legend_html
 from stepsight.core.scores import Outputs
-from stepsight.storage.traces.queries import StoredTrace
+from stepsight.core.trace import Trace
 
 
 def trace_html(
-    trace: StoredTrace,
+    trace: Trace,
     answers: Sequence[TraceJudgments],
     wanted: str,
     people: Sequence[str | None] = (),

@@ -20,6 +20,7 @@ from stepsight.core.errors import UserError
 
 COMMANDS = {
     "app": "serve the pages on this machine",
+    "demo": "serve a Gradio interface that scores solutions, or write it as a Space",
     "score": "score a file, or a dataset of the store",
     "import": "store the traces of a file, or people's labels",
     "import-scores": "store the scores of a file as judgments of a dataset",
@@ -53,7 +54,7 @@ COMMANDS = {
 
 # The folder of each command's module.
 _FOLDERS = {
-    "server": ("app", "work", "jobs", "user", "backup", "restore"),
+    "server": ("app", "demo", "work", "jobs", "user", "backup", "restore"),
     "data": ("import_", "import_scores", "datasets", "views", "synth"),
     "labelling": ("campaign", "export", "agreement", "patch"),
     "evaluation": (

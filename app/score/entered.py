@@ -134,6 +134,13 @@ class Entered:
         return None
 
     @property
+    def chosen(self) -> list[str]:
+        """The evaluators without duplicates. Raises `UserError` if there is none."""
+        if not self.evaluators:
+            raise UserError("No evaluator is chosen.", "Choose one or more, then score again.")
+        return list(dict.fromkeys(self.evaluators))
+
+    @property
     def traces(self) -> list[Trace]:
         """The trace to score and, if there is one, the trace to compare it with. The list is empty if the solution
         cannot be scored."""

@@ -90,7 +90,7 @@ def result_html(
     a line on an evaluator, given its name and fingerprint, or nothing. `on_begin` is called with the scores
     that are being computed."""
     try:
-        trace, names = entered.trace, _names(entered)
+        trace, names = entered.trace, entered.chosen
     except UserError as error:
         return notice_html(str(error.without_options()))
 
@@ -121,12 +121,6 @@ def result_html(
     )
     exports = exports_html(evaluators, trace, list(judged), entered.thresholds, token, read_only=read_only)
     return scored_html(result, exports)
-
-
-def _names(entered: Entered) -> list[str]:
-    if not entered.evaluators:
-        raise UserError("No evaluator is chosen.", "Choose one or more, then score again.")
-    return list(dict.fromkeys(entered.evaluators))
 
 
 def _judge(

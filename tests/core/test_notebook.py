@@ -62,7 +62,7 @@ def test_a_drawing_is_complete_and_self_contained(drawn: Trace | Hindsight | Jud
     tags.feed(html)
     assert tags.open == []
     assert set(tags.seen) <= {"div", "style", "p", "ol", "li", "b", "table", "caption", "tr", "th", "td"}
-    assert {name for name, _ in tags.attributes} <= {"class", "style", "title", "scope"}
+    assert {name for name, _ in tags.attributes} <= {"class", "style", "title", "scope", "tabindex"}
     assert "http" not in html
     assert "url(" not in html
 

@@ -25,7 +25,8 @@ from tests.training.experiments.reranking.samples import ROWS as CANDIDATES
 from tests.training.experiments.reranking.samples import write_rows
 from tests.training.small_runs import CONFIG, write_config
 
-# Reaches out once by itself, then runs the commands of a file; `app`, which ends the process, is asked for a page.
+# Reaches out once by itself, then runs the commands of a file. `demo` and `app`, which ends the process, are
+# asked for a page.
 SOURCE = """
 import json, os, signal, socket, subprocess, sys, threading, time, urllib.request
 from stepsight.app.commands.cli import main
@@ -41,7 +42,7 @@ def look(port):
 
 subprocess.run([sys.executable, "-c", "import socket; socket.create_connection(('192.0.2.1', 9))"])
 for words in json.load(open(sys.argv[1])):
-    if words[0] == "app":
+    if "--port" in words:
         threading.Thread(target=look, args=(words[-1],)).start()
     code = main(words)
     if code:
@@ -120,6 +121,8 @@ def commands(folder: Path) -> list[list[object]]:
         work --once
         backup store.backup
         restore store.backup --db other.db
+        demo --space space
+        demo --evaluator mini-causal --port {port}
         app --port {port}
     """
     return [line.split() for line in lines.strip().splitlines()]

@@ -1,0 +1,54 @@
+"""Serve the demo, a Gradio interface that scores solutions and stores nothing, or write it as a Space.
+
+stepsight demo --evaluator mini-bidir
+"""
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from stepsight.app.commands.server.app import listen
+from stepsight.app.demo.interface import LAUNCHED, demo
+from stepsight.app.demo.space import write_space
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.placement_options import add_placement, read_placement
+
+_DEFAULT = "mini-bidir"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--evaluator",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"a shipped evaluator, a folder, or a model hub's OWNER/NAME; may be repeated (default: {_DEFAULT})",
+    )
+    parser.add_argument("--port", type=int, default=7860, help="default: %(default)s, or the next free one")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    parser.add_argument("--space", type=Path, metavar="FOLDER", help="write it as a Space into this folder instead")
+    add_placement(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Serve the demo until SIGINT or SIGTERM, or write a Space."""
+    evaluators = args.evaluator or [_DEFAULT]
+    if args.space is not None:
+        write_space(args.space, evaluators)
+        print(f"{args.space} is a Space: upload it, or run python app.py there.", file=sys.stderr)
+        return
+    listener = listen(args.port, args.host)
+    host, port = listener.getsockname()[:2]
+    interface = demo(Evaluators(evaluators, shipped=False, place=read_placement(args)))
+    listener.close()
+    ended = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    try:
+        interface.launch(server_name=host, server_port=port, prevent_thread_lock=True, quiet=True, **LAUNCHED)
+        print(f"Open http://{host}:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)
+        ended.wait()
+    finally:
+        interface.close(verbose=False)
+        signal.signal(signal.SIGTERM, before)

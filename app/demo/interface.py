@@ -1,0 +1,275 @@
+"""The demo as a Gradio interface: paste a problem and its solution, and see every step judged in both modes."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from pydantic import Field
+
+from stepsight.app.demo.step_scores import StepScoresView, by_mode
+from stepsight.app.markup.text import sentence
+from stepsight.app.score.entered import Entered, SolutionText, as_steps, steps_of
+from stepsight.app.score.files import judgments_row
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.fair_queue import PendingScore
+from stepsight.app.web.step_bars import TraceJudgments
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.models.placement import Placement
+from stepsight.core.paths import asset
+from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.trace import Trace
+from stepsight.core.validation import Model, validate
+from stepsight.training.evaluate.gallery import read_gallery
+
+Scoring = Callable[[Trace, gr.Request], AbstractContextManager[object]]
+"""Surrounds the start of scoring a solution for the sender of a request, who is about to see the scores."""
+
+# The first traces of the gallery are the most instructive ones.
+_EXAMPLES = 4
+# Seconds between looks at a judgment in progress.
+_LOOKS = 0.2
+_PROGRESS = gr.Progress()
+LAUNCHED: dict[str, Any] = {
+    # Its buttons have enough contrast.
+    "theme": gr.themes.Default(primary_hue="blue"),
+    "favicon_path": str(asset("web") / "icon.svg"),
+    "footer_links": [],
+    "run_history": False,
+    "show_error": False,
+    "enable_monitoring": False,
+    "max_file_size": "1mb",
+    "ssr_mode": False,
+}
+"""How the interface is launched by the command, by a Space and by the server."""
+_LEAD = """# StepSight
+Every step of a solution is judged twice: *online*, with the steps up to it in view, and *offline*, with the whole
+solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines."""
+# Without a file on the server.
+_DOWNLOAD = """(text) => {
+  if (!text) return;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = "stepsight.json";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}"""
+
+
+class _DemoRequest(Model):
+    """What somebody asks the demo to score. `solution` is a text, or a list of steps."""
+
+    problem: str
+    solution: str | list[str | list[str]]
+    evaluators: list[str]
+    validity: float = Field(ge=0, le=1)
+    redundancy: float = Field(ge=0, le=1)
+
+    def entered(self) -> Entered:
+        """Return the solution, split into steps. Raises `UserError` if it cannot be scored."""
+        given = self.solution
+        steps = SolutionText.typed(given).steps if isinstance(given, str) else as_steps(given)
+        at = Thresholds(self.validity, self.redundancy)
+        return Entered(self.problem, steps, None, tuple(dict.fromkeys(self.evaluators)), at)
+
+
+def demo(
+    evaluators: str | Path | Sequence[str | Path] | Evaluators = "mini-bidir",
+    *,
+    thresholds: Thresholds | None = None,
+    examples: Sequence[Trace] | None = None,
+    device: str = "cpu",
+    dtype: str | None = None,
+    scoring: Scoring = lambda trace, request: nullcontext(),
+) -> gr.Blocks:
+    """Build a Gradio interface that scores solutions.
+
+    `evaluators` are one or more arguments of `load_evaluator`, loaded at `device` with weights of the type `dtype`.
+    The first is chosen at first. `thresholds` are those that the sliders begin with, and `examples` the solutions
+    offered, by default some of the gallery. Scoring a solution begins within the context that `scoring` returns.
+    Raises `UserError` if an evaluator cannot be loaded.
+
+    Launch it with `launch()`, in a notebook with `launch(inline=True)`. Its endpoint for `gradio_client` is
+    `/score`.
+    """
+    if not isinstance(evaluators, Evaluators):
+        named = [evaluators] if isinstance(evaluators, str | Path) else evaluators
+        place = Placement(device) if dtype is None else Placement(device, dtype)
+        evaluators = Evaluators(named, shipped=False, place=place)
+    shown = read_gallery()[:_EXAMPLES] if examples is None else examples
+    return _Demo(evaluators, thresholds or Thresholds(), scoring).blocks(shown)
+
+
+@dataclass(frozen=True)
+class _Demo:
+    """The interface's events. It scores with `evaluators`, and begins with the `thresholds`."""
+
+    evaluators: Evaluators
+    thresholds: Thresholds
+    scoring: Scoring
+
+    def blocks(self, examples: Sequence[Trace]) -> gr.Blocks:
+        """Lay the interface out."""
+        names, at = self.evaluators.all_names, self.thresholds
+        layout: gr.Blocks
+        with gr.Blocks(title="StepSight", analytics_enabled=False) as layout:
+            gr.Markdown(_LEAD)
+            with gr.Row():
+                with gr.Column(scale=3):
+                    problem = gr.Textbox(label="Problem", lines=2, max_lines=12)
+                    solution = gr.Textbox(label="Solution", lines=7, max_lines=24)
+                with gr.Column(scale=2):
+                    chosen = gr.CheckboxGroup(names, value=names[:1], label="Evaluators")
+                    validity = gr.Slider(0, 1, at.validity, step=0.01, label="Valid from")
+                    redundancy = gr.Slider(0, 1, at.redundancy, step=0.01, label="Redundant from")
+                    with gr.Row():
+                        score = gr.Button("Score", variant="primary")
+                        stop = gr.Button("Cancel")
+            entered = [problem, solution, chosen, validity, redundancy]
+            if examples:
+                gr.Examples(
+                    [[one.problem, SolutionText.written(steps_of(one)).text] for one in examples],
+                    [problem, solution],
+                    label="Examples",
+                    example_labels=[str(one.meta.get("title", one.id)) for one in examples],
+                    api_visibility="private",
+                )
+            scores = StepScoresView()
+            download, record = gr.Button("Download the record", visible=False), gr.Textbox(visible=False)
+            ours: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": None}
+            scored = gr.on(
+                [score.click, problem.submit],
+                self.judged,
+                entered,
+                [scores, download],
+                **ours,
+                trigger_mode="multiple",
+            )
+            # What has been scored is judged by the new thresholds at once.
+            moved = gr.on(
+                [validity.release, redundancy.release], self.judged_again, entered, [scores, download], **ours
+            )
+            stop.click(None, cancels=[scored, moved], queue=False, api_visibility="private")
+            fetched = download.click(self.record, entered, record, **ours)
+            fetched.success(None, record, js=_DOWNLOAD, api_visibility="private")
+            gr.api(self.score, api_name="score", concurrency_limit=None)  # type: ignore[attr-defined]
+        layout.queue(max_size=64)
+        return layout
+
+    def judged(
+        self,
+        request: gr.Request,
+        problem: str,
+        solution: str,
+        evaluators: list[str],
+        validity: float,
+        redundancy: float,
+        progress: gr.Progress = _PROGRESS,
+    ) -> Iterator[tuple[Any, Any]]:
+        """Score the solution, and yield the value of the component once it is judged, with the button for its
+        record. Until then, nothing changes."""
+        with _as_gradio_errors():
+            entered = _read(problem, solution, evaluators, validity, redundancy)
+            pending = self._begin(entered, request)
+            try:
+                while wait(pending.values(), timeout=_LOOKS).not_done:
+                    known = min(len(one.steps) for one in pending.values())
+                    progress((known, len(entered.trace.substeps)), desc="Judging", unit="steps")
+                    yield gr.skip(), gr.skip()
+            finally:
+                # Somebody else may wait for them; if nobody does, they end.
+                for one in pending.values():
+                    one.cancel()
+            columns = [
+                TraceJudgments(name, self._outputs(name), entered.thresholds, by_mode(one.result()), stored=True)
+                for name, one in pending.items()
+            ]
+            yield columns, gr.update(visible=True)
+
+    def judged_again(
+        self,
+        request: gr.Request,
+        problem: str,
+        solution: str,
+        evaluators: list[str],
+        validity: float,
+        redundancy: float,
+    ) -> Iterator[tuple[Any, Any]]:
+        """As `judged`, once there is something to judge."""
+        if problem.strip() and solution.strip():
+            yield from self.judged(request, problem, solution, evaluators, validity, redundancy)
+        else:
+            yield gr.skip(), gr.skip()
+
+    def record(
+        self,
+        request: gr.Request,
+        problem: str,
+        solution: str,
+        evaluators: list[str],
+        validity: float,
+        redundancy: float,
+    ) -> str:
+        """Return the record of a solution that has been scored, as the text of a JSON file."""
+        row = self.score(request, problem, solution, evaluators, validity, redundancy)
+        return json.dumps(row, ensure_ascii=False)
+
+    def score(
+        self,
+        request: gr.Request,
+        problem: str,
+        solution: str | list[Any],
+        evaluators: list[str] | None = None,
+        validity: float | None = None,
+        redundancy: float | None = None,
+    ) -> dict[str, Any]:
+        """Judge every step of a solution.
+
+        `solution` is a text, or a list of its steps. `evaluators` are names, by default the first one. The answer
+        has the steps, and under `judgments` the record of each evaluator's judgment.
+        """
+        at = self.thresholds
+        with _as_gradio_errors():
+            entered = _read(
+                problem,
+                solution,
+                self.evaluators.all_names[:1] if evaluators is None else evaluators,
+                at.validity if validity is None else validity,
+                at.redundancy if redundancy is None else redundancy,
+            )
+            pending = self._begin(entered, request)
+            records = [self._record(name, one.result(), entered) for name, one in pending.items()]
+        return judgments_row(entered.trace, [dict.fromkeys(Mode, record) for record in records])
+
+    def _begin(self, entered: Entered, request: gr.Request) -> dict[str, PendingScore[Judgment]]:
+        with self.scoring(entered.trace, request):
+            return {name: self.evaluators.submit_loaded(name, entered.trace) for name in entered.chosen}
+
+    def _outputs(self, name: str) -> Outputs:
+        return self.evaluators.about(name).outputs
+
+    def _record(self, name: str, judgment: Judgment, entered: Entered) -> JudgmentRecord:
+        return judgment_record(judgment, self.evaluators.about(name), entered.thresholds, name=name)
+
+
+def _read(problem: str, solution: Any, evaluators: Any, validity: Any, redundancy: Any) -> Entered:
+    """Return the solution that somebody entered. Raises `UserError` if a value is of another kind than expected, or
+    if the text cannot be split."""
+    values = {"problem": problem, "solution": solution, "evaluators": evaluators}
+    asked = validate(_DemoRequest, values | {"validity": validity, "redundancy": redundancy}, "the request")
+    return asked.entered()
+
+
+@contextmanager
+def _as_gradio_errors() -> Iterator[None]:
+    """Turn a user's mistake in the block into the error that Gradio shows, without a traceback in its log."""
+    try:
+        yield
+    except UserError as error:
+        raise gr.Error(sentence(str(error.without_options())), print_exception=False, title="Not scored") from None
