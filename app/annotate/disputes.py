@@ -2,8 +2,8 @@
 
 `/annotate/disputes` lists disputes, filtered by its query, and `/annotate/disputes/NUMBER` shows a dispute.
 `/annotate/dispute?trace=12&step=3` is the form for a step, counted from 1. The trace can also be given as
-`dataset=NAME&id=ID` instead of its number in the store. People who may not see gold labels at the moment see only
-disputes about traces that they have labelled.
+`dataset=NAME&id=ID` instead of its number in the store. `proposed` and `reason` fill in the form. People who may
+not see gold labels at the moment see only disputes about traces that they have labelled.
 """
 
 from collections.abc import Sequence
@@ -78,7 +78,8 @@ class DisputesAddress(PageQuery):
 
 class DisputeAddress(PageQuery):
     """The query of the form to file a dispute: a step, counted from 1, and its trace. The trace is given by its
-    number in the store, `trace`, or by its `dataset` and `id`."""
+    number in the store, `trace`, or by its `dataset` and `id`. `proposed` and `reason` are what the form is filled
+    in with."""
 
     PATH: ClassVar[str] = "/annotate/dispute"
 
@@ -86,6 +87,8 @@ class DisputeAddress(PageQuery):
     dataset: str = ""
     id: str = ""
     step: PageNumber = 1
+    proposed: Annotated[str, choice(tuple(filter(None, GOLD_VALUES)))] = ""
+    reason: str = ""
 
     def find(self, store: Store) -> StoredTrace:
         """Return the trace that the query names. Raises `NotFoundError` if the trace does not exist."""
@@ -161,6 +164,8 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
         gold=gold,
         values=[value for value in gold_values(store, trace.dataset_id) if value != gold],
         earlier=[dispute for dispute in earlier if dispute.step == number],
+        proposed=address.proposed,
+        reason=address.reason[:LONGEST],
         longest_reason=LONGEST,
     )
 

@@ -1,6 +1,6 @@
 """People's labels of a trace and the disputes of its gold labels, for users who may see them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -8,7 +8,7 @@ from stepsight.app.access.rights import Right, may
 from stepsight.app.markup.text import counted
 from stepsight.app.web.html import macro
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, list_disputes
+from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import TraceLabels, read_trace_labels
 from stepsight.storage.people.exposures import LABELS, note_exposure
@@ -79,7 +79,7 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[
     file one. Returns an empty tuple if the trace has no gold labels."""
     if not trace.has_gold:
         return ()
-    disputes = [one for one in list_disputes(store, DisputeFilter(trace_id=trace.trace_id)) if one.state in _ALIVE]
+    disputes = _alive_disputes(store, trace.trace_id)
     labels = user is not None and may(user, Right.LABEL, store)
     return tuple(
         macro(
@@ -87,3 +87,14 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[
         )
         for step in range(len(trace.steps))
     )
+
+
+def dispute_link(store: Store, trace_id: int, step: int, filled: Mapping[str, str] | None) -> Markup:
+    """Return links to the disputes of a step, counted from 1, that are open or accepted. Unless `filled` is None, a
+    link to the form for a new one follows, which is filled in with these values."""
+    disputes = [one for one in _alive_disputes(store, trace_id) if one.step == step - 1]
+    return macro(_TEMPLATE, "disputes", disputes, trace_id, step, filled is not None, filled or {})
+
+
+def _alive_disputes(store: Store, trace_id: int) -> list[Dispute]:
+    return [one for one in list_disputes(store, DisputeFilter(trace_id=trace_id)) if one.state in _ALIVE]

@@ -45,8 +45,9 @@ class PageContent:
 Content = Callable[[Query, Request], PageContent]
 
 
-def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """Build the route of the page called `name` in `app.access.rules.PAGES`.
+def address_page(name: str, content: Content, part: str = "", path: str = "", title: str = "") -> APIRouter:
+    """Build the route of the page called `name` in `app.access.rules.PAGES`, or of a page below it that has a
+    `path` and a `title` of its own.
 
     `content` renders the page for a query. The result is put into an element with the id `part`, which defaults to
     the page's name in lower case.
@@ -59,11 +60,11 @@ def address_page(name: str, content: Content, part: str = "") -> APIRouter:
         html = shown.html
         if PART not in request.headers:
             body = Markup('<div id="{}" data-part>{}</div>').format(part or name.lower(), html)
-            html = plain_page(name, body, name)
+            html = plain_page(title or name, body, name)
         return HTMLResponse(html, shown.status, headers={"vary": PART, "cache-control": "no-cache"})
 
-    for path in (page.path, f"{page.path}/"):
-        routes.add_api_route(path, show, methods=["GET", "HEAD"], dependencies=[Depends(RequiresRight(page.right))])
+    for one in (path or page.path, f"{path or page.path}/"):
+        routes.add_api_route(one, show, methods=["GET", "HEAD"], dependencies=[Depends(RequiresRight(page.right))])
     return routes
 
 

@@ -1,9 +1,12 @@
 """Doubtful labels: how much there is against each gold label of validity, by confident learning.
 
-The probability of the given label is predicted by a logistic regression on what evaluators and equations say of the
-step, fitted to the labels of other problems (out of fold). A label with a low probability is doubtful: the
-self-confidence ranking of confident learning (Northcutt et al. 2021). What the regression reads is our own choice.
+The probability of the given label is predicted by a logistic regression on what evaluators, equations and people
+say of the step, fitted to the labels of other problems (out of fold). A label with a low probability is doubtful:
+the self-confidence ranking of confident learning (Northcutt et al. 2021). What the regression reads is our own
+choice.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,28 +19,51 @@ FOLDS = 5
 _SPLITS = 3
 
 
-def doubts(validity: Floats64, failing: Bools, valid: AnyInts, problem: AnyInts, seed: int = 0) -> Floats64:
+def doubts(
+    validity: Floats64,
+    failing: Bools,
+    valid: AnyInts,
+    problem: AnyInts,
+    *,
+    families: Sequence[str] = (),
+    votes: Floats64 | None = None,
+    seed: int = 0,
+) -> Floats64:
     """Return the doubt in each label: 1 minus the out-of-fold probability of the label, with shape (n,).
 
     `validity` has the shape (n, evaluators), with NaN where an evaluator gave no score. Each evaluator counts by
-    the ranks of its scores, so that scales need not agree. The other arrays have the shape (n,): `failing` is True
-    for steps with an equation that fails, `valid` holds the labels as 0 and 1, and `problem` numbers the problem of
-    each step. Labels of a problem are never predicted from each other. The result is the mean over several
-    divisions into folds. Raises `ValueError` if a label is neither 0 nor 1, or if there are fewer than two
-    problems.
+    the ranks of its scores, so that scales need not agree. `families` names the family of each evaluator: a family
+    counts once, by the mean of its evaluators. By default, each evaluator is a family of its own.
+
+    The other arrays have the shape (n,): `failing` is True for steps with an equation that fails, `valid` holds the
+    labels as 0 and 1, `problem` numbers the problem of each step, and `votes` is the number of people who call the
+    step valid minus that of those who call it wrong. Labels of a problem are never predicted from each other. The
+    result is the mean over several divisions into folds. Raises `ValueError` if a label is neither 0 nor 1, or if
+    there are fewer than two problems.
     """
     known = np.unique(problem)
     if not np.isin(valid, (0, 1)).all():
         raise ValueError("a label is neither 0 nor 1")
     if len(known) < 2:
         raise ValueError(f"{len(known)} problems, expected at least 2")
-    features = np.column_stack([*map(_normal_ranks, validity.T), failing])
+    people = () if votes is None or not votes.any() else (votes,)
+    features = np.column_stack([*_family_ranks(validity, families), failing, *people])
     rng = np.random.default_rng(seed)
     place = np.searchsorted(known, problem)
     splits = [rng.permutation(len(known)) % min(FOLDS, len(known)) for _ in range(_SPLITS)]
     right = np.mean([_out_of_fold(features, valid, fold[place]) for fold in splits], axis=0)
     doubt: Floats64 = np.where(valid == 1, 1 - right, right)
     return doubt
+
+
+def _family_ranks(validity: Floats64, families: Sequence[str]) -> list[Floats64]:
+    """Return the normal quantiles of the ranks of each family's scores. A score that is missing gets 0, the
+    middle."""
+    names = list(families) or [str(one) for one in range(validity.shape[1])]
+    known = ~np.isnan(validity)
+    quantiles = np.column_stack([*map(_normal_ranks, validity.T), np.empty((len(validity), 0))])
+    members = [np.array([name == one for name in names]) for one in dict.fromkeys(names)]
+    return [quantiles[:, one].sum(axis=1) / np.maximum(known[:, one].sum(axis=1), 1) for one in members]
 
 
 def _normal_ranks(scores: Floats64) -> Floats64:

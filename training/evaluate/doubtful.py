@@ -1,5 +1,6 @@
 """Ranking the gold labels of a dataset by how much there is against them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,124 +12,256 @@ from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.doubtful import doubts
-from stepsight.core.metrics.table import SILENT
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold, read_table, starts
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
+from stepsight.storage.judgments.evaluators import (
+    StoredEvaluator,
+    evaluators_of,
+    find_thresholds,
+    read_data_version,
+    with_distinct_names,
+)
+from stepsight.storage.labelling.results.votes import StepVotes, read_votes, votes_version
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 
 Progress = Callable[[Iterable[Any], int, str], Iterator[Any]]
+
+# Labels that at least so many more people contradict than confirm come before all others but failing equations.
+_CONTRADICTED = 2
+MODES = (Mode.OFFLINE.value, Mode.ONLINE.value)
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class Juror:
+    """An evaluator that speaks for or against labels. Its `threshold` is that of validity."""
+
+    name: str
+    family: str
+    threshold: float
+    in_words: bool
+
+    def calls_valid(self, validity: float) -> bool:
+        return validity >= self.threshold
 
 
 @dataclass(frozen=True)
 class DoubtfulLabel:
     """A gold label with what there is against it.
 
-    `trace` is the trace's id in the dataset, `step` the number of the step from 1, and `valid` its label. `doubt`
-    is 1 minus the probability of the label, from 0 to 1. `validities` maps evaluators to their validity of the
-    step. `finding` describes a failing equation of the step, or is "", and `holds` is True if it states equations
-    and all hold.
+    `trace_id` is the database id of the trace and `trace` its id in the dataset. `step` is the number of the step
+    from 1, and `valid` its label. `doubt` is 1 minus the probability of the label, from 0 to 1. `validities` pairs
+    each evaluator that gives the step a score with the validity. `finding` describes a failing equation of the
+    step, or is "", and `holds` is True if it states equations and all hold. `votes` are the labels of people, or
+    None.
     """
 
+    trace_id: int
     trace: str
     step: int
     valid: bool
     doubt: float
-    validities: dict[str, float]
+    validities: tuple[tuple[Juror, float], ...]
     finding: str = ""
     holds: bool = False
+    votes: StepVotes | None = None
 
-    @property
-    def reason(self) -> str:
-        """A sentence that says what stands against the label."""
-        against = [
-            f"{name} gives {value:.2f}" for name, value in self.validities.items() if (value >= 0.5) != self.valid
-        ]
+    def reasons(self, *, people: bool = True) -> list[str]:
+        """Return what stands against the label, each reason in a few words. Without `people`, their labels are left
+        out."""
         found = [self.finding] if self.finding and self.valid else []
+        votes = self.votes.against(self.valid) if self.votes and people else ""
+        against = [(one, value) for one, value in self.validities if one.calls_valid(value) != self.valid]
+        word = "wrong" if self.valid else "valid"
+        said = [
+            f"{one.name} calls it {word}" if one.in_words else f"{one.name} gives {value:.2f}"
+            for one, value in against
+        ]
+        families = {one.family for one, _ in self.validities}
+        opposed = {one.family for one, _ in against}
+        agree = [f"{len(opposed)} of {len(families)} families of evaluators agree"] if len(opposed) > 1 else []
         holds = ["its equations hold"] if self.holds and not self.valid else []
-        said = "; ".join([*found, *against, *holds]) or "little stands against it"
+        return [*found, *filter(None, [votes]), *said, *agree, *holds]
+
+    def reason(self, *, people: bool = True) -> str:
+        """Return a sentence that says what stands against the label."""
+        said = "; ".join(self.reasons(people=people)) or "little stands against it"
         return f"Gold calls step {self.step} {'valid' if self.valid else 'wrong'}: {said}."
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, *, people: bool = True) -> dict[str, Any]:
+        """Return the label as JSON values, with the labels of people unless `people` is False."""
+        votes = self.votes if people else None
         return {
             "id": self.trace,
             "step": self.step,
             "gold": "valid" if self.valid else "wrong",
             "doubt": round(self.doubt, 6),
-            "reason": self.reason,
-            "validities": {name: round(value, 6) for name, value in self.validities.items()},
+            "reason": self.reason(people=people),
+            "validities": {one.name: round(value, 6) for one, value in self.validities},
             "finding": self.finding,
+            "people": None if votes is None else {"valid": votes.valid, "wrong": votes.wrong},
         }
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRanking:
+    """All gold labels of validity of a dataset, the most doubtful first. `mode` is the mode of the judgments that
+    were read, and `notes` say what was left out of them and why."""
+
+    labels: tuple[DoubtfulLabel, ...]
+    mode: Mode
+    notes: tuple[str, ...]
 
 
 def rank_labels(
     store: Store,
     dataset: Dataset,
     names: Sequence[str] = (),
-    mode: Mode = Mode.OFFLINE,
+    mode: str = "",
     progress: Progress = lambda items, total, unit: iter(items),
-) -> list[DoubtfulLabel]:
-    """Return all gold labels of validity, the most doubtful first.
+) -> LabelRanking:
+    """Rank the gold labels of validity of a dataset.
 
-    A step that gold calls valid although one of its equations fails comes before all others. `names` are the
-    evaluators whose stored judgments in `mode` are read, by default all of the dataset. Raises `UserError` if there
-    is no gold, no judgment, or only one problem.
+    A step that gold calls valid although one of its equations fails comes before all others; a label that people
+    contradict follows. `names` are the evaluators, by name or fingerprint, whose stored judgments are read, by
+    default all of the dataset. `mode` is `offline` or `online`; "" stands for offline, or for online if traces end
+    at their first error. Raises `UserError` for any other mode, if there is no gold, if neither evaluators nor
+    people have judged the dataset, if it has one problem only, or if an evaluator is unknown or given under two
+    names.
     """
+    if mode not in ("", *MODES):
+        raise UserError(f"The mode is {mode!r:.40}, expected {' or '.join(MODES)}.", "Check it.")
     gold = read_gold(store, dataset)
-    labelled = np.flatnonzero(gold.valid != SILENT)
+    labelled = np.flatnonzero(gold.valid >= 0)
     if not len(labelled):
         raise UserError(f"{dataset.name} has no gold labels to doubt.", "Choose a labelled dataset.")
-    scores = _validities(store, gold, _chosen(store, dataset, names), mode)
-    if not scores:
+    evaluators = _chosen(store, dataset, names)
+    read_mode, scores, notes = _scores(store, gold, evaluators, mode)
+    votes = read_votes(store, gold)
+    if not scores and not votes:
+        in_mode = f"{mode} " if mode else ""
         raise UserError(
-            f"no evaluator has {mode} judgments of {dataset.name}.", "Score it, or import published scores, first."
+            f"no evaluator has {in_mode}judgments of the steps of {dataset.name}, and nobody has labelled them.",
+            "Score it, or import published scores, first.",
         )
     findings, holding, problem = _read_texts(store, gold, progress)
-    failing = np.array([place in findings for place in labelled.tolist()], np.bool_)
-    numbers = np.column_stack([scores[name][labelled] for name in scores])
     owners = problem[gold.trace[labelled]]
     if len(np.unique(owners)) < 2:
         raise UserError(f"{dataset.name} has labels of one problem only.", "Doubts need labels of other problems.")
+    jurors = [_juror(store, one) for one, _ in scores]
     valid = gold.valid[labelled]
-    doubt = doubts(numbers, failing, valid, owners)
-    order = np.lexsort((-doubt, ~(failing & (valid == 1))))
-    return [
+    failing = np.array([place in findings for place in labelled.tolist()], np.bool_)
+    net = np.array([votes[place].net if place in votes else 0 for place in labelled.tolist()], np.float64)
+    doubt = doubts(
+        np.column_stack([*(values[labelled] for _, values in scores), np.empty((len(labelled), 0))]),
+        failing,
+        valid,
+        owners,
+        families=[one.family for one in jurors],
+        votes=net,
+    )
+    contradicted = np.where(valid == 1, -net, net) >= _CONTRADICTED
+    order = np.lexsort((-doubt, ~contradicted, ~(failing & (valid == 1))))
+    columns = [(one, values) for one, (_, values) in zip(jurors, scores, strict=True)]
+    labels = [
         DoubtfulLabel(
+            int(gold.trace_ids[gold.trace[place]]),
             gold.ids[gold.trace[place]],
             int(gold.position[place]) + 1,
             bool(gold.valid[place]),
             float(doubt[row]),
-            {name: float(scores[name][place]) for name in scores if not np.isnan(scores[name][place])},
+            tuple((one, float(values[place])) for one, values in columns if not np.isnan(values[place])),
             findings.get(place, ""),
             place in holding,
+            votes.get(place),
         )
         for row in order.tolist()
         for place in [int(labelled[row])]
     ]
+    return LabelRanking(tuple(labels), read_mode, tuple(notes))
+
+
+def ranking_version(store: Store, dataset: Dataset) -> tuple[int, ...]:
+    """Return a version key that changes whenever the ranking of a dataset's labels may change."""
+    return (*read_data_version(store, dataset.id), *votes_version(store, dataset.id))
+
+
+def find_jurors(store: Store, dataset: Dataset) -> list[StoredEvaluator]:
+    """List the evaluators that have judged steps of a dataset, by distinct names. Checks of equations are left out,
+    since they are made again."""
+    judged = (one for one in evaluators_of(store, dataset.id) if one.outputs.has_steps)
+    return with_distinct_names(one for one in judged if one.outputs != "checks")
 
 
 def _chosen(store: Store, dataset: Dataset, names: Sequence[str]) -> list[StoredEvaluator]:
-    stored = evaluators_of(store, dataset.id)
-    unknown = [name for name in names if name not in {one.name for one in stored}]
-    if unknown:
-        known = ", ".join(one.name for one in stored) or "none"
-        raise UserError(f"{unknown[0]!r} has not judged {dataset.name}.", f"These have: {known}.")
-    return [one for one in stored if not names or one.name in names]
+    stored = find_jurors(store, dataset)
+    if not names:
+        return stored
+    chosen: dict[str, str] = {}
+    for name in names:
+        one = next((one for one in stored if name in (one.name, one.fingerprint)), None)
+        if one is None:
+            known = ", ".join(one.name for one in stored) or "none"
+            raise UserError(f"{name!r:.80} has not judged {dataset.name}.", f"These have: {known}.")
+        if chosen.get(one.fingerprint, name) != name:
+            raise UserError(
+                f"{chosen[one.fingerprint]!r:.80} and {name!r:.80} are one evaluator, with one fingerprint.",
+                "Name it once.",
+            )
+        chosen[one.fingerprint] = name
+    return [one for one in stored if one.fingerprint in chosen]
 
 
-def _validities(store: Store, gold: Gold, evaluators: Sequence[StoredEvaluator], mode: Mode) -> dict[str, Floats64]:
-    """Return the validity of every step of the dataset by evaluator, NaN where it gave none. Evaluators without
-    any score are left out."""
-    first = starts(gold.counts)
-    found = {}
-    for evaluator in evaluators:
-        table = read_table(store, gold, evaluator.id, mode)
-        if not len(table) or np.isnan(table.validity).all():
-            continue
-        validity = np.full(len(gold.label), np.nan)
-        validity[first[table.trace] + table.position] = table.validity
-        found[evaluator.name] = validity
-    return found
+def _scores(
+    store: Store, gold: Gold, evaluators: Sequence[StoredEvaluator], asked: str
+) -> tuple[Mode, list[tuple[StoredEvaluator, Floats64]], list[str]]:
+    """Read the validity of every step of the dataset by evaluator. Return the mode that was read, the validities,
+    NaN where an evaluator gave none, and notes.
+
+    Evaluators without any score of a step are left out, and so are those whose scores equal another one's.
+    """
+    usual = [Mode.ONLINE, Mode.OFFLINE] if gold.ends_at_first_error() else [Mode.OFFLINE, Mode.ONLINE]
+    modes = [Mode(asked)] if asked else usual
+    found: list[tuple[StoredEvaluator, Floats64]] = []
+    notes = []
+    for mode in modes:
+        for evaluator in evaluators:
+            validity = _validity(store, gold, evaluator, mode)
+            if validity is None:
+                continue
+            same = next((one for one, other in found if np.array_equal(other, validity, equal_nan=True)), None)
+            if same is None:
+                found.append((evaluator, validity))
+            else:
+                notes.append(f"{evaluator.name} has the same scores as {same.name}, so they count once.")
+        if found:
+            return mode, found, notes
+    return modes[0], [], []
+
+
+def _validity(store: Store, gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> Floats64 | None:
+    table = read_table(store, gold, evaluator.id, mode)
+    if not len(table) or np.isnan(table.validity).all():
+        return None
+    validity = np.full(len(gold.label), np.nan)
+    validity[starts(gold.counts)[table.trace] + table.position] = table.validity
+    return validity
+
+
+def _juror(store: Store, evaluator: StoredEvaluator) -> Juror:
+    return Juror(
+        evaluator.name,
+        family_of(evaluator.name),
+        find_thresholds(store, evaluator.id).validity,
+        evaluator.outputs.in_words,
+    )
+
+
+def family_of(name: str) -> str:
+    """Return the family of an evaluator: the first word of its name, without digits and in lower case. Members of
+    one family are likely to have learned the same mistakes."""
+    word = _WORD.search(name)
+    return word[0].lower() if word else name
 
 
 def _read_texts(store: Store, gold: Gold, progress: Progress) -> tuple[dict[int, str], set[int], Ints]:

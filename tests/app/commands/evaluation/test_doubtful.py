@@ -13,7 +13,7 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.doubtful import rank_labels
+from stepsight.training.evaluate.doubtful import family_of, rank_labels
 from tests.storage.samples import add, write_lines
 
 Command = Callable[..., tuple[int, str, str]]
@@ -43,7 +43,7 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
     code, told, err = command("doubtful", *where, "--list", 2, "--output", out)
     assert (code, err) == (0, "")
     head, first, second = told.splitlines()
-    assert head == "The most doubtful of 14 labels of sums:"
+    assert head == "The most doubtful of 14 labels of sums, by offline judgments:"
     assert first.endswith("slip: Gold calls step 1 valid: 7 + 3 = 11: is 10.")
     assert second.endswith("0: Gold calls step 2 wrong: PRM gives 0.97.")
     written = [json.loads(line) for line in out.read_text().splitlines()]
@@ -58,7 +58,7 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
     ("traces", "options", "message"),
     [
         ([Trace.of("q", ["a"], id="a")], (), "sums has no gold labels to doubt."),
-        (TRACES, (), "no evaluator has offline judgments of sums."),
+        (TRACES, (), "no evaluator has judgments of the steps of sums, and nobody has labelled them."),
         (TRACES, ("--evaluator", "nobody"), "'nobody' has not judged sums. These have: none."),
     ],
 )
@@ -79,8 +79,9 @@ def test_flipped_labels_of_mr_math_are_found(data: Path, tmp_path: Path) -> None
         import_file(store, "mr-math-invalid", data / "mr-math/mr-math_invalid_errors.json", "mr-math-invalid")
         for name, file in PUBLISHED.items():
             import_scores(store, "mr-math-invalid", data / "mr-math/scores/invalid" / file, name)
-        labels = rank_labels(store, find_dataset(store, "mr-math-invalid"))
-    scores = np.array([[label.validities[name] for name in PUBLISHED] for label in labels])
+        labels = rank_labels(store, find_dataset(store, "mr-math-invalid")).labels
+    by_name = [{juror.name: value for juror, value in label.validities} for label in labels]
+    scores = np.array([[validities[name] for name in PUBLISHED] for validities in by_name])
     failing = np.array([bool(label.finding) for label in labels])
     valid = np.array([label.valid for label in labels], np.int8)
     problem = np.unique([label.trace for label in labels], return_inverse=True)[1]
@@ -89,7 +90,7 @@ def test_flipped_labels_of_mr_math_are_found(data: Path, tmp_path: Path) -> None
         flipped = rng.choice(len(labels), count, replace=False)
         given = valid.copy()
         given[flipped] ^= 1
-        doubt = doubts(scores, failing, given, problem)
+        doubt = doubts(scores, failing, given, problem, families=list(map(family_of, PUBLISHED)))
         order = np.lexsort((-doubt, ~(failing & (given == 1))))
         found.append(np.isin(order[:count], flipped).mean())
     assert len(labels) == 729

@@ -1,0 +1,115 @@
+"""Ranking a dataset's labels: what stands against each, and which come first."""
+
+import numpy as np
+
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.doubtful import family_of, rank_labels
+from tests.messages import refused
+from tests.storage.labelling.samples import campaign, label_all, people, take
+from tests.storage.samples import add
+
+NAME = "sums"
+# Step 1 of trace 3 is wrong and called right, step 2 of trace 4 is right and called wrong.
+TRACES = [
+    *(Trace.of(f"What is {n} + 1?", ["Add them.", f"It is {n + 1}."], ["pos", "pos"], id=str(n)) for n in range(3)),
+    Trace.of("What is 3 + 1?", ["3 + 1 = 5.", "It is 5."], ["pos", "neg"], id="3"),
+    Trace.of("What is 4 + 1?", ["Add 4 and 1.", "4 + 1 = 5."], ["pos", "neg"], id="4"),
+    *(Trace.of(f"What is {n} + 1?", ["Add them.", f"It is {n}."], ["pos", "neg"], id=str(n)) for n in range(5, 9)),
+]  # fmt: skip
+
+
+def judged(store, name="guess", fingerprint="f1", mode=Mode.OFFLINE, outputs=Outputs.VALIDITY, low=0.1):
+    """The dataset, judged right in every step but step 2 of traces 3 and 4."""
+    traces = add(store, TRACES, NAME)
+    info = {"outputs": outputs.value}
+    of = {"name": name, "fingerprint": fingerprint, "format": "scores", "attention": "unknown"}
+    one = register_evaluator(store, info=info, **of)
+    save_judgments(store, one.id, [Judgment(trace, mode, _scores(trace, low)) for trace in traces])
+    return find_dataset(store, NAME)
+
+
+def _scores(trace, low):
+    valid = [step.valid or trace.id == "4" for step in trace.steps]
+    return StepScores(np.array([[1 - v, 0, v] for v in (0.9 if one else low for one in valid)], np.float32))
+
+
+def test_a_failing_equation_comes_first_and_each_label_has_its_reasons(sqlite_store):
+    ranking = rank_labels(sqlite_store, judged(sqlite_store))
+    first, second = ranking.labels[:2]
+    assert (first.trace, first.step, first.reason()) == ("3", 1, "Gold calls step 1 valid: 3 + 1 = 5: is 4.")
+    assert (second.trace, second.step) == ("4", 2)
+    assert second.reason() == "Gold calls step 2 wrong: guess gives 0.90; its equations hold."
+    assert (len(ranking.labels), ranking.mode, ranking.notes) == (18, Mode.OFFLINE, ())
+    assert ranking.labels[-1].reason().endswith("little stands against it.")
+
+
+def test_people_who_contradict_a_label_come_before_evaluators_and_can_be_left_out(sqlite_store):
+    dataset = judged(sqlite_store)
+    of = campaign(sqlite_store, None, overlap=2)
+    for user in people(sqlite_store, 2):
+        label_all(sqlite_store, take(sqlite_store, of, user), user, ["neg", "pos"])
+    ranking = rank_labels(sqlite_store, dataset)
+    named = ranking.labels[1]
+    assert (named.trace, named.step) == ("0", 1)
+    assert named.reason() == "Gold calls step 1 valid: 2 of 2 people call it wrong."
+    assert named.reason(people=False) == "Gold calls step 1 valid: little stands against it."
+    assert named.as_json()["people"] == {"valid": 0, "wrong": 2}
+    assert named.as_json(people=False)["people"] is None
+
+
+def test_people_alone_are_enough(sqlite_store):
+    add(sqlite_store, TRACES, NAME)
+    of = campaign(sqlite_store, None, overlap=1)
+    (user,) = people(sqlite_store, 1)
+    label_all(sqlite_store, take(sqlite_store, of, user), user, ["neg", "pos"])
+    ranking = rank_labels(sqlite_store, find_dataset(sqlite_store, NAME))
+    said, other = [one for one in ranking.labels if one.votes]
+    assert other.reason() == "Gold calls step 2 valid: little stands against it."
+    assert said.reason() == "Gold calls step 1 valid: the person who labelled it calls it wrong."
+
+
+def test_evaluators_are_named_with_their_families_and_verdicts_in_words(sqlite_store):
+    judged(sqlite_store, "Guess-2", "f1")
+    judged(sqlite_store, "guess-3", "f2", low=0.2)
+    dataset = judged(sqlite_store, "other", "f3", outputs=Outputs.VERDICT, low=0.0)
+    (label,) = [one for one in rank_labels(sqlite_store, dataset).labels if (one.trace, one.step) == ("4", 2)]
+    assert label.reason() == (
+        "Gold calls step 2 wrong: Guess-2 gives 0.90; guess-3 gives 0.90; other calls it valid;"
+        " 2 of 2 families of evaluators agree; its equations hold."
+    )
+    assert [family_of(name) for name in ("Qwen2.5-Math-PRM-7B", "GPT-4", "math-shepherd", "7")] == [
+        "qwen", "gpt", "math", "7",
+    ]  # fmt: skip
+
+
+def test_evaluators_with_the_same_scores_count_once(sqlite_store):
+    judged(sqlite_store, "one", "f1")
+    ranking = rank_labels(sqlite_store, judged(sqlite_store, "two", "f2"))
+    assert ranking.notes == ("two has the same scores as one, so they count once.",)
+    assert [juror.name for juror, _ in ranking.labels[-1].validities] == ["one"]
+
+
+def test_traces_that_end_at_their_error_are_ranked_by_online_judgments(sqlite_store):
+    judged(sqlite_store, "late", "f1")
+    dataset = judged(sqlite_store, "early", "f2", mode=Mode.ONLINE)
+    assert rank_labels(sqlite_store, dataset).mode == Mode.ONLINE
+    assert rank_labels(sqlite_store, dataset, ["late"]).mode == Mode.OFFLINE
+
+
+def test_two_names_of_one_evaluator_are_refused(sqlite_store):
+    dataset = judged(sqlite_store)
+    with refused():
+        rank_labels(sqlite_store, dataset, ["guess", "f1"])
+
+
+def test_labels_of_one_problem_are_refused(sqlite_store):
+    traces = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "neg"], id="1")], NAME)
+    one = register_evaluator(sqlite_store, name="guess", fingerprint="f", format="scores", attention="unknown")
+    save_judgments(sqlite_store, one.id, [Judgment(traces[0], Mode.OFFLINE, _scores(traces[0], 0.1))])
+    with refused():
+        rank_labels(sqlite_store, find_dataset(sqlite_store, NAME))
