@@ -76,13 +76,14 @@ class Shelf:
 
     `here` lists the evaluators that can score on this server. `unloaded` lists those that were fetched but never
     loaded with weights of the current type, `imported` those of which only imported scores are known, and `offers`
-    those that can be fetched.
+    those that can be fetched. `stored` holds the fingerprints of all evaluators in the store.
     """
 
     here: tuple[LocalModel, ...]
     unloaded: tuple[Fetched, ...]
     imported: tuple[StoredEvaluator, ...]
     offers: tuple[FetchableModel, ...]
+    stored: frozenset[str]
 
 
 def read_shelf(store: Store, evaluators: Evaluators, speed: Speed) -> Shelf:
@@ -96,11 +97,13 @@ def read_shelf(store: Store, evaluators: Evaluators, speed: Speed) -> Shelf:
     shown = {one.repo for one in here}
     repos = {one.repo for one in fetched}
     scoring = {one.about.fingerprint for one in here}
+    stored = list_evaluators(store)
     return Shelf(
         tuple(here),
         tuple(one for one in fetched if one.repo not in shown and not evaluators.is_given(one)),
-        tuple(one for one in list_evaluators(store) if _is_imported(one) and one.fingerprint not in scoring),
+        tuple(one for one in stored if one.is_imported and one.fingerprint not in scoring),
         tuple(offers(evaluators.place, verified, repos, speed)),
+        frozenset(one.fingerprint for one in stored),
     )
 
 
@@ -211,11 +214,6 @@ def _by_revision(verifications: Iterable[Verification]) -> dict[tuple[str, str],
     for one in verifications:
         found[one.repo, one.revision].append(one)
     return dict(found)
-
-
-def _is_imported(row: StoredEvaluator) -> bool:
-    """True if only scores of the evaluator are known. An evaluator that has run here has its size in the store."""
-    return "parameters" not in row.info
 
 
 def judges(outputs: Outputs) -> str:

@@ -12,11 +12,13 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
+    datasets_judged_by,
     evaluators_of,
+    find_by_name,
     read_data_version,
     with_distinct_names,
 )
-from stepsight.storage.traces.queries import Dataset
+from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.evaluation import (
     Evaluation,
     PairedComparison,
@@ -24,6 +26,7 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
+from stepsight.training.report.card.card import EvaluatorCard, card_version, make_card
 from stepsight.training.report.dataset import Excerpt, difference_section, excerpt
 from stepsight.training.report.html import Section
 from stepsight.training.report.report import write_up
@@ -31,6 +34,8 @@ from stepsight.training.report.results import ordered
 
 # Seconds that a page waits for a measurement before it is shown without it.
 _PATIENCE = 0.4
+# The approximate size of a card in bytes, whose measurement is kept apart.
+_CARD = 100_000
 # Bytes in memory per byte of a figure's JSON.
 _FIGURE = 6
 
@@ -75,6 +80,17 @@ class MeasuredDataset:
     def has_gold(self) -> bool:
         """True if the dataset has gold labels to measure against."""
         return any(row.n_steps or row.n_solutions for row in self.evaluation.rows)
+
+
+@dataclass(frozen=True)
+class MeasuredCard:
+    """The card of an evaluator on a dataset, or None while it is being measured. `judged` lists all datasets that
+    the evaluator has judged."""
+
+    evaluator: StoredEvaluator
+    dataset: Dataset
+    judged: tuple[Dataset, ...]
+    card: EvaluatorCard | None
 
 
 class Measurements:
@@ -155,6 +171,36 @@ class Measurements:
         rows = ordered(row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors))
         compared = [(row, minus[key]) for row in rows if (key := (row.evaluator, mode, errors)) in minus]
         return difference_section(measured.evaluation, compared) if compared else None
+
+    def find_card(self, evaluator: str, dataset: str = "", patience: float = _PATIENCE) -> MeasuredCard:
+        """Return the card of the evaluator with this name or fingerprint, on a dataset or, if `dataset` is "", on
+        the first that it has judged. Raises `UserError` if there is no such evaluator or dataset, or if the
+        evaluator has not judged the dataset."""
+        stored = find_by_name(self._store, evaluator)
+        ids = datasets_judged_by(self._store, stored.fingerprint)
+        judged = tuple(one for one in list_datasets(self._store) if one.id in ids)
+        chosen = find_dataset(self._store, dataset) if dataset else next(iter(judged), None)
+        if chosen is None:
+            raise UserError(f"{stored.name} has judged no dataset.", "Have it judge one on the Jobs page.")
+        if chosen.id not in ids:
+            others = ", ".join(one.name for one in judged) or "none yet"
+            raise UserError(f"{stored.name} has not judged {chosen.name}.", f"It has judged {others}.")
+        return MeasuredCard(stored, chosen, judged, self._card(stored, chosen, patience))
+
+    def _card(self, stored: StoredEvaluator, dataset: Dataset, patience: float) -> EvaluatorCard | None:
+        newest = self.measure(dataset, patience=patience)
+        if isinstance(newest, Pending):
+            return None
+        measured = newest.result
+        named = next((one for one in measured.evaluators if one.id == stored.id), None)
+        if named is None:
+            # Its judgments are newer than the measurement.
+            return None
+        around = card_version(self._store, dataset.id)
+        key = ("card", measured.subject, measured.version, named.id, around)
+        make = lambda: make_card(self._store, measured.evaluation, named)  # noqa: E731
+        card = self._cache.get(key, make, lambda card: _CARD, patience)
+        return None if isinstance(card, Pending) else card
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
         """Return the full report on the dataset as a single HTML page."""

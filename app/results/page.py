@@ -16,6 +16,7 @@ from plotly import __version__ as plotly_version
 from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.page import judge_form
+from stepsight.app.results.card import card_files, card_values
 from stepsight.app.results.dataset import Links, file_links, outcomes_html, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table
@@ -53,9 +54,10 @@ Computed = TypeVar("Computed")
 class ResultsAddress(PageQuery):
     """The query string of the Results page. A field of "" stands for its default.
 
-    If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` applies to the
-    overview. `against` is the reference for differences. `by` is the metadata field whose outcomes the page of a
-    dataset shows, or `steps`, their number.
+    If `dataset` is given, the page shows that dataset, or one `group` of its traces. If `card` is given, it shows
+    the card of the evaluator with that name or fingerprint, on `dataset` or on the first dataset that the evaluator
+    has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is the metadata
+    field whose outcomes the page of a dataset shows, or `steps`, their number.
     """
 
     PATH: ClassVar[str] = "/results"
@@ -68,6 +70,7 @@ class ResultsAddress(PageQuery):
     by: str = ""
     figure: Annotated[str, choice(FIGURES)] = ""
     against: str = ""
+    card: str = ""
 
     @property
     def chosen_figure(self) -> Figure:
@@ -93,6 +96,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     routes = address_page("Results", content)
     routes.include_router(result_files(store, measurements))
+    routes.include_router(card_files(measurements))
     return routes
 
 
@@ -114,6 +118,8 @@ def results_page(
         datasets = list_datasets(store)
         if not datasets:
             return page("results/failure.html", message=EMPTY_STORE, back=False)
+        if address.card:
+            return page("results/card.html", **card_values(measurements, address.dataset, address.card))
         if address.dataset:
             values = _dataset(store, evaluators, measurements, datasets, address)
             form = judge_form(store, evaluators, address.dataset, leads=True) if may_judge else ""

@@ -131,6 +131,19 @@ def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> 
         return interval(value, hits / total)
 
 
+def mean(numbers: Floats64, trace: AnyInts, weights: Weights) -> Value:
+    """Return the mean of numbers with its interval over traces. `trace` is the index of the trace of each number.
+    There has to be at least one."""
+    value = Value(float(numbers.mean()))
+    if len(np.unique(trace)) == 1:
+        return value
+    size = weights.shape[1]
+    columns = np.stack([np.bincount(trace, numbers, size), np.bincount(trace, minlength=size)], axis=1)
+    sums, counts = weighted_totals(columns, weights).T
+    with np.errstate(invalid="ignore"):
+        return interval(value, sums / counts)
+
+
 def interval(value: Value, draws: Floats64) -> Value:
     """Return `value` with the interval from the 2.5th to the 97.5th percentile of its values on the resamples.
     There is no interval if most resamples are undefined."""

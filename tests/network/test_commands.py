@@ -89,6 +89,7 @@ def commands(folder: Path) -> list[list[object]]:
         score --dataset made --evaluator mini-causal
         score --input traces.jsonl --evaluator mini-bidir --output judged.jsonl
         evaluate --dataset made --evaluator equations --mode offline
+        card --dataset made --evaluator mini-causal --format latex --output card.tex
         calibrate --dataset made --evaluator mini-causal
         dependence --dataset made --evaluator mini-causal
         doubtful --dataset made

@@ -37,6 +37,7 @@ from stepsight.training.report.results import (
     POSITION,
     THREE_WAY,
     Thirds,
+    calibration_figures,
     changes,
     classes,
     confusions,
@@ -250,8 +251,7 @@ def _roc_plots(evaluation: Evaluation, look: Styles, mode: Mode, errors: Errors)
 
 
 def _calibration(evaluation: Evaluation, look: Styles) -> Section:
-    caption = "how far step validity is from the share of valid steps (ECE, ten bins; Brier score), lower is better"
-    table = measures(evaluation, "calibration", caption, CALIBRATION, CellKind.NUMBER)
+    table = calibration_figures(evaluation)
     plots = [reliability_plot(scored_rows(evaluation, mode), look, mode) for mode in _modes(evaluation)]
     return Section(
         "Calibration of validity", [*([table] if table else why_missing(evaluation, CALIBRATION)), plots]

@@ -7,7 +7,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import FIRST_ERRORS
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.published import published as published_rows
@@ -205,6 +205,12 @@ def first_error_figures(evaluation: Evaluation) -> Table | None:
 
     caption = "whether the first error is found"
     return measures(evaluation, "first-errors", caption, FIRST_ERRORS, CellKind.PERCENT, traces)
+
+
+def calibration_figures(evaluation: Evaluation) -> Table | None:
+    """Return a table of the calibration of step validity in each mode, or None if no row has any."""
+    caption = "how far step validity is from the share of valid steps (ECE, ten bins; Brier score), lower is better"
+    return measures(evaluation, "calibration", caption, CALIBRATION, CellKind.NUMBER)
 
 
 def measures(

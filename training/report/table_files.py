@@ -40,8 +40,8 @@ def _defined(number: float) -> float | None:
 
 def to_markdown(table: Table) -> str:
     """Return a table as Markdown: the caption, a pipe table, and the notes as a list."""
-    head = [_markdown(title) for title in table.title]
-    rows = [head, *([_markdown(str(cell)) for cell in row] for row in shown_rows(table))]
+    head = [escape_markdown(title) for title in table.title]
+    rows = [head, *([escape_markdown(str(cell)) for cell in row] for row in shown_rows(table))]
     widths = [max(3, *map(len, cells)) for cells in zip(*rows, strict=True)]
     bars = [
         "-" * (width - 1) + ("-" if left else ":") for width, left in zip(widths, left_aligned(table), strict=True)
@@ -50,11 +50,12 @@ def to_markdown(table: Table) -> str:
         f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
         for row in [head, bars, *rows[1:]]
     ]
-    notes = "".join(f"- {_markdown(note)}\n" for note in table.notes)
-    return "\n".join([_markdown(table.caption), "", *lines]) + "\n" + (f"\n{notes}" if notes else "")
+    notes = "".join(f"- {escape_markdown(note)}\n" for note in table.notes)
+    return "\n".join([escape_markdown(table.caption), "", *lines]) + "\n" + (f"\n{notes}" if notes else "")
 
 
-def _markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Escape text for Markdown, with all white space reduced to single spaces."""
     escaped = "".join(f"\\{sign}" if sign in "\\|*_`<" else sign for sign in text)
     return " ".join(escaped.split())
 

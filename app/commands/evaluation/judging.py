@@ -1,5 +1,6 @@
 """Finding the evaluators that a command line names, and having them judge unjudged traces first."""
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,12 @@ from stepsight.core.metrics.baselines import PREFIX, find_baseline
 from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement, untyped_name
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators
+from stepsight.storage.judgments.evaluators import (
+    StoredEvaluator,
+    evaluators_of,
+    find_by_name,
+    list_evaluators,
+)
 from stepsight.storage.judgments.judgments import count_missing
 from stepsight.storage.traces.queries import Dataset
 
@@ -74,6 +80,20 @@ def find_evaluators(
             raise UserError(f"there is no evaluator {name!r}.", "Name a stored or shipped one, or a folder.")
         chosen.append(checked_rows[ran.id] if ran.id in checked_rows else check(ran))
     return chosen
+
+
+def find_one(store: Store, dataset: Dataset, name: str, place: Placement) -> StoredEvaluator:
+    """Return the evaluator with this name or fingerprint.
+
+    One that can run here first judges, at `place` and in hindsight, the traces that it has not judged. If the store
+    knows it by another name, that is printed. Raises `UserError` if there is no such evaluator.
+    """
+    if not can_load(name):
+        return find_by_name(store, name)
+    (found,) = find_evaluators(store, dataset, [name], [Mode.HINDSIGHT], lambda one: one, place)
+    if not found.name.startswith(name.rstrip("/").rpartition("/")[2].partition(",")[0]):
+        print(f"{name} has the fingerprint of {found.name}, stored before: both are one.", file=sys.stderr)
+    return found
 
 
 def _completion(*of: Any) -> "Completion":

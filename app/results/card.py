@@ -1,0 +1,69 @@
+"""The view of the Results page that shows an evaluator's card, and the card as files."""
+
+from typing import Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import Response
+
+from stepsight.app.access.rights import RequiresRight, Right
+from stepsight.app.results.measurements import Measurements
+from stepsight.app.scoring.batcher import ShortError
+from stepsight.training.report.card.files import CARD_WRITERS, HUB, hub_figures, hub_file
+from stepsight.training.report.html import content_html
+
+# Seconds that a file waits for a card, which the page that links to it has shown already.
+_PATIENCE = 60.0
+_TITLES = {"markdown": "Markdown", "latex": "LaTeX", "json": "JSON"}
+_KINDS = {
+    "markdown": ("md", "text/markdown"),
+    "latex": ("tex", "text/x-tex"),
+    "json": ("json", "application/json"),
+    HUB: ("yaml", "text/yaml"),
+}
+
+
+def card_values(measurements: Measurements, dataset: str, evaluator: str) -> dict[str, object]:
+    """Return the variables of the template `results/card.html`. `card` is None while it is being measured. Raises
+    `UserError` if there is no such evaluator or dataset, or if the evaluator has not judged it."""
+    found = measurements.find_card(evaluator, dataset)
+    own = {"dataset": found.dataset.name, "card": found.evaluator.fingerprint}
+    return {
+        "evaluator": found.evaluator,
+        "dataset": found.dataset,
+        "datasets": [(one.name, one.name) for one in found.judged],
+        "card": found.card,
+        "downloads": [
+            (title, f"/results/card?{urlencode({**own, 'format': format})}") for format, title in _TITLES.items()
+        ],
+        "sections": [
+            (section.title, [content_html(content) for content in section.contents])
+            for section in (found.card.sections if found.card else ())
+        ],
+        "figures": [(name, name) for name in (hub_figures(found.card) if found.card else ())],
+    }
+
+
+def card_files(measurements: Measurements) -> APIRouter:
+    """Build the route of the card's files."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/results/card", dependencies=[Depends(RequiresRight(Right.READ))])
+    def card(
+        dataset: str = "",
+        card: str = "",
+        format: Literal["markdown", "latex", "json", "hub"] = "markdown",
+        hub_dataset: str = "",
+        hub_task: str = "",
+        figure: str = "",
+    ) -> Response:
+        found = measurements.find_card(card, dataset, _PATIENCE).card
+        if found is None:
+            raise ShortError("This is still being measured.", "Try again in a minute.")
+        hub = hub_dataset.strip(), hub_task.strip()
+        text = hub_file(found, figure or None, *hub) if format == HUB else CARD_WRITERS[format](found)
+        suffix, kind = _KINDS[format]
+        name = f"{found.file_name}.{suffix}"
+        return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+    return router
