@@ -1,134 +1,66 @@
-"""Repositories of a hub that wants to harm who fetches from it: lists, refusals, redirects and contents that no hub
-sends by mistake. The random ones are made from a seed."""
+"""Repositories as an attacker makes them: what their hub answers, or what they hold. Each makes its reader fail,
+take all memory or forever, or leave its folder; a few are sound after all. The random ones are made from a seed."""
 
-import gzip
-import hashlib
 import json
+import pickle
 import random
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, partial
-from http.server import BaseHTTPRequestHandler
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-from tests.local_server import LocalServer
+import torch
 
-REPO, COMMIT = "lab/hostile", "0123456789abcdef0123456789abcdef01234567"
-CONTENT = {
-    "config.json": b'{"architectures": ["Qwen2ForTokenClassification"]}',
-    "stepsight.json": b'{"template": {"separator": "\\n"}}',
-    "tokenizer.json": b"{}",
-    "model.safetensors": b"\x02\0\0\0\0\0\0\0{}",
-}
-SEEDS = range(20)
-_BLOCK = b"\0" * (1 << 20)
-# What a hub that sends without end sends at most.
-_BLOCKS = 150
+from tests.fuzz.mutations import changed_json, damaged
+from tests.hostile.hub import (
+    CONTENT,
+    Answer,
+    Behaviour,
+    HostileHub,
+    bomb,
+    elsewhere,
+    endless,
+    listed,
+    of_file,
+    of_list,
+    packed,
+    sibling,
+)
 
+Attack = Callable[[Path], None]
 
-@dataclass
-class Answer:
-    """An answer: its body, or blocks that are sent one after the other, and its headers."""
-
-    status: int = 200
-    body: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
-    blocks: Iterator[bytes] | None = None
+DAMAGED_LISTS, DAMAGED_MODELS, DAMAGED_TOKENIZERS = 20, 28, 30
+"""How many have random damage, besides those made by hand."""
 
 
-Behaviour = Callable[[str, str], Answer | None]
-"""Answers a request for (kind, name), where the kind is list or file, or leaves it to an honest hub."""
+@dataclass(frozen=True)
+class Repository:
+    """What a hub answers in place of an honest one, or the attack on the folder of a sound model that it holds."""
+
+    behaviour: Behaviour = lambda kind, name: None
+    attack: Attack | None = None
+
+    def put_on(self, hub: HostileHub, folder: Path) -> None:
+        """Have a hub hold it. `folder` has a sound model and is changed."""
+        hub.behaviour, hub.content = self.behaviour, CONTENT
+        if self.attack is not None:
+            self.attack(folder)
+            hub.content = {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-class HostileHub(LocalServer):
-    """A hub with one repository of that `content`, under any name, that answers as `behaviour` says. `told` holds
-    the Authorization headers that came to it under another name than its own."""
-
-    def __init__(self, behaviour: Behaviour) -> None:
-        self.behaviour, self.content = behaviour, CONTENT
-        self.told: list[str] = []
-        super().__init__(type("Handler", (_Handler,), {"hub": self}))
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    hub: HostileHub
-
-    def do_GET(self) -> None:
-        path = unquote(self.path.split("?")[0])
-        if self.headers["host"].startswith("localhost") and self.headers.get("authorization"):
-            self.hub.told.append(self.headers["authorization"])
-        kind = "list" if path.startswith("/api/") else "file"
-        name = path.rsplit("/", 1)[-1]
-        answer = self.hub.behaviour(kind, name) or honest(kind, name, self.hub.content)
-        self.send_response(answer.status)
-        headers = answer.headers if answer.blocks else {"Content-Length": str(len(answer.body))} | answer.headers
-        for key, value in headers.items():
-            self.send_header(key, value)
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command == "GET":
-            try:
-                for block in answer.blocks or [answer.body]:
-                    self.wfile.write(block)
-            except OSError:
-                # The other side has enough.
-                return
-
-    do_HEAD = do_GET  # noqa: N815
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+def repositories() -> dict[str, Repository]:
+    """All of them by name, which begins with what is hostile: answers, model or tokenizer."""
+    models = dict(_configs()) | dict(_cards()) | dict(_weights()) | dict(_adapters()) | dict(_damaged())
+    return (
+        {f"answers: {name}": Repository(behaviour) for name, behaviour in _answers().items()}
+        | {f"model: {name}": Repository(attack=attack) for name, attack in models.items()}
+        | {f"tokenizer: {name}": Repository(attack=attack) for name, attack in _tokenizers().items()}
+    )
 
 
-def sibling(name: str, content: bytes) -> dict[str, Any]:
-    blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-    return {"rfilename": name, "size": len(content), "blobId": blob}
-
-
-def listed(*siblings: object, sha: object = COMMIT, content: Mapping[str, bytes] = CONTENT) -> Answer:
-    named = [sibling(name, body) for name, body in content.items()]
-    return Answer(body=json.dumps({"sha": sha, "siblings": [*named, *siblings]}).encode())
-
-
-def honest(kind: str, name: str, content: Mapping[str, bytes]) -> Answer:
-    if kind == "list":
-        return listed(content=content)
-    return Answer(body=content[name]) if name in content else Answer(404, b"{}", {"X-Error-Code": "EntryNotFound"})
-
-
-def of_list(answer: Callable[[], Answer]) -> Behaviour:
-    return lambda kind, name: answer() if kind == "list" else None
-
-
-def of_file(answer: Callable[[], Answer], wanted: str = "model.safetensors") -> Behaviour:
-    return lambda kind, name: answer() if (kind, name) == ("file", wanted) else None
-
-
-def endless() -> Iterator[bytes]:
-    for _ in range(_BLOCKS):
-        yield _BLOCK
-
-
-@cache
-def bomb(times: int) -> bytes:
-    """The blocks packed so many times, in little memory."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-    body = b"".join([*map(packer.compress, endless()), packer.flush()])
-    return body if times == 1 else gzip.compress(body, 9)
-
-
-def packed(times: int = 1) -> Answer:
-    return Answer(body=bomb(times), headers={"Content-Encoding": ", ".join(["gzip"] * times)})
-
-
-def elsewhere(place: str) -> Answer:
-    return Answer(302, headers={"Location": place, "ETag": '"../../../../evil"', "X-Linked-ETag": '"../../evil"'})
-
-
-def damaged_list(seed: int) -> Answer:
+def _damaged_list(seed: int) -> Answer:
     rng = random.Random(seed)
     body = bytearray(listed().body)
     for _ in range(rng.randint(1, 6)):
@@ -146,36 +78,205 @@ _PLACES = (
 _BODIES = (b"", b"null", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"sha": 1}', b'{"siblings": 3}')
 
 
-def with_file(**values: object) -> Answer:
+def _with_file(**values: object) -> Answer:
     return listed(sibling("a.json", b"") | values)
 
 
-BEHAVIOURS: dict[str, Behaviour] = {
-    **{f"name {one!r:.20}": of_list(partial(lambda one: listed(sibling(one, b"")), one)) for one in _NAMES},
-    **{f"size {one!r}": of_list(partial(with_file, size=one)) for one in _SIZES},
-    **{f"blob {one!r}": of_list(partial(with_file, blobId=one)) for one in _HASHES},
-    **{f"commit {one!r}": of_list(partial(listed, sha=one)) for one in _HASHES},
-    **{f"list {one!r:.30}": of_list(partial(Answer, body=one)) for one in _BODIES},
-    **{f"list at {one}": of_list(partial(elsewhere, one)) for one in _PLACES},
-    **{f"weights at {one}": of_file(partial(elsewhere, one)) for one in _PLACES},
-    **{f"damaged list {seed}": of_list(partial(damaged_list, seed)) for seed in SEEDS},
-    "many files": of_list(lambda: listed(*[sibling(f"{number}.json", b"") for number in range(60_000)])),
-    "stored apart at a path": of_list(
-        lambda: listed(sibling("a.bin", b"") | {"lfs": {"sha256": "../x", "size": 1}})
-    ),
-    "a list without end": of_list(lambda: Answer(blocks=endless())),
-    "a packed list": of_list(partial(packed, 1)),
-    "a list packed twice": of_list(lambda: packed(2)),
-    "a packed refusal": of_list(lambda: Answer(500, bomb(1), {"Content-Encoding": "gzip"})),
-    "a refusal without end": of_list(lambda: Answer(403, blocks=endless())),
-    "a card without end": of_file(lambda: Answer(blocks=endless()), "stepsight.json"),
-    "a packed card": of_file(packed, "stepsight.json"),
-    "weights without end": of_file(lambda: Answer(blocks=endless())),
-    "packed weights": of_file(packed),
-    "other weights": of_file(lambda: Answer(body=b"x" * len(CONTENT["model.safetensors"]))),
-    "shorter weights": of_file(lambda: Answer(body=b"x")),
-    "a refusal of the weights without end": of_file(lambda: Answer(403, blocks=endless())),
-    "an odd tag": of_file(
-        lambda: Answer(body=CONTENT["model.safetensors"], headers={"ETag": '"../../../../evil"'})
-    ),
-}
+def _answers() -> dict[str, Behaviour]:
+    return {
+        **{f"name {one!r:.20}": of_list(partial(lambda one: listed(sibling(one, b"")), one)) for one in _NAMES},
+        **{f"size {one!r}": of_list(partial(_with_file, size=one)) for one in _SIZES},
+        **{f"blob {one!r}": of_list(partial(_with_file, blobId=one)) for one in _HASHES},
+        **{f"commit {one!r}": of_list(partial(listed, sha=one)) for one in _HASHES},
+        **{f"list {one!r:.30}": of_list(partial(Answer, body=one)) for one in _BODIES},
+        **{f"list at {one}": of_list(partial(elsewhere, one)) for one in _PLACES},
+        **{f"weights at {one}": of_file(partial(elsewhere, one)) for one in _PLACES},
+        **{f"damaged list {seed}": of_list(partial(_damaged_list, seed)) for seed in range(DAMAGED_LISTS)},
+        "many files": of_list(lambda: listed(*[sibling(f"{number}.json", b"") for number in range(60_000)])),
+        "stored apart at a path": of_list(
+            lambda: listed(sibling("a.bin", b"") | {"lfs": {"sha256": "../x", "size": 1}})
+        ),
+        "a list without end": of_list(lambda: Answer(blocks=endless())),
+        "a packed list": of_list(partial(packed, 1)),
+        "a list packed twice": of_list(lambda: packed(2)),
+        "a packed refusal": of_list(lambda: Answer(500, bomb(1), {"Content-Encoding": "gzip"})),
+        "a refusal without end": of_list(lambda: Answer(403, blocks=endless())),
+        "a card without end": of_file(lambda: Answer(blocks=endless()), "stepsight.json"),
+        "a packed card": of_file(packed, "stepsight.json"),
+        "weights without end": of_file(lambda: Answer(blocks=endless())),
+        "packed weights": of_file(packed),
+        "other weights": of_file(lambda: Answer(body=b"x" * len(CONTENT["model.safetensors"]))),
+        "shorter weights": of_file(lambda: Answer(body=b"x")),
+        "a refusal of the weights without end": of_file(lambda: Answer(403, blocks=endless())),
+        "an odd tag": of_file(
+            lambda: Answer(body=CONTENT["model.safetensors"], headers={"ETag": '"../../../../evil"'})
+        ),
+    }
+
+
+def _changed(name: str, **changes: Any) -> Attack:
+    def attack(folder: Path) -> None:
+        path = folder / name
+        values = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(values | changes))
+
+    return attack
+
+
+def _written(name: str, content: bytes) -> Attack:
+    return lambda folder: _write(folder / name, content)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def _rewritten(name: str, change: Callable[[bytes, random.Random], bytes], seed: int) -> Attack:
+    def attack(folder: Path) -> None:
+        path = folder / name
+        path.write_bytes(change(path.read_bytes(), random.Random(f"{name}:{seed}")))
+
+    return attack
+
+
+def _configs() -> Iterator[tuple[str, Attack]]:
+    for positions in (2**22, 2**30):
+        yield f"{positions} positions", _changed("config.json", max_position_embeddings=positions)
+        for kind in ("bert", "gpt2", "gptj", "codegen", "roberta"):
+            sizes = {"n_positions": positions, "n_embd": 24, "n_layer": 2, "n_head": 2, "rotary_dim": 4}
+            yield (
+                f"{kind} of {positions} positions",
+                _changed("config.json", model_type=kind, max_position_embeddings=positions, **sizes),
+            )
+    yield "2,000 layers", _changed("config.json", num_hidden_layers=2000)
+    yield "wide", _changed("config.json", hidden_size=2**24, num_attention_heads=1, num_key_value_heads=1)
+    yield "a large vocabulary", _changed("config.json", vocab_size=2**30)
+    yield "a large rotation", _changed("config.json", rope_theta=1e-300, head_dim=2**20)
+    yield "code", _changed("config.json", auto_map={"AutoModel": "evil.Evil"}, model_type="evil")
+    yield "nested", _written("config.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000)
+    yield "lists", _written("config.json", b"{" + b'"a":[' + b"[]," * 20_000_000 + b"[]]}")
+    yield "no object", _written("config.json", b"[]")
+
+
+def _cards() -> Iterator[tuple[str, Attack]]:
+    for place in ("../../../../..", "/", "/etc", "..", "/proc/self"):
+        for key in ("subfolder", "base", "tokenizer", "reference"):
+            yield f"{key} {place}", _changed("stepsight.json", **{key: place})
+    step = "{number}" * 40 + "x{step}"
+    yield "numbers", _changed("stepsight.json", template={"separator": "\n", "step": step})
+    yield "a long prompt", _changed("stepsight.json", template={"prompt": "x" * 10**6 + "{problem}"})
+    yield "a large card", _written("stepsight.json", b'{"a":[' + b"1," * 10**7 + b"1]}")
+    loop = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+
+    def looping(folder: Path) -> None:
+        _changed("config.json", architectures=["Qwen2ForCausalLM"])(folder)
+        _changed("stepsight.json", format="chat-two-token")(folder)
+        _changed("tokenizer_config.json", chat_template=loop)(folder)
+
+    yield "a template without end", looping
+
+
+def _weights() -> Iterator[tuple[str, Attack]]:
+    def header(length: int, content: bytes = b"") -> bytes:
+        return struct.pack("<Q", length) + content
+
+    names = json.dumps({f"a{n}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(200_000)})
+    huge = json.dumps({"a": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 4]}}).encode()
+    yield "an endless header", _written("model.safetensors", header(2**63))
+    yield "a large header", _written("model.safetensors", header(len(names), names.encode()))
+    yield "a shape of other size", _written("model.safetensors", header(len(huge), huge + b"1234"))
+    yield "shards elsewhere", _written("model.safetensors.index.json", b'{"weight_map": {"a": "../../../x"}}')
+    shards = json.dumps({"weight_map": {f"a{n}": f"{n}.safetensors" for n in range(200_000)}}).encode()
+    yield "many shards", _written("model.safetensors.index.json", shards)
+
+    def pickled(value: Any) -> Attack:
+        def attack(folder: Path) -> None:
+            (folder / "model.safetensors").unlink()
+            torch.save(value(), folder / "pytorch_model.bin")
+
+        return attack
+
+    yield "strides", pickled(lambda: {"model.norm.weight": torch.zeros(1).expand(600_000_000)})
+    shared = torch.zeros(1_000_000)
+    yield "shared numbers", pickled(lambda: {f"a{n}": shared[:] for n in range(600)})
+
+    def code(folder: Path) -> None:
+        (folder / "model.safetensors").unlink()
+        (folder / "pytorch_model.bin").write_bytes(pickle.dumps(print))
+
+    yield "code in a pickle", code
+
+
+def _adapters() -> Iterator[tuple[str, Attack]]:
+    patterns = {"(a+)+$": 4, ".*" * 100: 4, "(\\w|\\w\\w)+!": 4}
+    many = {f"layers.{number}": 4 for number in range(100_000)}
+    for name, ranks in (("patterns", patterns), ("many ranks", many)):
+
+        def adapter(folder: Path, ranks: dict[str, int] = ranks) -> None:
+            (folder / "model.safetensors").rename(folder / "adapter_model.safetensors")
+            config = {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "base_model_name_or_path": "/"}
+            (folder / "adapter_config.json").write_text(json.dumps(config | {"rank_pattern": ranks}))
+
+        yield name, adapter
+
+
+def _damaged() -> Iterator[tuple[str, Attack]]:
+    files = ("config.json", "stepsight.json", "model.safetensors")
+    for seed in range(DAMAGED_MODELS):
+        name = files[seed % 3]
+        change = damaged if name == "model.safetensors" or seed % 2 else changed_json
+        yield f"{name} {seed}", _rewritten(name, change, seed)
+
+
+def _tokenizers() -> dict[str, Attack]:
+    attacks = dict(_normalizers()) | dict(_contradictions())
+    for seed in range(DAMAGED_TOKENIZERS):
+        attacks[f"changed {seed}"] = _rewritten("tokenizer.json", changed_json if seed % 2 else damaged, seed)
+    return attacks
+
+
+def _normalizers() -> Iterator[tuple[str, Attack]]:
+    def replacing(steps: list[tuple[dict[str, str], str]]) -> Attack:
+        parts = [{"type": "Replace", "pattern": pattern, "content": content} for pattern, content in steps]
+        return _changed("tokenizer.json", normalizer={"type": "Sequence", "normalizers": parts})
+
+    for steps, width in ((9, 10), (3, 1000), (30, 2), (1, 10**7)):
+        yield f"{steps} times {width}", replacing([({"String": "a"}, "a" * width)] * steps)
+        yield f"{steps} times {width} by a pattern", replacing([({"Regex": "."}, "a" * width)] * steps)
+    for pattern in ("(a+)+$", "(a|aa)+$", "(.*)*x", "((a*)*)*b", "(?=(a+))a*b", "^(([a-z])+.)+[A-Z]([a-z])+$"):
+        yield f"the pattern {pattern}", replacing([({"Regex": pattern}, "a")])
+        cut = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+        yield f"a cut by {pattern}", _changed("tokenizer.json", pre_tokenizer=cut)
+    yield "a prefix", _changed("tokenizer.json", normalizer={"type": "Prepend", "prepend": "a" * 10**7})
+    charsmap = {"type": "Precompiled", "precompiled_charsmap": "AAAA" * 100}
+    yield "a map of signs", _changed("tokenizer.json", normalizer=charsmap)
+
+
+def _contradictions() -> Iterator[tuple[str, Attack]]:
+    single = [{"SpecialToken": {"id": "x", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    template = {"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {}}
+    yield "a token without id", _changed("tokenizer.json", post_processor=template)
+    models = {
+        "no unknown token": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "none"},
+        "merges of nothing": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]},
+        "a merge without result": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]]},
+        "no vocabulary": {"type": "BPE", "vocab": {}, "merges": []},
+        "large ids": {"type": "WordLevel", "vocab": {"a": 2**32 - 1, "u": 2**32 - 2}, "unk_token": "u"},
+        "no pieces": {"type": "Unigram", "vocab": [], "unk_id": 0},
+        "an unknown piece": {"type": "Unigram", "vocab": [["a", -1.0]], "unk_id": 7},
+        "endless scores": {"type": "Unigram", "vocab": [["a", -1e308], ["b", 1e308]], "unk_id": 0},
+        "no words": {"type": "WordPiece", "vocab": {}, "unk_token": "", "continuing_subword_prefix": "##",
+                     "max_input_chars_per_word": 0},
+    }  # fmt: skip
+    for name, model in models.items():
+        yield name, _changed("tokenizer.json", model=model)
+    added = [{"id": number, "content": f"<{number}>", "single_word": False, "lstrip": False, "rstrip": False,
+              "normalized": True, "special": False} for number in range(500, 60_500)]  # fmt: skip
+    yield "many added tokens", _changed("tokenizer.json", added_tokens=added)
+    yield "an empty token", _changed("tokenizer.json", added_tokens=[added[0] | {"content": ""}])
+    nested: dict[str, Any] = {"type": "Lowercase"}
+    for _ in range(90):
+        nested = {"type": "Sequence", "normalizers": [nested]}
+    yield "nested steps", _changed("tokenizer.json", normalizer=nested)
+    yield "no file", lambda folder: (folder / "tokenizer.json").unlink()
+    yield "lists alone", _written("tokenizer.json", b"[" * 200_000)

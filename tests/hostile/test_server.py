@@ -26,8 +26,8 @@ from stepsight.storage.jobs.jobs import ACTIVE, State, get_job
 from tests.app.processes import until
 from tests.checkpoints import write_token_classifier
 from tests.hostile.data_files import FILES, ROW, lines
-from tests.hostile.models import Attack, repositories, tokenizers
-from tests.hostile.repositories import BEHAVIOURS, Behaviour, HostileHub
+from tests.hostile.hub import HostileHub
+from tests.hostile.repositories import Repository, repositories
 from tests.hostile.test_data_files import QUICK
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks into /proc")]
@@ -129,19 +129,12 @@ class Server:
 Try = Callable[[Server], list[int]]
 
 
-def _behaving(number: int, behaviour: Behaviour, server: Server) -> list[int]:
-    server.hub.behaviour = behaviour
-    return server.fetch(f"behaving-{number}")
-
-
-def _holding(number: int, attack: Attack, server: Server) -> list[int]:
+def _holding(number: int, repository: Repository, server: Server) -> list[int]:
     folder = server.root / "cache" / "attacked"
     shutil.rmtree(folder, ignore_errors=True)
     write_token_classifier(folder, "qwen2")
-    attack(folder)
-    server.hub.content = {path.name: path.read_bytes() for path in folder.iterdir()}
-    server.hub.behaviour = lambda kind, name: None
-    return server.fetch(f"holding-{number}")
+    repository.put_on(server.hub, folder)
+    return server.fetch(f"hostile-{number}")
 
 
 def _sending(number: int, name: str, server: Server) -> list[int]:
@@ -151,10 +144,8 @@ def _sending(number: int, name: str, server: Server) -> list[int]:
 def corpus() -> dict[str, Try]:
     """Everything hostile, by name."""
     found: dict[str, Try] = {}
-    for number, (name, behaviour) in enumerate(BEHAVIOURS.items()):
-        found[f"hub: {name}"] = partial(_behaving, number, behaviour)
-    for number, (name, attack) in enumerate((repositories() | tokenizers()).items()):
-        found[f"model: {name}"] = partial(_holding, number, attack)
+    for number, (name, repository) in enumerate(repositories().items()):
+        found[name] = partial(_holding, number, repository)
     for number, name in enumerate(FILES):
         found[f"file: {name}"] = partial(_sending, number, name)
     return found
@@ -165,12 +156,11 @@ def chosen() -> dict[str, Try]:
     everything = corpus()
     if os.environ.get("STEPSIGHT_HOSTILE") == "all":
         return everything
-    of_hub, of_model = (
-        [name for name in everything if name.startswith(kind) and not _LONG.search(name)]
-        for kind in ("hub", "model")
-    )
-    kinds = (of_hub, of_model, [f"file: {name}" for name in QUICK])
-    names = [name for kind in kinds for name in random.Random(0).sample(kind, SAMPLE // 3 + 1)]
+    quick = [name for name in everything if not _LONG.search(name)]
+    starts = ("answers", "model", "tokenizer")
+    kinds = [[name for name in quick if name.startswith(start)] for start in starts]
+    kinds.append([f"file: {name}" for name in QUICK])
+    names = [name for kind in kinds for name in random.Random(0).sample(kind, SAMPLE // 4)]
     return {name: everything[name] for name in names}
 
 
