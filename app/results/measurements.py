@@ -18,6 +18,7 @@ from stepsight.storage.judgments.evaluators import (
     read_data_version,
     with_distinct_names,
 )
+from stepsight.storage.labelling.patches import find_accepted
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.evaluation import (
     Evaluation,
@@ -29,7 +30,7 @@ from stepsight.training.evaluate.evaluation import (
 from stepsight.training.report.card.card import EvaluatorCard, card_version, make_card
 from stepsight.training.report.dataset import Excerpt, difference_section, excerpt
 from stepsight.training.report.html import Section
-from stepsight.training.report.report import write_up
+from stepsight.training.report.report import write_up, write_up_patched
 from stepsight.training.report.results import ordered
 
 # Seconds that a page waits for a measurement before it is shown without it.
@@ -46,12 +47,14 @@ Differences = Mapping[tuple[str, Mode, Errors], PairedComparison]
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
     """The measurements on a dataset, or on one group of its traces. The names of `evaluators` are those that the
-    tables show. `subject` and `version` identify the data that was measured."""
+    tables show. `subject` and `version` identify the data that was measured. If `evaluation` is on patched labels,
+    `before` is that on the benchmark's own."""
 
     subject: Hashable
     version: Hashable
     evaluation: Evaluation
     evaluators: tuple[StoredEvaluator, ...]
+    before: Evaluation | None = None
 
     @cached_property
     def modes(self) -> list[Mode]:
@@ -108,10 +111,13 @@ class Measurements:
         self._cache = cache or BackgroundCache()
 
     def measure(
-        self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
+        self, dataset: Dataset, group: str = "", patience: float = _PATIENCE, *, patched: bool = False
     ) -> Snapshot[MeasuredDataset] | Pending:
         """Measure the baselines and every evaluator that has judged the dataset, on all traces or on one `group`.
-        Raises `UserError` if the dataset is empty or too large, or has no such group."""
+
+        With `patched`, the labels are those that accepted disputes give. Raises `UserError` if the dataset is empty
+        or too large, has no such group, or has no accepted dispute.
+        """
         if not dataset.traces:
             raise UserError(f"{dataset.name} has no traces.", "Import a file into it.")
         if dataset.traces > LARGEST:
@@ -120,15 +126,29 @@ class Measurements:
                 "Choose a smaller one. A report of this one is written on the command line.",
             )
         subject, version = self._state(dataset, group)
+        accepted = find_accepted(self._store, dataset) if patched else None
+        if patched and accepted is None:
+            raise UserError(f"No dispute of {dataset.name} is accepted.", "Choose the benchmark's own gold.")
+        patch = accepted[0] if accepted else None
+        if patch is not None:
+            subject = (subject, patch.digest)
 
         def make() -> MeasuredDataset:
             evaluators = with_distinct_names(evaluators_of(self._store, dataset.id))
             # Pages mark thresholds that were chosen on the dataset instead of refusing them.
             measured = [with_thresholds(self._store, dataset, one, force=True) for one in evaluators]
-            evaluation = evaluate(self._store, dataset, measured, group=group)
-            return MeasuredDataset(subject, version, evaluation, tuple(evaluators))
+            plain = evaluate(self._store, dataset, measured, group=group)
+            if patch is None:
+                return MeasuredDataset(subject, version, plain, tuple(evaluators))
+            after = evaluate(self._store, dataset, measured, group=group, patch=patch)
+            return MeasuredDataset(subject, version, after, tuple(evaluators), plain)
 
         return self._cache.newest(subject, version, make, _size, patience)
+
+    def disputed(self, dataset: Dataset) -> frozenset[int]:
+        """Return the database ids of the traces whose labels accepted disputes change."""
+        accepted = find_accepted(self._store, dataset)
+        return accepted[1] if accepted else frozenset()
 
     def is_measured(self, dataset: Dataset) -> bool:
         """True if `measure` would return a result immediately."""
@@ -205,7 +225,12 @@ class Measurements:
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
         """Return the full report on the dataset as a single HTML page."""
         key = ("report", measured.subject, measured.version)
-        make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
+
+        def make() -> str:
+            if measured.before is None:
+                return write_up([measured.evaluation], measured.evaluators).page
+            return write_up_patched(measured.before, measured.evaluation, measured.evaluators).page
+
         return self._cache.get(key, make, len, patience)
 
 
@@ -219,7 +244,7 @@ def _minus(evaluation: Evaluation, reference: str) -> Differences:
 
 
 def _size(measured: MeasuredDataset) -> int:
-    rows = measured.evaluation.rows
+    rows = [row for one in (measured.evaluation, measured.before) if one is not None for row in one.rows]
     tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
     draws = sum(one.draws.nbytes for row in rows for one in row.measured.values())
     return sum(tables.values()) + draws + measured.evaluation.weights.nbytes

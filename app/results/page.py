@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, Response
 from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
-from stepsight.app.access.rights import RequiresRight, Right, has_right
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_shown
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.results.card import card_files, card_values
@@ -37,7 +37,7 @@ from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluator
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import check_row
 from stepsight.training.evaluate.evaluation import MODES
-from stepsight.training.report.dataset import lead
+from stepsight.training.report.dataset import change_section, lead
 from stepsight.training.report.html import Section
 from stepsight.training.report.outcome_tables import Conditions, outcome_fields, outcomes_by_field
 from stepsight.training.report.results import PROTOCOL, measured_on
@@ -57,7 +57,8 @@ class ResultsAddress(PageQuery):
     If `dataset` is given, the page shows that dataset, or one `group` of its traces. If `card` is given, it shows
     the card of the evaluator with that name or fingerprint, on `dataset` or on the first dataset that the evaluator
     has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is the metadata
-    field whose outcomes the page of a dataset shows, or `steps`, their number.
+    field whose outcomes the page of a dataset shows, or `steps`, their number. With `gold=patched`, accepted
+    disputes replace gold labels.
     """
 
     PATH: ClassVar[str] = "/results"
@@ -71,6 +72,7 @@ class ResultsAddress(PageQuery):
     figure: Annotated[str, choice(FIGURES)] = ""
     against: str = ""
     card: str = ""
+    gold: Annotated[str, choice(("patched",))] = ""
 
     @property
     def chosen_figure(self) -> Figure:
@@ -160,7 +162,8 @@ def _dataset(
 ) -> dict[str, object]:
     dataset = find_dataset(store, address.dataset)
     values = {"dataset": dataset, "datasets": _same(one.name for one in datasets), "address": address}
-    newest = measurements.measure(dataset, address.group)
+    patched, disputed = address.gold == "patched", measurements.disputed(dataset)
+    newest = measurements.measure(dataset, address.group, patched=patched)
     if isinstance(newest, Pending):
         return {**values, "measured": None, "work": _work(dataset, len(evaluators_of(store, dataset.id)))}
     measured = newest.result
@@ -170,7 +173,8 @@ def _dataset(
             "Label its traces in a campaign, or add a dataset with labels.",
         )
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-    links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
+    # Browse counts by the benchmark's own labels, so that nothing leads there from other ones.
+    links = Links(dataset.name, address.group, mode, {} if patched else _keys(store, evaluators, measured))
     drawn = measurements.excerpt(measured, mode, errors)
     if isinstance(drawn, Pending):
         sections, classes = None, [address.evaluator]
@@ -180,22 +184,24 @@ def _dataset(
         evaluator = address.evaluator if address.evaluator in classes else "".join(classes[:1])
         query = address.query(mode=mode, errors=errors, evaluator=evaluator)
         sections = sections_html(excerpt.shown(evaluator), links, query)
-    by, fields = "", outcome_fields(store, dataset.id)
+    by, fields = "", {} if patched else outcome_fields(store, dataset.id)
     if address.by in fields:
         table, counted = _outcomes_by(store, measured, mode, errors, address.by)
         by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
     minus = measurements.differences(measured, address.against, mode, errors) if address.against else None
-    differences = [minus] if isinstance(minus, Section) else []
+    differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
     found = _shortfalls(measured, mode, errors)
     outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
     own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
+    report = urlencode({"gold": address.gold}) if patched else ""
     return {
         **values,
         "measured": measured,
         "outdated": {dataset.name: outdated[-1]} if outdated else {},
         "lead": lead(measured.evaluation),
         "browse": f"/browse?{own}",
-        "report": f"/results/report?{own}",
+        "report": f"/results/report?{own}{'&' if report else ''}{report}",
+        "golds": [("", "the benchmark’s"), ("patched", "with accepted disputes")] if disputed else [],
         "modes": _same(measured.modes),
         "mode": mode,
         "kinds": _same(measured.kinds),
@@ -210,6 +216,11 @@ def _dataset(
         "fields": [("", "nothing"), *fields.items()],
         "baseline_check": line_html(dataset.name, found) if found else "",
     }
+
+
+def _changes(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Section]:
+    """Return a section on what accepted disputes change, or nothing if the labels are the benchmark's own."""
+    return [change_section(measured.before, measured.evaluation, mode, errors)] if measured.before else []
 
 
 def _outcomes_by(
@@ -270,7 +281,12 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
 
     @router.get("/results/report", dependencies=needs_reading)
     def report(request: Request) -> Response:
-        return _file(*_report(store, measurements, ResultsAddress.exact(request.query_params)))
+        address = ResultsAddress.exact(request.query_params)
+        if address.gold:
+            # It lists the labels that disputes change.
+            disputed = measurements.disputed(find_dataset(store, address.dataset))
+            note_shown(store, find_user_of(request), disputed)
+        return _file(*_report(store, measurements, address))
 
     @router.get(PLOTLY)
     def plotly() -> Response:
@@ -311,7 +327,11 @@ def _of_overview(store: Store, measurements: Measurements, address: ResultsAddre
 def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddress, name: str) -> Table:
     measured = _measured(store, measurements, address)
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-    if address.by:
+    for section in _changes(measured, mode, errors):
+        for content in section.contents:
+            if isinstance(content, Table) and content.name == name:
+                return content
+    if address.by and not address.gold:
         table, _ = _outcomes_by(store, measured, mode, errors, address.by)
         if table.name == name:
             return table
@@ -335,7 +355,8 @@ def _report(store: Store, measurements: Measurements, address: ResultsAddress) -
 
 
 def _measured(store: Store, measurements: Measurements, address: ResultsAddress) -> MeasuredDataset:
-    return _there(measurements.measure(find_dataset(store, address.dataset), address.group, _PATIENCE)).result
+    dataset, patched = find_dataset(store, address.dataset), address.gold == "patched"
+    return _there(measurements.measure(dataset, address.group, _PATIENCE, patched=patched)).result
 
 
 def _there(result: Computed | Pending) -> Computed:

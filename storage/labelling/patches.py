@@ -58,6 +58,14 @@ def make_patch(
     return Patch(dataset.name, dataset.sha256, moment, changes, name), changed
 
 
+def find_accepted(store: Store, dataset: Dataset) -> tuple[Patch, frozenset[int]] | None:
+    """Return the patch of a dataset's accepted disputes and the database ids of the traces that it changes, or None
+    if no dispute is accepted whose trace is unchanged."""
+    disputes = list_disputes(store, DisputeFilter(dataset=dataset.name, state=DisputeState.ACCEPTED))
+    trace_ids = frozenset(dispute.trace_id for dispute in disputes if not dispute.changed)
+    return (make_patch(store, dataset, name="accepted disputes")[0], trace_ids) if trace_ids else None
+
+
 def _change(dispute: Dispute) -> LabelChange:
     return LabelChange(
         trace=dispute.trace,

@@ -89,6 +89,16 @@ def patched_part(patched: Patched) -> Part:
     return Part(part.title, part.lead, [changed, *part.sections], part.warning)
 
 
+def change_section(before: Evaluation, after: Evaluation, mode: Mode, errors: Errors) -> Section:
+    """Return a section on what the patch of `after` changes in one mode and for one kind of error. `before` is the
+    evaluation with the benchmark's own labels."""
+    assert after.patch is not None
+    table = change_tables(Patched(before, after, after.patch)).get((mode, errors))
+    if table is None:
+        return Section("What the patch changes", ["The patched gold has no such error, so nothing is compared."])
+    return Section("What the patch changes", [table])
+
+
 def lead(evaluation: Evaluation) -> str:
     """Return a sentence that gives the kind, origin and size of the dataset."""
     dataset = evaluation.dataset

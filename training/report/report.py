@@ -85,6 +85,13 @@ def write_up(
     return Report.of("StepSight report", lead, parts)
 
 
+def write_up_patched(before: Evaluation, after: Evaluation, evaluators: Sequence[StoredEvaluator]) -> Report:
+    """Return a report on a dataset with the benchmark's labels, and on the same with those of the patch of
+    `after`."""
+    assert after.patch is not None
+    return write_up([before, Patched(before, after, after.patch)], evaluators)
+
+
 def _part(evaluation: Evaluation | Patched) -> Part:
     return dataset_part(evaluation) if isinstance(evaluation, Evaluation) else patched_part(evaluation)
 

@@ -9,7 +9,6 @@ from stepsight.storage.database.labelling_schema import EventRow, ItemRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, starts
-from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.results.consensus import iterate_annotated_items
 
 # A decision counts as much as two people, on whose labels it was taken.
@@ -57,7 +56,7 @@ def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
         for annotations, decided in iterate_annotated_items(store, campaign_id):
             about = annotations[0]
             place = places.get(about.trace_id)
-            if place is None or about.chosen == GOLD or gold.digests[place] != about.digest:
+            if place is None or about.chosen == "gold" or gold.digests[place] != about.digest:
                 continue
             votes = [one.labels for one in annotations if not one.exposed]
             for step in range(len(about.labels)):

@@ -1,7 +1,8 @@
 import pytest
+from starlette.testclient import TestClient
 
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.results.page import results_page
+from stepsight.app.results.page import result_files, results_page
 from stepsight.app.web import background_cache
 from stepsight.app.web.baseline_check import card_address
 from stepsight.app.web.page_query import read_query
@@ -10,9 +11,13 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
+from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import iterate_traces, list_datasets
+from tests.app.client import let_in
 from tests.app.elements import read
 from tests.app.results.measured import measured
+from tests.storage.labelling.samples import person
 from tests.storage.samples import add, judge
 from tests.training.evaluate.test_baseline_check import judged
 from tests.training.judged import NAME, fill
@@ -120,7 +125,7 @@ def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, 
     fill(sqlite_store)
 
     class Slow(Measurements):
-        def measure(self, dataset, group="", patience=0.0):
+        def measure(self, dataset, group="", patience=0.0, *, patched=False):
             return super().measure(dataset, group, 0.0)
 
     results = Slow(sqlite_store)
@@ -220,3 +225,36 @@ def test_differences_from_an_evaluator_stand_with_mcnemars_test_and_are_to_be_ha
         ["three-way-mcnemar-words"],
     ]
     assert show(dataset=NAME, against="nobody").all("section")[0].one("h2").text == "Solutions and steps"
+
+
+def test_figures_with_accepted_disputes_stand_beside_what_these_change(sqlite_store, evaluators, show):
+    dataset = fill(sqlite_store)
+    assert show(dataset=NAME).all("select", name="gold") == []
+    boss = person(sqlite_store, "boss", Role.ADMIN)
+    trace = next(iterate_traces(sqlite_store, dataset.id))
+    dispute = open_dispute(sqlite_store, trace.trace_id, 1, "pos", "It is right.", boss)
+    assert add_entry(sqlite_store, dispute.id, boss, "", DisputeState.ACCEPTED).state == DisputeState.ACCEPTED
+    results = Measurements(sqlite_store)
+    patched = results.measure(dataset, patience=60, patched=True).result
+    results.excerpt(patched, Mode.OFFLINE, Errors.INVALID, patience=60)
+    page = read(results_page(sqlite_store, evaluators, results, {"dataset": NAME, "gold": "patched"}).html)
+    assert selected(page, "gold") == "patched"
+    assert "1 label of 1 trace" in page.one("p", cls="lead").text
+    section = page.all("section")[0]
+    assert section.one("h2").text == "What the patch changes"
+    assert [row.one("th").text for row in section.one("tbody").all("tr")][:2] == ["one_mind", "words"]
+    # Browse counts by other labels.
+    assert not [link for link in page.all("a") if link["href"].startswith("/browse?dataset=three_way&evaluator")]
+    client = TestClient(let_in(result_files(sqlite_store, results)))
+    asked = {"dataset": NAME, "gold": "patched", "table": "three-way-patched-change-invalid-offline"}
+    assert "step_auc_change" in client.get("/results/table", params=asked).text
+    report = client.get("/results/report", params={"dataset": NAME, "gold": "patched"}).text
+    assert "three_way, patched" in report
+    assert "It is right." in report
+
+
+def test_labels_of_disputes_are_asked_for_where_none_is_accepted(sqlite_store, show):
+    fill(sqlite_store)
+    assert notices(show(dataset=NAME, gold="patched")) == [
+        "No dispute of three_way is accepted. Choose the benchmark's own gold."
+    ]

@@ -30,11 +30,11 @@ document.addEventListener("figure-cell", ({ target, detail }) => {
   if (traces) location.assign(`${traces}&cell=${detail.y}-${detail.x}`);
 });
 
-// Another dataset has other groups, kinds of error and evaluators.
+// Another dataset has other groups, kinds of error, evaluators and disputes.
 document.addEventListener("query", ({ target: form, detail: query }) => {
   if (!form.matches("form.choices")) return;
   if (query.get("dataset") === new URLSearchParams(location.search).get("dataset")) return;
-  for (const name of ["group", "errors", "evaluator"]) query.delete(name);
+  for (const name of ["group", "errors", "evaluator", "gold"]) query.delete(name);
 });
 
 // The form is replaced by each response; the focus stays on the same control.
