@@ -58,7 +58,7 @@ class Failure(BaseModel):
     hint: str = Field(description="The way to solve it; may be empty.")
 
 
-class ScoreRequest(_Given):
+class SolutionRequest(_Given):
     problem: str = Field(examples=["What is 2 + 3?"])
     steps: list[str | Texts] = Field(
         description="In order; a list of texts is a step with sub-steps.",
@@ -67,6 +67,9 @@ class ScoreRequest(_Given):
         max_length=1000,
         fail_fast=True,
     )
+
+
+class ScoreRequest(SolutionRequest):
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."
     )

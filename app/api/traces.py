@@ -16,6 +16,7 @@ from stepsight.app.api.models import (
 )
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
+from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import BrowseRow, browse
 from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
@@ -33,18 +34,9 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/datasets/{name:path}/traces", summary="The traces of a dataset, a page at a time")
     def traces(name: str, query: Annotated[TraceQuery, Query()], request: Request) -> TracePage:
-        selection = _select(context, find_dataset(context.store, name), query)
-        where, order = selection.where, selection.address.order
-        page = browse(context.store, selection.dataset_id, where, order, query.limit, query.offset)
-        note_shown(context.store, find_user_of(request), [row.trace_id for row in page.rows])
-        return TracePage(
-            dataset=name,
-            evaluator=selection.about.key,
-            errors="redundant" if page.on_redundancy else "invalid",
-            total=page.total,
-            offset=query.offset,
-            traces=[_line(row) for row in page.rows],
-        )
+        page = trace_page(context, name, query)
+        note_shown(context.store, find_user_of(request), [line.trace for line in page.traces])
+        return page
 
     @router.get("/traces/{trace}", summary="One trace with its gold and its judgments")
     def trace(
@@ -60,15 +52,7 @@ def routes(context: Context) -> APIRouter:
             id=stored.id,
             position=stored.position + 1,
             problem=stored.problem,
-            steps=[
-                StepInfo(
-                    step=number,
-                    substeps=list(step.substeps),
-                    label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
-                    valid=step.valid,
-                )
-                for number, step in enumerate(stored.steps, start=1)
-            ],
+            steps=step_infos(stored),
             first_error=_number(stored.first_error),
             meta=dict(stored.meta),
             judgments=trace_records(context.store, stored, left_out=left_out),
@@ -77,9 +61,36 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
+def trace_page(context: Context, name: str, query: TraceQuery) -> TracePage:
+    """Return a page of a dataset's traces. Raises the errors of `find_dataset` and `Selection.exact`."""
+    selection = _select(context, find_dataset(context.store, name), query)
+    where, order = selection.where, selection.address.order
+    page = browse(context.store, selection.dataset_id, where, order, query.limit, query.offset)
+    return TracePage(
+        dataset=name,
+        evaluator=selection.about.key,
+        errors="redundant" if page.on_redundancy else "invalid",
+        total=page.total,
+        offset=query.offset,
+        traces=[_line(row) for row in page.rows],
+    )
+
+
+def step_infos(trace: Trace) -> list[StepInfo]:
+    return [
+        StepInfo(
+            step=number,
+            substeps=list(step.substeps),
+            label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
+            valid=step.valid,
+        )
+        for number, step in enumerate(trace.steps, start=1)
+    ]
+
+
 def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
     """Select the traces that the Browse page shows for this query. Raises the errors of `Selection.exact`."""
-    address = Address(**query.model_dump(exclude={"limit", "offset"}))
+    address = Address(**query.model_dump(exclude={"limit", "offset", "dataset"}))
     return Selection.exact(context.store, context.evaluators, dataset.id, address)
 
 

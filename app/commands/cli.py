@@ -21,6 +21,7 @@ from stepsight.core.errors import UserError
 COMMANDS = {
     "app": "serve the pages on this machine",
     "demo": "serve a Gradio interface that scores solutions, or write it as a Space",
+    "mcp": "serve tools to programs that speak the Model Context Protocol",
     "score": "score a file, or a dataset of the store",
     "import": "store the traces of a file, or people's labels",
     "import-scores": "store the scores of a file as judgments of a dataset",
@@ -55,7 +56,7 @@ COMMANDS = {
 
 # The folder of each command's module.
 _FOLDERS = {
-    "server": ("app", "demo", "work", "jobs", "user", "backup", "restore"),
+    "server": ("app", "demo", "mcp", "work", "jobs", "user", "backup", "restore"),
     "data": ("import_", "import_scores", "datasets", "views", "synth"),
     "labelling": ("campaign", "export", "agreement", "patch"),
     "evaluation": (

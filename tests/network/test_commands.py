@@ -93,6 +93,7 @@ def commands(folder: Path) -> list[list[object]]:
         calibrate --dataset made --evaluator mini-causal
         dependence --dataset made --evaluator mini-causal
         doubtful --dataset made
+        mcp
         stress --dataset made --evaluator equations --transform filler
         report --dataset made --output report --figures --force
         report grid {asset("reference", "full-grid-results.json")}
