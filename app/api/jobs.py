@@ -7,7 +7,8 @@ from fastapi import APIRouter, Depends, Query
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.api.models import Context, JobInfo, JobRequest
 from stepsight.storage.database.store import ForbiddenError
-from stepsight.storage.jobs.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.jobs.jobs import STRESS, Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.judgments.stress_tests import check_judges_steps, read_plan
 from stepsight.storage.traces.queries import find_dataset
 
 _SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "gap", "state", "total", "done",
@@ -54,6 +55,9 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
         evaluator = context.evaluators.about(request.evaluator)
         if request.mode in ("deleted", "placeholder"):
             evaluator.outputs.check_scores(request.evaluator)
+        plan = read_plan(request.stress) if request.mode == STRESS else None
+        if plan is not None:
+            check_judges_steps(request.evaluator, evaluator.outputs)
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)
         started = start_job(
@@ -63,6 +67,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
             spec=spec,
             fingerprint=evaluator.fingerprint,
             mode=request.mode,
+            request=None if plan is None else plan.request(),
         )
         return _info(started)
 
@@ -78,7 +83,8 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 
 
 def _info(job: Job) -> JobInfo:
-    return JobInfo(job=job.id, **{name: getattr(job, name) for name in _SAME})
+    stress = dict(job.request) if job.is_stress_test else None
+    return JobInfo(job=job.id, stress=stress, **{name: getattr(job, name) for name in _SAME})
 
 
 def _refuse() -> None:

@@ -232,8 +232,13 @@ class TraceDetail(BaseModel):
 class JobRequest(_Given):
     dataset: str
     evaluator: str
-    mode: Mode | GapName = Field(
-        Mode.HINDSIGHT, description="Or `deleted` or `placeholder`, to score each trace without each of its steps."
+    mode: Mode | GapName | Literal["stress"] = Field(
+        Mode.HINDSIGHT,
+        description="Or `deleted` or `placeholder`, to score each trace without each of its steps, or `stress`, for"
+        " a stress test.",
+    )
+    stress: dict[str, Any] = Field(
+        {}, description="Of a stress test: the most `traces`, the `seed` that draws them, and the `transforms`."
     )
 
 
@@ -248,6 +253,7 @@ class JobInfo(BaseModel):
     gap: GapName | None = Field(
         None, description="The replacement of the step that is left out, if the job scores without each of them."
     )
+    stress: dict[str, Any] | None = Field(None, description="What a stress test takes, if the job is one.")
     state: State
     total: int
     done: int = Field(description="The number of traces judged, or of bytes processed.")

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,7 +27,6 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import fetch_evaluator
 from stepsight.core.models.memory import check_memory, has_room
 from stepsight.core.models.placement import Placement, dtype_in_name
-from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
 from stepsight.storage.jobs.fetches import Fetch, read_fetch
@@ -35,6 +35,12 @@ from stepsight.storage.jobs.jobs import Job, State, Task
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.judgments.left_outs import count_missing_left_out, score_left_out
+from stepsight.storage.judgments.stress_tests import (
+    count_missing_stress,
+    read_plan,
+    score_stress_test,
+    stress_outcome,
+)
 from stepsight.storage.traces.dataset_changes import remove_withdrawn
 from stepsight.storage.traces.queries import find_dataset
 
@@ -211,6 +217,15 @@ class Worker:
             for _ in hold.watch(score_left_out(self.store, scorer, *where, hold.leave_out, hold.check)):
                 pass
             return said
+        if job.is_stress_test:
+            plan = read_plan(job.request)
+            of = job.dataset_id, evaluator.id, plan
+            total = min(dataset.traces, plan.traces)
+            hold.begin(total, total - count_missing_stress(self.store, *of))
+            score = partial(scorer.offline_scores, check=hold.check)
+            for _ in hold.watch(score_stress_test(self.store, score, *of, hold.leave_out, hold.check)):
+                pass
+            return stress_outcome(self.store, *of) or said
         assert job.mode is not None
         missing = count_missing(self.store, job.dataset_id, evaluator.id, job.mode)
         hold.begin(dataset.traces, dataset.traces - missing)
@@ -320,7 +335,7 @@ class JobLease:
         self._left_out = left_out
         jobs.name_dataset(self._store, self._job.id, self._worker, dataset_id)
 
-    def leave_out(self, trace: Trace, error: UserError) -> None:
+    def leave_out(self, trace: object, error: UserError) -> None:
         """Count a trace that is left out. For the first such trace, record the reason."""
         self._left_out += 1
         self._reason = self._reason or error.message

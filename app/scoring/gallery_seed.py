@@ -7,7 +7,6 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import Placement
-from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.judgments.score_changes import scores_were_deleted
@@ -57,5 +56,5 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
         save_judgments(store, row.id, judgments)
 
 
-def _leave_out(trace: Trace, error: UserError) -> None:
+def _leave_out(trace: object, error: UserError) -> None:
     """Do nothing about a trace that is longer than the evaluator's context. The page of the trace reports it."""

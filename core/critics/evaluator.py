@@ -85,6 +85,11 @@ class Critic(ServedEvaluator):
                 )
             yield judgment
 
+    def judge_each(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment | None]:
+        return (judgment for _, judgment in self.client.judge((trace for trace, _ in encoded), mode, check))
+
     def judge_readable(self, traces: Iterable[Trace], mode: Mode) -> Iterator[Judgment]:
         """Yield the judgments in order, skipping traces that get none. `tally` counts the skipped traces."""
         return (judgment for _, judgment in self.client.judge(traces, mode) if judgment is not None)

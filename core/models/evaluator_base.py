@@ -153,3 +153,9 @@ class ServedEvaluator(Evaluator):
         `check` is called while waiting for answers, and an error that it raises stops the work. Raises `UserError`
         if the server fails. Judgments yielded before the error remain valid.
         """
+
+    def judge_each(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment | None]:
+        """Like `judge_all`, but yield None for a trace that gets no judgment because its answer cannot be read."""
+        return self.judge_all(encoded, mode, check)

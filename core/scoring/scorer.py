@@ -14,6 +14,7 @@ from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.reading import Rereading as Rereading
+from stepsight.core.scores import StepScores
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
 from stepsight.core.scoring.forward import (
     Forward,
@@ -99,6 +100,19 @@ class Scorer(AbstractScorer):
             if not (window := list(islice(rest, self.window))):
                 return
             yield from self._score_window(window, mode, check, _shifted(on_step, start))
+
+    def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
+        """Return the offline scores of each trace, or None for a trace that is too long or on which a critic writes
+        no verdict that can be read. An error that `check` raises stops the work."""
+        left_out: set[int] = set()
+        encoded = encode_all(self.evaluator, traces, lambda trace, _: left_out.add(id(trace)))
+        judged: Iterator[Judgment | None] = (
+            self.evaluator.judge_each(encoded, Mode.OFFLINE, check)
+            if isinstance(self.evaluator, ServedEvaluator)
+            else self.score_encoded(encoded, Mode.OFFLINE, check)
+        )
+        found = iter([None if judgment is None else judgment.offline for judgment in judged])
+        return [None if id(trace) in left_out else next(found) for trace in traces]
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
         """Return the total number of tokens in all inputs of a trace, or 0 if the evaluator uses rules."""

@@ -20,7 +20,11 @@ from stepsight.core.stress.variant import Demand, Transform, Variant
 @dataclass(frozen=True, eq=False)
 class StressedTrace:
     """A variant with the scores of the original solution, `before`, and its own, `after`. `number` is the number of
-    the original among the traces of the test."""
+    the original among the traces of the test.
+
+    A step without scores is not called wrong: it counts as valid at any threshold, and has no validity that could
+    rise or fall.
+    """
 
     number: int
     transform: Transform
@@ -43,37 +47,62 @@ class StressedTrace:
     @property
     def rise(self) -> float:
         """The mean rise in validity of the steps that are no targets and stand in both, or NaN without any."""
-        now, was = self.kept
-        if not len(now):
-            return float("nan")
-        return float(np.mean(self.after.validity[now] - self.before.validity[was], dtype=np.float64))
+        return _mean_rise(self.before, self.after, *self.kept)
 
     def moved(self, threshold: float) -> list[int]:
         """Return the places in the variant whose verdict differs from the original's, without the targets."""
         now, was = self.kept
-        limit = np.float32(threshold)
-        changed: Bools = (self.after.validity[now] >= limit) != (self.before.validity[was] >= limit)
+        changed: Bools = wrong_steps(self.after, threshold)[now] != wrong_steps(self.before, threshold)[was]
         return [int(place) for place in now[changed]]
 
     def turned(self, threshold: float) -> list[tuple[int, bool]]:
         """Return the targets that were valid before, or were not there, each with True if it is not valid now."""
-        limit = np.float32(threshold)
+        was, now = wrong_steps(self.before, threshold), wrong_steps(self.after, threshold)
         origins = [(place, self.variant.origins[place]) for place in self.variant.targets]
-        return [
-            (place, bool(self.after.validity[place] < limit))
-            for place, origin in origins
-            if origin is None or self.before.validity[origin] >= limit
-        ]
+        return [(place, bool(now[place])) for place, origin in origins if origin is None or not was[origin]]
 
     @property
     def fall(self) -> float:
         """The mean fall in validity of the targets that stood in the original, or NaN without any."""
-        falls = [
-            float(self.before.validity[origin]) - float(self.after.validity[place])
-            for place in self.variant.targets
-            if (origin := self.variant.origins[place]) is not None
-        ]
-        return float(np.mean(falls)) if falls else float("nan")
+        pairs = [(place, self.variant.origins[place]) for place in self.variant.targets]
+        both = np.array([pair for pair in pairs if pair[1] is not None], np.int64).reshape(-1, 2)
+        return -_mean_rise(self.before, self.after, both[:, 0], both[:, 1])
+
+
+def stress_record(one: StressedTrace, evaluator: str) -> dict[str, Any]:
+    """Return a variant with its scores as an object for JSON."""
+    return {
+        "id": one.variant.trace.id,
+        "transform": one.transform.name,
+        "demand": one.transform.demand.value,
+        "said": one.variant.said,
+        "problem": one.variant.trace.problem,
+        "steps": list(one.variant.trace.substeps),
+        "origins": list(one.variant.origins),
+        "targets": list(one.variant.targets),
+        "evaluator": evaluator,
+        "before": [round(float(value), 6) for value in one.before.validity],
+        "after": [round(float(value), 6) for value in one.after.validity],
+    }
+
+
+def wrong_steps(scores: StepScores, threshold: float) -> Bools:
+    """Return which steps are judged and not valid, with shape (n,)."""
+    wrong: Bools = _judged(scores) & (scores.validity < np.float32(threshold))
+    return wrong
+
+
+def _judged(scores: StepScores) -> Bools:
+    judged: Bools = scores.probs.max(axis=1) > 0
+    return judged
+
+
+def _mean_rise(before: StepScores, after: StepScores, now: Ints, was: Ints) -> float:
+    """Return the mean rise in validity over pairs of places that are judged in both, or NaN without any."""
+    both = _judged(after)[now] & _judged(before)[was]
+    if not both.any():
+        return float("nan")
+    return float(np.mean((after.validity[now] - before.validity[was])[both], dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -99,10 +128,10 @@ class StressFigures:
 
 
 def measure(
-    transform: Transform, stressed: Sequence[StressedTrace], traces: int, threshold: float
+    transform: Transform, stressed: Sequence[StressedTrace], unchanged: int, threshold: float
 ) -> StressFigures:
-    """Measure one transform. `stressed` holds its variants, and `traces` is the number of traces it was tried on. A
-    step is valid if its validity reaches `threshold`."""
+    """Measure one transform. `stressed` holds its variants, and `unchanged` is the number of traces in which it
+    found nothing to change. A step is valid if its validity reaches `threshold`."""
     numbers = np.array([one.number for one in stressed], np.int64)
     place = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
     weights = resamples(len(set(numbers.tolist())))
@@ -128,7 +157,7 @@ def measure(
         _mean(np.array([one.rise for one in stressed], np.float64), weights),
         len(stressed),
         len(hits),
-        traces - len(stressed),
+        unchanged,
     )
 
 

@@ -72,6 +72,22 @@ class SpentInfo(BaseModel):
     completion_tokens: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
 
 
+class VariantContent(BaseModel):
+    """A variant of a solution, with the fields of `core.stress.variant.Variant`.
+
+    An entry of `steps` is the place of an unchanged step of the original, or such a place with another text, where
+    null stands for a step that was put in. `problem` is the changed problem, or null if it is the original's.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    steps: list[int | list[int | str | None]]
+    targets: list[int]
+    said: str
+    equation: str = ""
+    problem: str | None = None
+
+
 class StoredJson(TypeDecorator[Any]):
     """A JSON column whose values are checked on reading.
 

@@ -7,8 +7,11 @@ label may be any word that other kinds of file have for it, such as `+`:
      ["Let p be …", ["Then …", "So p = 29."]], "labels": ["pos", null], "generator": "a model"}
 """
 
+import random
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from itertools import islice
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input, parse_trace
@@ -23,6 +26,21 @@ def read_plain(source: str | Iterable[bytes], name: str) -> Iterator[Trace]:
     with open_input(source) if isinstance(source, str) else nullcontext(source) as lines:
         for where, row in json_rows(lines, name):
             yield parse(row, where)
+
+
+def draw_plain(path: str, most: int, seed: int) -> list[Trace]:
+    """Return at most `most` traces of a file, drawn with equal chances while it is read, in file order. `-` is
+    standard input."""
+    rng = random.Random(seed)
+    rest = iter(read_plain(sys.stdin.buffer if path == "-" else path, "standard input" if path == "-" else path))
+    kept = dict(enumerate(islice(rest, most)))
+    places = list(kept)
+    for number, trace in enumerate(rest, start=most):
+        slot = rng.randrange(number + 1)
+        if slot < most:
+            del kept[places[slot]]
+            kept[number], places[slot] = trace, number
+    return [kept[place] for place in sorted(kept)]
 
 
 def parse(row: Row, where: str) -> Trace:

@@ -21,8 +21,10 @@ from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Gap
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, in_range, now
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 
+STRESS = "stress"
+"""What a judging job asks for that is a stress test."""
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
 
@@ -65,10 +67,11 @@ class Job:
 
     For a judging job, `evaluator` is a name to show to users, and `spec` is the shipped name or the folder from
     which a worker loads the evaluator. `mode` is the mode to judge in. It is None for a job that instead scores
-    each trace with its steps left out one at a time, replaced by `gap` (see `core.left_out`). `total` counts the
-    traces to judge, and `done` those already judged, of which `began` were done before the current worker took the
-    job. `left_out` counts the traces that are too long for the evaluator. `reason` says why the job failed, or why
-    the first such trace was left out.
+    each trace with its steps left out one at a time, replaced by `gap` (see `core.left_out`), and for a stress
+    test, of which `request` holds the details (see `storage.judgments.stress_tests`). `total` counts the traces to
+    judge, and `done` those already judged, of which `began` were done before the current worker took the job.
+    `left_out` counts the traces that are too long for the evaluator. `reason` says why the job failed, or why the
+    first such trace was left out.
 
     For an import or a fetch, `subject` describes the job to users and `request` describes it to the worker.
     `total`, `began` and `done` are in bytes, and `left_out` counts rows. `reason` may also be the outcome in words.
@@ -99,11 +102,14 @@ class Job:
     finished: datetime | None
 
     @property
-    def asked(self) -> Mode | Gap:
-        """The mode of a judging job. For a job that leaves steps out, the gap that takes their place."""
-        found = self.mode or self.gap
-        assert found is not None
-        return found
+    def is_stress_test(self) -> bool:
+        return self.task == Task.JUDGE and self.mode is None and self.gap is None
+
+    @property
+    def asked(self) -> str:
+        """The mode of a judging job. For a job that leaves steps out, the gap that takes their place, and for a
+        stress test `STRESS`."""
+        return self.mode or self.gap or STRESS
 
     @property
     def progress(self) -> float:
@@ -156,13 +162,16 @@ def start_job(
     spec: str,
     fingerprint: str,
     mode: Mode | Gap | str,
+    request: Mapping[str, Any] | None = None,
 ) -> Job:
     """Queue a judging job and return it. If a job for the same work is already queued or running, return that job.
 
-    Raises `NotFoundError` if the dataset does not exist. Raises `UserError` if the evaluator's name cannot be
-    stored, or if steps are to be left out but the evaluator does not score steps.
+    For a stress test, `mode` is `STRESS`, and `request` holds the details. Raises `NotFoundError` if the dataset
+    does not exist. Raises `UserError` if the evaluator's name cannot be stored, or if a job is doing the same work
+    with other details.
     """
-    mode = Gap(mode) if mode in set(Gap) else Mode(mode)
+    if mode not in {STRESS, *Gap}:
+        mode = Mode(mode)
     check_name(evaluator, "the name of the evaluator")
     with _queueing(store) as session:
         _lock_dataset(session, dataset_id)
@@ -170,9 +179,14 @@ def start_job(
         if row is None:
             total = session.scalar(select(func.count()).where(TraceRow.dataset_id == dataset_id)) or 0
             row = JobRow(dataset_id=dataset_id, evaluator=evaluator, spec=spec, fingerprint=fingerprint,
-                         mode=mode.value, state=State.QUEUED.value, total=total)  # fmt: skip
+                         mode=str(mode), state=State.QUEUED.value, total=total, request=request)  # fmt: skip
             session.add(row)
             session.flush()
+        elif row.request != request:
+            raise ConflictError(
+                f"Job {row.id} stress-tests it with other settings and is {row.state}.",
+                "Let that one finish, or cancel it.",
+            )
         return _get(session, row.id)
 
 
@@ -394,11 +408,11 @@ def _check_alone(session: Session, job: Job) -> None:
         raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
 
 
-def _same(dataset_id: int, fingerprint: str, mode: Mode | Gap) -> Select[Any]:
+def _same(dataset_id: int, fingerprint: str, mode: str) -> Select[Any]:
     return select(JobRow).where(
         JobRow.dataset_id == dataset_id,
         JobRow.fingerprint == fingerprint,
-        JobRow.mode == mode.value,
+        JobRow.mode == str(mode),
         JobRow.state.in_(ACTIVE),
     )
 
@@ -424,6 +438,6 @@ def _job(row: Mapping[Any, Any]) -> Job:
         values[name] = values[name] or ""
     asked = row["mode"]
     values["gap"] = Gap(asked) if asked in set(Gap) else None
-    values["mode"] = None if asked is None or values["gap"] else Mode(asked)
+    values["mode"] = Mode(asked) if asked in set(Mode) else None
     kinds = {"task": Task(row["task"]), "state": State(row["state"]), "request": row["request"] or {}}
     return Job(**(values | kinds))

@@ -287,6 +287,12 @@ def read_many(
     return [[_judgment(trace, *pair) for pair in by_trace[trace.trace_id]] for trace in traces]
 
 
+def read_offline(store: Store, trace: StoredTrace, evaluator_id: int) -> StepScores | None:
+    """Return the offline scores of an evaluator's judgment that stands, or None."""
+    judgment = standing(read_many(store, [trace], evaluator_id)[0], Mode.OFFLINE)
+    return None if judgment is None else judgment.offline
+
+
 def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
     result = unpack(row.probabilities, row.mode, row.spread)
     stale = not is_fresh(row.trace_digest, trace.digest)

@@ -2,9 +2,9 @@
 
 from alembic import context
 
-from stepsight.storage.database import jobs_schema, labelling_schema
+from stepsight.storage.database import jobs_schema, labelling_schema, stress_schema
 
-_LAST = jobs_schema.UploadRow, labelling_schema.EventRow
+_LAST = jobs_schema.UploadRow, labelling_schema.EventRow, stress_schema.StressScoresRow
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import token_hex
 
-from sqlalchemy import delete, or_, select, tuple_, update
+from sqlalchemy import delete, exists, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -29,6 +29,7 @@ from stepsight.storage.database.schema import (
     now,
 )
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.stress_schema import StressScoresRow
 from stepsight.storage.people.changes import Changeable, Dependents, count, counted, name_taken
 
 # The traces that are removed in one transaction, and the seconds that others have for theirs before the next one.
@@ -69,15 +70,18 @@ class ChangeableDataset(Changeable[DatasetRow]):
             # With the evaluators, whose index then serves.
             "judgments": count(session, JudgmentRow.dataset_id == row.id, JudgmentRow.evaluator_id.in_(evaluators)),
             "scores without a step": count(session, LeftOutScoresRow.dataset_id == row.id),
+            "scores of stress tests": count(session, StressScoresRow.dataset_id == row.id),
             "views": len(views),
             "jobs": count(session, JobRow.dataset_id == row.id),
         }
         judgments, left_out = counts["judgments"], counts["scores without a step"]
+        stressed = counts["scores of stress tests"]
         of_evaluators = counted(len(evaluators), "evaluator", sorted(evaluators.values()))
         lines = {
             counted(counts["traces"], "trace"): True,
-            f"{counted(judgments, 'judgment')} by {of_evaluators}": evaluators,
+            f"{counted(judgments, 'judgment')} by {of_evaluators}": judgments,
             f"the scores of {counted(left_out, 'trace')} without each of their steps": left_out,
+            f"stress tests with {counted(stressed, 'score')}": stressed,
             counted(len(views), "saved view", views): views,
             f"{counted(counts['jobs'], 'job')} that ended": counts["jobs"],
         }
@@ -144,9 +148,12 @@ def _remove_some(session: Session, dataset_id: int) -> None:
 
 
 def evaluators_on(session: Session, dataset_id: int) -> dict[int, str]:
-    """Return the names of the evaluators that have judged traces of a dataset, by id and in the order of names."""
-    judged = select(EvaluatorRow.id, EvaluatorRow.name).join(JudgedRow, JudgedRow.evaluator_id == EvaluatorRow.id)
-    rows = session.execute(judged.where(JudgedRow.dataset_id == dataset_id).order_by(EvaluatorRow.name))
+    """Return the names of the evaluators that have judged or stress-tested traces of a dataset, by id and in the
+    order of names."""
+    of = [table.evaluator_id == EvaluatorRow.id for table in (JudgedRow, StressScoresRow)]
+    on = [table.dataset_id == dataset_id for table in (JudgedRow, StressScoresRow)]
+    there = or_(*(exists().where(*both) for both in zip(of, on, strict=True)))
+    rows = session.execute(select(EvaluatorRow.id, EvaluatorRow.name).where(there).order_by(EvaluatorRow.name))
     return {row.id: row.name for row in rows}
 
 

@@ -1,111 +1,150 @@
-"""Running a stress test: draw traces, make the variants, and judge them with evaluators and baselines."""
+"""Running a stress test: draw traces of a file, judge the variants, and gather what is measured and written."""
 
-import random
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
+from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.metrics.baselines import BASELINES
+from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.stress.measure import StressedTrace, StressFigures
-from stepsight.core.stress.stress import StressTest, scored_by, scored_by_rule
-from stepsight.core.stress.variant import Transform
-from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
-from stepsight.storage.importers.plain import read_plain
-from stepsight.storage.traces.queries import find_dataset, iterate_named, list_ids
+from stepsight.core.stress.measure import StressedTrace, StressFigures, stress_record
+from stepsight.core.stress.stress import NothingToChangeError, StressTest
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.importers.plain import draw_plain
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, find_thresholds, register_loaded
+from stepsight.storage.judgments.stress_tests import (
+    StressPlan,
+    check_judges_steps,
+    count_missing_stress,
+    missing_stress,
+    read_plan,
+    read_stress_test,
+    score_stress_test,
+)
+from stepsight.storage.traces.queries import Dataset, find_dataset
 
 Progress = Callable[[Iterable[Any], int, str], Iterator[Any]]
 """Iterates over items and shows how many of how many are done, in a unit."""
 
-# They do not read the steps, so that their figures are known beforehand.
-_RULES = ("baseline:constant", "baseline:length")
-_THRESHOLD = 0.5
+
+def plan_of(transforms: Sequence[str], traces: int, seed: int) -> StressPlan:
+    """Return the plan of a stress test. Raises `UserError` if a number is out of bounds."""
+    return read_plan({"seed": seed, "traces": traces, "transforms": list(transforms)})
 
 
-def draw_from_dataset(store: Store, name: str, most: int, seed: int) -> list[Trace]:
-    """Return at most `most` traces of a dataset, drawn at random, in file order."""
-    dataset = find_dataset(store, name)
-    ids = list_ids(store, dataset.id)
-    drawn = random.Random(seed).sample(ids, min(most, len(ids)))
-    return list(iterate_named(store, dataset.id, set(drawn)))
-
-
-def draw_from_file(path: str, most: int, seed: int) -> list[Trace]:
-    """Return at most `most` traces of a file, drawn with equal chances while it is read, in file order. `-` is
-    standard input."""
-    rng = random.Random(seed)
-    rest = iter(read_plain(sys.stdin.buffer if path == "-" else path, "standard input" if path == "-" else path))
-    kept = dict(enumerate(islice(rest, most)))
-    places = list(kept)
-    for number, trace in enumerate(rest, start=most):
-        slot = rng.randrange(number + 1)
-        if slot < most:
-            del kept[places[slot]]
-            kept[number], places[slot] = trace, number
-    return [kept[place] for place in sorted(kept)]
-
-
-@dataclass
+@dataclass(kw_only=True)
 class StressRun:
-    """A stress test of several evaluators on the same variants.
+    """A stress test of several evaluators at `place`.
 
-    `figures` holds the measures of all transforms by evaluator, and `lines` a row for each variant and evaluator.
-    `notes` are sentences on the evaluators.
+    A step is valid if its validity reaches `threshold`, by default the one in force for the evaluator. `show` shows
+    progress. `confirm` is called before an evaluator scores, with the traces and the most variants of each, and
+    `report` with the evaluator once it has scored.
+    `figures` holds the measures of all transforms by evaluator, `lines` a row for each variant and evaluator, and
+    `notes` sentences on the evaluators. `names` are those of the evaluators, by fingerprint.
     """
 
-    test: StressTest
-    progress: Progress
+    place: Placement
+    threshold: float | None
+    show: Progress
+    confirm: Callable[..., None]
+    report: Callable[..., None]
     figures: dict[str, list[StressFigures]] = field(default_factory=dict)
     lines: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls, transforms: Sequence[Transform], traces: Sequence[Trace], seed: int, progress: Progress
-    ) -> "StressRun":
-        """Make the variants. Raises `UserError` if there are none."""
-        shown = progress(traces, len(traces), "traces changed")
-        return cls(StressTest.of(transforms, list(shown), seed), progress)
+    def run(
+        self, database: str | None, dataset: str | None, path: str | None, specs: Sequence[str], plan: StressPlan
+    ) -> StressTest:
+        """Test evaluators on a dataset of the store at `database` or on a file, and return the test. Raises the
+        errors of `on_file` and `on_dataset`, and `UserError` unless one of the two is given."""
+        if dataset is not None and path is None:
+            return self.on_dataset(database, dataset, specs, plan)
+        if path is not None and dataset is None:
+            return self.on_file(path, specs, plan)
+        raise UserError("give either --dataset or --input.", "See stepsight stress --help.")
 
-    def judge(self, spec: str, place: Placement, threshold: float | None = None) -> None:
-        """Judge the variants with an evaluator. A step is valid if its validity reaches `threshold`, by default the
-        evaluator's own. Raises the same errors as `load_evaluator`."""
-        evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
-        judged = self.test.judge(scored_by(Scorer(evaluator)))
-        stressed = list(self.progress(judged, len(self.test), "variants"))
-        if evaluator.reading_note:
+    def on_file(self, path: str, specs: Sequence[str], plan: StressPlan) -> StressTest:
+        """Test evaluators on traces of a file, and return the test. Raises the same errors as `load_evaluator`, and
+        `UserError` if there is nothing to change."""
+        traces = draw_plain(path, plan.traces, plan.seed)
+        test = StressTest.of(plan.chosen, list(self.show(traces, len(traces), "traces changed")), plan.seed)
+        for spec in specs:
+            scorer = self._load(spec)
+            about = scorer.evaluator
+            if not self._has(spec, about.fingerprint):
+                self.confirm(about, test.traces, len(plan.chosen))
+                stressed = list(self.show(test.judge(scorer.offline_scores), len(test), "variants"))
+                self.report(about)
+                self._add(about.name, about.fingerprint, test, stressed, about.thresholds.validity)
+        return test
+
+    def on_dataset(self, database: str | None, name: str, specs: Sequence[str], plan: StressPlan) -> StressTest:
+        """Test evaluators on a dataset of the store at `database`, and return the test. What the store has is not
+        scored again.
+
+        Raises the same errors as `on_file`, and `UserError` if an evaluator can neither score here nor was tested
+        before.
+        """
+        with open_store(database) as store:
+            dataset = find_dataset(store, name)
+            tests = [test for spec in specs for test in self._on(store, dataset, spec, plan)]
+        return tests[0]
+
+    def _on(self, store: Store, dataset: Dataset, spec: str, plan: StressPlan) -> Iterator[StressTest]:
+        """Test an evaluator on a dataset, and yield the test unless the evaluator was added already."""
+        row = self._complete(store, dataset, spec, plan) if can_load(spec) else find_by_name(store, spec)
+        if self._has(spec, row.fingerprint):
+            return
+        check_judges_steps(row.name, row.outputs)
+        stored = read_stress_test(store, dataset.id, row.id, plan)
+        if stored is None:
+            raise UserError(
+                f"{row.name} cannot score here, and has no such stress test of {dataset.name}.",
+                "Its scores were imported. Name an evaluator that can run here.",
+            )
+        if not len(stored.test):
+            raise NothingToChangeError
+        in_force = find_thresholds(store, row.id).validity
+        self._add(row.name, row.fingerprint, stored.test, stored.stressed, in_force)
+        yield stored.test
+
+    def _complete(self, store: Store, dataset: Dataset, spec: str, plan: StressPlan) -> StoredEvaluator:
+        scorer = self._load(spec)
+        row = register_loaded(store, scorer.evaluator)
+        of = dataset.id, row.id, plan
+        self.confirm(scorer.evaluator, missing_stress(store, *of), len(plan.chosen))
+        scored = score_stress_test(
+            store, scorer.offline_scores, *of, lambda _, error: self.notes.append(f"Left out: {error}")
+        )
+        try:
+            for _ in self.show(scored, count_missing_stress(store, *of), "traces"):
+                pass
+        finally:
+            self.report(scorer.evaluator)
+        return row
+
+    def _load(self, spec: str) -> Scorer:
+        evaluator = load_evaluator(spec, self.place.device, self.place.dtype, self.place.device_map)
+        check_judges_steps(evaluator.name, evaluator.outputs)
+        if evaluator.reading_note and evaluator.fingerprint not in self.names:
             self.notes.append(evaluator.reading_note)
-        if len(stressed) < len(self.test):
-            self.notes.append(f"{len(self.test) - len(stressed):,} variants were too long for {evaluator.name}.")
-        self._add(evaluator.name, stressed, evaluator.thresholds.validity if threshold is None else threshold)
-        self.lines += [_line(one, evaluator.name) for one in stressed]
+        return Scorer(evaluator)
 
-    def judge_baselines(self, threshold: float | None = None) -> None:
-        """Judge the variants with baselines that do not read the steps."""
-        for name in _RULES:
-            stressed = list(self.test.judge(scored_by_rule(BASELINES[name])))
-            self._add(name, stressed, _THRESHOLD if threshold is None else threshold)
+    def _has(self, spec: str, fingerprint: str) -> bool:
+        """True if the evaluator with this fingerprint was added already. A note says so and calls it `spec`."""
+        if fingerprint not in self.names:
+            return False
+        self.notes.append(f"{spec} has the fingerprint of {self.names[fingerprint]}, and is measured once.")
+        return True
 
-    def _add(self, name: str, stressed: Sequence[StressedTrace], threshold: float) -> None:
-        self.figures[name] = self.test.figures(stressed, threshold)
-
-
-def _line(one: StressedTrace, evaluator: str) -> dict[str, Any]:
-    return {
-        "id": one.variant.trace.id,
-        "transform": one.transform.name,
-        "demand": one.transform.demand.value,
-        "said": one.variant.said,
-        "problem": one.variant.trace.problem,
-        "steps": list(one.variant.trace.substeps),
-        "origins": list(one.variant.origins),
-        "targets": list(one.variant.targets),
-        "evaluator": evaluator,
-        "before": [round(float(value), 6) for value in one.before.validity],
-        "after": [round(float(value), 6) for value in one.after.validity],
-    }
+    def _add(
+        self, name: str, fingerprint: str, test: StressTest, stressed: Sequence[StressedTrace], threshold: float
+    ) -> None:
+        self.names[fingerprint] = name
+        if len(stressed) < len(test):
+            self.notes.append(f"{len(test) - len(stressed):,} variants could not be scored by {name}.")
+        self.figures[name] = test.figures(stressed, threshold if self.threshold is None else self.threshold)
+        self.lines += [stress_record(one, name) for one in stressed]

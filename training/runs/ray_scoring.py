@@ -128,6 +128,9 @@ class RayScorer:
         return window_of(PaddedForward if self._theirs.gpus else suitable_pass(self.evaluator))
 
 
+AnyScorer = Scorer | RayScorer
+
+
 def _windows(encoded: Iterator[tuple[Trace, Encoded]], size: int) -> Iterator[Window]:
     while window := list(islice(encoded, size)):
         # The inputs for prefixes are encoded by the worker: what encodes them is the tokenizer, with every trace.

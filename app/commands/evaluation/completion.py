@@ -23,7 +23,7 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.judgments.left_outs import count_missing_left_out, missing_left_out, score_left_out
 from stepsight.storage.traces.queries import Dataset, find_dataset
-from stepsight.training.runs.ray_scoring import RayScorer, check_for_workers, open_scorer
+from stepsight.training.runs.ray_scoring import AnyScorer, check_for_workers, open_scorer
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,7 @@ class Completion:
                 report(evaluator)
         return row
 
-    def judge_missing(
-        self, scorer: Scorer | RayScorer, evaluator: int, missing: int, skip: Skip | None, unit: str
-    ) -> int:
+    def judge_missing(self, scorer: AnyScorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
         """Judge this process's share of the `missing` traces, and return the number of judgments stored.
 
         `evaluator` is the evaluator's database id, `skip` is called for each trace that it cannot judge, and `unit`
@@ -116,7 +114,7 @@ def score_dataset(
     url: str | None,
     name: str,
     mode: Mode,
-    scorer: Scorer | RayScorer,
+    scorer: AnyScorer,
     skip: Skip | None,
     ours: Processes,
     *,

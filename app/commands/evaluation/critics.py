@@ -9,10 +9,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Gap, shortened
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
-from stepsight.training.runs.ray_scoring import RayScorer
+from stepsight.training.runs.ray_scoring import AnyScorer
 
 # The number of reasons that are printed.
 _PRINTED = 5
@@ -43,6 +42,17 @@ def confirm_left_out(evaluator: Evaluator, traces: Iterable[Trace], gap: Gap, *,
     _confirm(evaluator.name, "leaving out each step", takes, "score fewer traces", yes=yes)
 
 
+def confirm_stress(evaluator: Evaluator, traces: Iterable[Trace], variants: int, *, yes: bool) -> None:
+    """Like `confirm`, but for scoring the traces and at most `variants` variants of each."""
+    if not isinstance(evaluator, Critic):
+        return
+    takes, passes = CallEstimate(), variants + 1
+    for trace in traces:
+        one = evaluator.estimate(trace, Mode.OFFLINE)
+        takes += CallEstimate(1, one.calls * passes, one.tokens * passes)
+    _confirm(evaluator.name, "a stress test, at most,", takes, "test fewer traces", yes=yes)
+
+
 def _confirm(
     evaluator: str, what: str, takes: CallEstimate, instead: str, *, yes: bool, alone: bool = True
 ) -> None:
@@ -62,7 +72,7 @@ def _confirm(
         raise UserError("cancelled, nothing was sent.")
 
 
-def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
+def judge(scorer: AnyScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
     """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out."""
     if isinstance(scorer.evaluator, Critic):
         return scorer.evaluator.judge_readable(traces, mode)

@@ -30,10 +30,9 @@ from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.plain import read_plain
-from stepsight.training.runs.ray_scoring import RayScorer, open_scorer
+from stepsight.training.runs.ray_scoring import AnyScorer, open_scorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +112,7 @@ class _Skipped:
         print_left_out(trace, error)
 
 
-def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _Skipped | None) -> None:
+def _score_file(args: argparse.Namespace, scorer: AnyScorer, skipped: _Skipped | None) -> None:
     evaluator = scorer.evaluator
     thresholds = Thresholds(
         evaluator.thresholds.validity if args.validity is None else args.validity,

@@ -8,14 +8,14 @@ stepsight stress --list
 import argparse
 import json
 import sys
+from functools import partial
 
+from stepsight.app.commands.evaluation.critics import confirm_stress, report
+from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.options import add_db, fraction, open_output, positive, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
-from stepsight.core.errors import UserError
 from stepsight.core.stress.transforms import all_transforms, find_transform
-from stepsight.core.trace import Trace
-from stepsight.storage.database.store import open_store
-from stepsight.training.evaluate.stress import StressRun, draw_from_dataset, draw_from_file
+from stepsight.training.evaluate.stress import StressRun, plan_of
 from stepsight.training.report.stress import stress_text
 
 
@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " others say the same in another way, so that no verdict may move. Print how often an evaluator's verdicts"
         " did so, beside two baselines that do not read the steps."
     )
-    parser.add_argument("--dataset", metavar="NAME", help="traces of this dataset of the store")
+    parser.add_argument(
+        "--dataset", metavar="NAME", help="traces of this dataset of the store, which keeps what is measured"
+    )
     parser.add_argument("--input", metavar="FILE", help="or traces as JSON Lines or an array (id, problem, steps)")
     parser.add_argument(
         "--evaluator",
@@ -50,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
     )
     parser.add_argument("--output", metavar="FILE", help="write every variant with its scores there, as JSON Lines")
+    add_reading(parser)
+    add_critic(parser)
     add_placement(parser)
     add_db(parser)
 
@@ -61,22 +65,20 @@ def run(args: argparse.Namespace) -> None:
         for one in transforms:
             print(f"{one.name:20} {one.demand.value:16} {one.description}")
         return
-    stress = StressRun.of(list(transforms), _traces(args), args.seed, progress)
-    for spec in dict.fromkeys(args.evaluator or ["mini-bidir"]):
-        stress.judge(spec, read_placement(args), args.validity)
-    stress.judge_baselines(args.validity)
+    specs = as_asked(args, list(dict.fromkeys(args.evaluator or ["mini-bidir"])))
+    stress = StressRun(
+        place=read_placement(args),
+        threshold=args.validity,
+        show=progress,
+        confirm=partial(confirm_stress, yes=args.yes),
+        report=report,
+    )
+    plan = plan_of([one.name for one in transforms], args.traces, args.seed)
+    test = stress.run(args.db, args.dataset, args.input, specs, plan)
+    stress.figures |= test.baseline_figures() if args.validity is None else test.baseline_figures(args.validity)
     print("".join(f"{note}\n" for note in stress.notes), end="", file=sys.stderr)
     if args.output is not None:
         with open_output(args.output) as out:
             out.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in stress.lines)
     if args.output != "-":
-        print(stress_text(stress.figures, len(stress.test.traces)), end="")
-
-
-def _traces(args: argparse.Namespace) -> list[Trace]:
-    if (args.dataset is None) == (args.input is None):
-        raise UserError("give either --dataset or --input.", "See stepsight stress --help.")
-    if args.input is not None:
-        return draw_from_file(args.input, args.traces, args.seed)
-    with open_store(args.db) as store:
-        return draw_from_dataset(store, args.dataset, args.traces, args.seed)
+        print(stress_text(stress.figures, len(test.traces)), end="")

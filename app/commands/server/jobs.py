@@ -11,7 +11,7 @@ import json
 from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.commands.options import add_db
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.jobs.jobs import Job, cancel_job, list_jobs
+from stepsight.storage.jobs.jobs import Job, Task, cancel_job, list_jobs
 
 _COLUMNS = ("id", "task", "subject", "dataset", "evaluator", "state", "total", "done", "left_out", "reason")
 
@@ -55,5 +55,4 @@ def _list(store: Store, args: argparse.Namespace) -> None:
 
 
 def _asked(job: Job) -> str | None:
-    asked = job.mode or job.gap
-    return None if asked is None else asked.value
+    return str(job.asked) if job.task == Task.JUDGE else None

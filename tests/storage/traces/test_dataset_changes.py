@@ -4,12 +4,14 @@ from pathlib import Path
 from threading import Barrier, Thread
 
 from stepsight.core.judgment import Mode
+from stepsight.core.stress.stress import scored_by_rule
 from stepsight.storage.backup.backup import count_rows
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.labelling.plan import CampaignPlan
@@ -31,6 +33,9 @@ def judged(store: Store, folder: Path) -> int:
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, Mode.HINDSIGHT) for trace in traces])
     import_scores(store, "sums", write_lines(folder / "scores.jsonl", [LEFT_OUT]), "prm")
+    score, plan = scored_by_rule("baseline:constant"), StressPlan(transforms=("filler",))
+    for _ in score_stress_test(store, score, traces[0].dataset_id, mini.id, plan, lambda trace, error: None):
+        pass
     save_view(store, local_user(store), "wrong ones", "sums", "dataset=sums")
     dataset_id = traces[0].dataset_id
     job = start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
@@ -46,7 +51,8 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: 
     judged(store, tmp_path)
     first, *_ = iterate_traces(store, find_dataset(store, "sums").id)
     hanging = ChangeableDataset("sums").read(store)
-    assert hanging.counts == {"traces": 4, "judgments": 5, "scores without a step": 1, "views": 1, "jobs": 1}
+    counts = {"traces": 4, "judgments": 5, "scores without a step": 1, "scores of stress tests": 4}
+    assert hanging.counts == {**counts, "views": 1, "jobs": 1}
     assert ChangeableDataset("sums").delete(store) == hanging
     # From here on nothing finds it, and its name is free.
     assert [one.name for one in list_datasets(store)] == ["others"]
@@ -66,7 +72,8 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: 
         local_user(store).name,
         hanging.counts,
     )
-    assert deletion.extent == "traces 4, judgments 5, scores without a step 1, views 1, jobs 1"
+    scored = "scores without a step 1, scores of stress tests 4"
+    assert deletion.extent == f"traces 4, judgments 5, {scored}, views 1, jobs 1"
 
 
 def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store: Store) -> None:
@@ -187,6 +194,7 @@ def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
         "4 traces",
         "5 judgments by 2 evaluators: mini, prm",
         "the scores of 1 trace without each of their steps",
+        "stress tests with 4 scores",
         "1 saved view: wrong ones",
         "1 job that ended",
     )

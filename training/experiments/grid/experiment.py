@@ -33,7 +33,6 @@ from stepsight.core.metrics.table import build_table
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading
-from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
@@ -230,7 +229,8 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
             judgments = _judge(Scorer(reader), traces, Mode(mode.split(",")[0]), judgments)
             if store is not None:
                 _save(store, reader, dataset_name(design, held), judgments)
-            table = build_table((judgment.trace, _scores(judgment)) for judgment in judgments)
+            scored = ((one.trace, one.online if one.mode == Mode.ONLINE else one.offline) for one in judgments)
+            table = build_table(scored)
             measured[held.name, mode] = figures_of(table)
     return measured
 
@@ -252,10 +252,6 @@ def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Jud
     if not scorer.evaluator.sees_later_steps and before:
         return [replace(judgment, mode=mode) for judgment in before]
     return list(scorer.score(traces, mode, on_skip=lambda trace, error: None))
-
-
-def _scores(judgment: Judgment) -> StepScores | None:
-    return judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
 
 
 def _save(store: Store, evaluator: Evaluator, dataset: str, judgments: Sequence[Judgment]) -> None:

@@ -1,11 +1,14 @@
 """`stepsight stress`: variants of a file's and of a dataset's traces, and what is printed of them."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from stepsight.core.paths import asset
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import register_evaluator
 from tests.storage.samples import add
 
 Command = Callable[..., tuple[int, str, str]]
@@ -33,8 +36,39 @@ def test_variants_are_judged_written_and_measured_beside_baselines(
     (first, *_) = [row for row in rows if row["transform"] == "number-replaced"]
     (target,) = first["targets"]
     assert (first["before"][target], first["after"][target]) == (1, 0)
-    # Once more, from the same seed.
+    # Once more, from the store, and under another name.
     assert command("stress", *asked) == (0, told, "")
+    again = command("stress", *asked, "--evaluator", "equations")
+    assert again == (0, told, "")
+
+
+def test_evaluators_that_are_the_same_and_those_that_cannot_judge_a_variant_are_named(
+    command: Command, sqlite_store: Store, tmp_path: Path
+) -> None:
+    add(sqlite_store, TRACES)
+    folder = shutil.copytree(asset("evaluators", "mini-causal"), tmp_path / "mine")
+    asked = ("stress", "--dataset", "sums", "--db", sqlite_store.name, "--transform", "filler", "--evaluator")
+    code, told, err = command(*asked, "mini-causal", "--evaluator", folder)
+    assert (code, err) == (0, f"{folder} has the fingerprint of mini-causal, and is measured once.\n")
+    assert [line.split()[1] for line in told.splitlines()[2:5]] == [
+        "mini-causal",
+        "baseline:constant",
+        "baseline:length",
+    ]
+    for name, outputs in (("steps", "validity"), ("whole", "solution")):
+        about = {
+            "fingerprint": f"of {name}",
+            "format": "imported",
+            "attention": "unknown",
+            "info": {"outputs": outputs},
+        }
+        register_evaluator(sqlite_store, name=name, **about)
+        code, told, err = command(*asked, name)
+        assert (code, told) == (2, "")
+        assert ("cannot score here" in err, "judges only whole solutions" in err) == (
+            name == "steps",
+            name == "whole",
+        )
 
 
 def test_one_transform_of_a_file(command: Command, tmp_path: Path) -> None:
