@@ -12,10 +12,12 @@ categories, integers and booleans are nullable, and times are in UTC.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, overload
 
 import pandas as pd
 
+from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import Store, snapshot
 from stepsight.storage.exports.frames import named_evaluators
 from stepsight.storage.labelling.campaigns import find_campaign
@@ -77,7 +79,12 @@ def frame_of(store: Store, *, events: str) -> pd.DataFrame: ...
 
 @overload
 def frame_of(
-    store: Store, *, results: str, evaluators: str | Sequence[str] | None = None, force: bool = False
+    store: Store,
+    *,
+    results: str,
+    evaluators: str | Sequence[str] | None = None,
+    force: bool = False,
+    patch: str | Path | None = None,
 ) -> pd.DataFrame: ...
 
 
@@ -91,6 +98,7 @@ def frame_of(
     exposed: bool = False,
     evaluators: str | Sequence[str] | None = None,
     force: bool = False,
+    patch: str | Path | None = None,
 ) -> pd.DataFrame:
     """Return labels, events or results as a data frame, depending on which argument is given.
 
@@ -99,10 +107,11 @@ def frame_of(
     - `events=CAMPAIGN` gives the whole log of the campaign. See `EVENTS`.
     - `results=DATASET` gives the figures of evaluators and of the trivial baselines on the dataset. `evaluators`
       lists names or fingerprints of evaluators; None means all that have judged the dataset. `force` works as in
-      `training.evaluate.evaluation.evaluate`. See `RESULTS`.
+      `training.evaluate.evaluation.evaluate`. With `patch`, the path of a label patch, the patch's labels replace
+      gold labels. See `RESULTS`.
 
-    Raises `UserError` if the campaign, dataset or evaluator does not exist, and `TypeError` unless exactly one of
-    `labels`, `events` and `results` is given.
+    Raises `UserError` if the campaign, dataset or evaluator does not exist or the patch does not fit, and
+    `TypeError` unless exactly one of `labels`, `events` and `results` is given.
     """
     if sum(name is not None for name in (labels, events, results)) != 1:
         raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")
@@ -111,7 +120,7 @@ def frame_of(
     if events is not None:
         return _typed(_event_rows(store, events), EVENTS)
     assert results is not None
-    return _typed(_result_rows(store, results, evaluators, force=force), RESULTS)
+    return _typed(_result_rows(store, results, evaluators, patch, force=force), RESULTS)
 
 
 def _typed(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
@@ -160,12 +169,13 @@ def _text(value: Any) -> str | None:
 
 
 def _result_rows(
-    store: Store, dataset: str, evaluators: str | Sequence[str] | None, *, force: bool
+    store: Store, dataset: str, evaluators: str | Sequence[str] | None, patch: str | Path | None, *, force: bool
 ) -> Iterator[dict[str, Any]]:
     found = find_dataset(store, dataset)
     named = named_evaluators(store, found, evaluators)
     chosen = [with_thresholds(store, found, one, force) for one in named]
-    for row in evaluate(store, found, chosen, force=force).rows:
+    labels = None if patch is None else read_patch(patch)
+    for row in evaluate(store, found, chosen, force=force, patch=labels).rows:
         counts = {"traces": row.n_traces, "solutions": row.n_solutions, "steps": row.n_steps}
         about = {"dataset": found.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
         for name, measured in row.measured.items():

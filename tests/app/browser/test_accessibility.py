@@ -21,6 +21,7 @@ PAGES = {
     "/browse?trace=1&view=candidates": "ol.candidates .bar",
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",
+    "/results/doubtful?dataset=gallery": "ol.doubts .marks",
     "/data": "main h1",
     "/evaluators": "main h1",
     "/jobs": "main h1",

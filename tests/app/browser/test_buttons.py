@@ -40,6 +40,7 @@ PAGES = [
     "/browse?trace=1&view=candidates",
     "/results",
     "/results?dataset=gallery",
+    "/results/doubtful?dataset=gallery",
     "/annotate",
     "/annotate/new?dataset=gallery",
     "/annotate/campaign?campaign=1",

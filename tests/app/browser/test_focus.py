@@ -21,6 +21,7 @@ PAGES = {
     "/browse?trace=1": "ol.steps",
     "/results": "main table",
     "/results?dataset=gallery": "main table",
+    "/results/doubtful?dataset=gallery": "ol.doubts .marks",
     "/jobs": "form",
     "/annotate/new?dataset=gallery": "form",
     "/people": "h1",

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import stepsight
+from stepsight.core.files.label_patch import LabelChange, Patch, format_patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.files.export_labels import export_labels
@@ -55,7 +56,7 @@ def test_events_are_the_log_in_its_order(store: Store) -> None:
     assert events.moment.is_monotonic_increasing
 
 
-def test_results_are_the_figures_of_evaluate(store: Store) -> None:
+def test_results_are_the_figures_of_evaluate(store: Store, tmp_path: Path) -> None:
     stored = add(store, many(30))
     save_judgments(store, evaluator(store).id, (judge(trace, "online", n) for n, trace in enumerate(stored)))
     save_judgments(store, evaluator(store, "other").id, (judge(trace, "online", 9) for trace in stored))
@@ -67,6 +68,12 @@ def test_results_are_the_figures_of_evaluate(store: Store) -> None:
     assert 0 <= auc.low <= auc.value <= auc.high <= 1
     # Of 30 traces of one step, ten have an error, ten have none and ten have no gold.
     assert (auc.traces, auc.steps) == (30, 20)
+    # A patch that takes one of the ten errors away.
+    change = LabelChange("0", stored[0].digest, 0, "neg", None)
+    patch = tmp_path / "fixes.json"
+    patch.write_text(format_patch(Patch("sums", "", "", (change,))))
+    patched = frame_of(store, results="sums", evaluators="mini", patch=patch)
+    assert set(patched.query("mode == 'online' and errors == 'invalid'").steps) == {19}
     with refused():
         frame_of(store, results="sums", evaluators=["mine"])
 
