@@ -1,7 +1,7 @@
 """Measuring how well a campaign's annotators agree, and tabulating the results."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy import func, select
@@ -20,6 +20,7 @@ from stepsight.app.annotate.agreement_tables import (
     position_table,
     shared_traces,
     step_table,
+    trust_table,
     view_ratings,
     view_table,
 )
@@ -28,8 +29,9 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import read_data_version
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.results.estimates import CampaignEstimates, estimate
+from stepsight.storage.labelling.results.estimates import estimate
 from stepsight.storage.labelling.results.ratings import CampaignRatings, read_ratings
+from stepsight.storage.labelling.results.trust import read_confirmations
 from stepsight.training.report.tables import Table
 
 
@@ -79,18 +81,25 @@ def measure_agreement(
 
     def measure() -> CampaignAgreement:
         read = partial(read_ratings, store, exposed=exposed, named=named)
-        estimates = estimate(store, campaign, exposed=exposed)
-        return _measure(read(campaign), None if against is None else read(against), estimates, draws)
+        tables = _measure(read(campaign), None if against is None else read(against), draws)
+        return replace(tables, tables=(*tables.tables, *_of_purposes(store, campaign, exposed, named, draws)))
 
     return store.cache.get(key, version, measure, _size)
 
 
-def _measure(
-    ratings: CampaignRatings, against: CampaignRatings | None, estimates: CampaignEstimates | None, draws: int
-) -> CampaignAgreement:
-    tables = [*_of_campaign(ratings, draws), *_of_views(ratings, against, draws)]
+def _of_purposes(store: Store, campaign: Campaign, exposed: bool, named: bool, draws: int) -> Iterator[Table]:
+    """Yield the tables of estimates for all traces, and of trust in suggested labels, where there is something to
+    show."""
+    estimates = estimate(store, campaign, exposed=exposed)
     if estimates is not None and estimates.labelled:
-        tables.append(estimates_table(estimates))
+        yield estimates_table(estimates)
+    if campaign.suggests and (confirmations := read_confirmations(store, campaign)):
+        people = sorted({(one.user, one.user_id) for one in confirmations}) if named else []
+        yield trust_table(confirmations, {id: name for name, id in people}, draws)
+
+
+def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:
+    tables = [*_of_campaign(ratings, draws), *_of_views(ratings, against, draws)]
     return CampaignAgreement(ratings, against, tuple(table for table in tables if table.rows))
 
 

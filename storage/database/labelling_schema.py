@@ -51,7 +51,8 @@ class CampaignRow(Base):
     with. `population` is the number of traces that met the conditions. `sample` is the number of traces chosen from
     these at random, using `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own
     annotators may label. If `suggests` is true, a trace starts with labels suggested by the evaluator whose scores
-    are shown. If `shows_equations` is true, equations that do not hold are marked. Each person begins with
+    are shown, of which one is wrong on purpose in the fraction `planted_share` of the gold items. If
+    `shows_equations` is true, equations that do not hold are marked. Each person begins with
     `qualification_items` gold items, and gets the traces of the queue if at least `qualification_right` of them are
     right. `archived` is when the campaign was archived. `exported` is the number of events in the newest complete
     export of its log, or NULL.
@@ -90,6 +91,7 @@ class CampaignRow(Base):
     exported: Mapped[int | None]
     qualification_items: Mapped[int] = mapped_column(default=0, server_default="0")
     qualification_right: Mapped[int] = mapped_column(default=0, server_default="0")
+    planted_share: Mapped[float] = mapped_column(default=0.0, server_default="0")
 
     __table_args__ = (
         CheckConstraint("overlap > 0", name="overlap"),

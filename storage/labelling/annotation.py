@@ -32,8 +32,8 @@ LABELS = (*LABEL_NAMES, UNSURE)
 ON_STEPS = ("label", "comment", "correction", "error")
 UNDOABLE = (*ON_STEPS, "flag")
 SUGGEST = "suggest"
-"""The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step. No
-client sends one: see `storage.labelling.suggestions`."""
+"""The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step, and
+`step` the step whose suggestion is planted, or None. No client sends one: see `storage.labelling.suggestions`."""
 DECIDE = "decide"
 """The kind of a decision, which belongs to no slot: see `storage.labelling.results.decisions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")

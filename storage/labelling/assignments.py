@@ -50,6 +50,8 @@ class Slot:
     after_submission: str
     error_kinds: list[str]
     evaluator_id: int | None
+    planted_share: float
+    seed: int
     lease: int
     closed: datetime | None
     guideline: int

@@ -39,7 +39,7 @@ _SAME = (
     "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
     "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
     "error_kinds", "after_submission", "sample", "population", "suggests", "shows_equations",
-    "qualification_items", "qualification_right",
+    "qualification_items", "qualification_right", "planted_share",
 )  # fmt: skip
 
 
@@ -52,7 +52,8 @@ class Campaign:
     of traces that met the conditions. If `restricted` is True, only the campaign's own annotators can label. If
     `suggests` is True, traces start with labels suggested by the campaign's evaluator. If `shows_equations` is
     True, equations that do not hold are marked. Each person begins with `qualification_items` gold items, at least
-    `qualification_right` of which have to be right.
+    `qualification_right` of which have to be right. In the fraction `planted_share` of the other gold items, one
+    suggestion is wrong on purpose.
     """
 
     id: int
@@ -82,6 +83,7 @@ class Campaign:
     shows_equations: bool
     qualification_items: int
     qualification_right: int
+    planted_share: float
     guideline: int
     items: int
 
@@ -233,6 +235,7 @@ def _create(
         "shows_equations",
         "qualification_items",
         "qualification_right",
+        "planted_share",
     )
     row = CampaignRow(
         name=plan.name,

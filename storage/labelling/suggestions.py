@@ -14,11 +14,10 @@ from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import find_thresholds
-from stepsight.storage.judgments.judgments import read_judgments
+from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
 from stepsight.storage.labelling.annotation import SUGGEST, needed_steps, read_events
 from stepsight.storage.labelling.assignments import LEASED, Slot, load_slot, visible_to
-from stepsight.storage.labelling.review import ShownScores, shown_scores
+from stepsight.storage.labelling.review import ShownScores, scores_to_confirm
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 
@@ -32,7 +31,7 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
         slot = load_slot(session, slot_id)
         if slot.state != LEASED or read_events(session, slot.item_id, user.id):
             return
-    labels = _suggested(store, slot)
+    labels, planted = _suggested(store, slot)
     if not any(labels):
         return
     with store.write() as session:
@@ -40,7 +39,7 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
         slot = load_slot(session, slot_id, lock=True)
         is_held = slot.state == LEASED and slot.user_id == user.id
         if is_held and not read_events(session, slot.item_id, user.id):
-            _insert(session, slot, user, labels)
+            _insert(session, slot, user, labels, planted)
 
 
 def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
@@ -64,28 +63,31 @@ def _label(validity: float | None, redundancy: float | None, thresholds: Thresho
     return "neu" if redundancy is not None and redundancy >= thresholds.redundancy else "pos"
 
 
-def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
+def _suggested(store: Store, slot: Slot) -> tuple[Sequence[str | None], int | None]:
+    """Return the suggested label of each step, and the 0-based step with a planted one, or None."""
     if slot.evaluator_id is None:
-        return ()
-    trace = get_trace(store, slot.trace_id)
-    judgments = [one for one in read_judgments(store, trace) if one.evaluator.id == slot.evaluator_id]
-    shown = shown_scores(trace, judgments)
+        return (), None
+    shown, planted = scores_to_confirm(store, slot, get_trace(store, slot.trace_id))
     if not shown:
-        return ()
-    labels = labels_of(shown[0], find_thresholds(store, slot.evaluator_id), after_error=slot.after_error)
-    if judgments[0].evaluator.outputs == Outputs.CHECKS:
+        return (), None
+    with store.read() as session:
+        thresholds = thresholds_in_force(session, slot.evaluator_id)
+        outputs = outputs_of_evaluator(session, slot.evaluator_id)
+    labels = labels_of(shown[0], thresholds, after_error=slot.after_error)
+    if outputs == Outputs.CHECKS:
         # A step that passes its checks is not right merely by that.
-        return [label if label == "neg" else None for label in labels]
-    return labels
+        labels = [label if label == "neg" else None for label in labels]
+    return labels, planted
 
 
-def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None]) -> None:
+def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None], planted: int | None) -> None:
     row = {
         "campaign_id": slot.campaign_id,
         "item_id": slot.item_id,
         "slot_id": slot.id,
         "user_id": user.id,
         "kind": SUGGEST,
+        "step": planted,
         "new": list(labels),
         "cause": "",
         "key": f"{SUGGEST}-{slot.id}",

@@ -45,8 +45,8 @@ SETTINGS = (
     *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
     *("sample", "population", "suggests", "shows_equations"),
 )
-QUALIFICATION = ("qualification_items", "qualification_right")
-"""The settings that only a campaign with a qualification has in its file, as in files of earlier versions."""
+OPTIONAL = ("qualification_items", "qualification_right", "planted_share")
+"""The settings that are in a file only if they are not 0, as earlier versions know none of them."""
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
 SLOT = ("number", "state", "taken", "expires", "ended")
 EVENT = (
@@ -83,7 +83,7 @@ def _campaign(session: Session, campaign_id: int) -> Row:
     return (
         {"name": row.name, "dataset": session.get_one(DatasetRow, row.dataset_id).name}
         | {name: as_json(getattr(row, name)) for name in SETTINGS}
-        | {name: getattr(row, name) for name in QUALIFICATION if row.qualification_items}
+        | {name: getattr(row, name) for name in OPTIONAL if getattr(row, name)}
         | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
         | {"created_by": session.get_one(UserRow, row.created_by).name}
         | {"annotators": _annotators(session, campaign_id)}

@@ -27,7 +27,7 @@ from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
     FORMAT,
-    QUALIFICATION,
+    OPTIONAL,
     SETTINGS,
     SLOT,
     VERSION,
@@ -125,7 +125,7 @@ class EventImporter:
         if line.evaluator is not None:
             evaluator = {name: field(line.evaluator, name) for name in EVALUATOR}
             evaluator_id = add_evaluator(self._session, evaluator).id
-        values = {name: getattr(line, name) for name in (*SETTINGS, *QUALIFICATION)} | {
+        values = {name: getattr(line, name) for name in (*SETTINGS, *OPTIONAL)} | {
             "name": self.name,
             "dataset_id": dataset_id,
             "created_by": self.persons.id(line.created_by),
@@ -248,7 +248,7 @@ def _check_event(line: EventLine, steps: int) -> None:
     if line.step is not None and line.step >= steps:
         raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
     if line.event == SUGGEST:
-        if line.step is not None or not _are_labels(line.new, steps):
+        if not _are_labels(line.new, steps):
             raise UserError("a suggestion that is no label, or null, per step.")
     elif line.event != DECIDE:
         event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}

@@ -169,6 +169,7 @@ class CampaignLine(LabelRow):
     # Earlier versions wrote none.
     qualification_items: Count = 0
     qualification_right: Count = 0
+    planted_share: float = 0.0
     annotators: ListOf[Text]
 
 

@@ -6,7 +6,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
-    QUALIFICATION,
+    OPTIONAL,
     SETTINGS,
     SLOT,
     write_events,
@@ -18,7 +18,7 @@ def test_the_log_holds_every_column() -> None:
     """Numbers of the database are told by name, place or key instead, and two columns hold for a store alone."""
     columns = {
         CampaignRow: (
-            {*SETTINGS, *QUALIFICATION, "name"},
+            {*SETTINGS, *OPTIONAL, "name"},
             {"id", "dataset_id", "evaluator_id", "created_by", "archived", "exported"},
         ),
         SlotRow: ({*SLOT}, {"id", "public_id", "campaign_id", "item_id", "user_id"}),
