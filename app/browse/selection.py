@@ -29,7 +29,6 @@ from stepsight.storage.browse.outcomes import (
     outcomes_by,
     pair_outcomes,
 )
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 from stepsight.training.report.outcome_tables import outcome_fields
@@ -182,7 +181,7 @@ class Selection:
         if not ids:
             return {}
         with self.store.read() as session:
-            opened = load_traces(session, traces().where(TraceRow.id.in_(ids)))
+            opened = load_traces(session, traces(ids))
         hits = {
             trace.trace_id: [
                 (number, step.text) for number, step in enumerate(trace.steps, 1) if has_hit(step.text, wanted)

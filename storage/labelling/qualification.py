@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.labelling.annotation import UNSURE, AnnotationEvent, fold, read_events
 from stepsight.storage.labelling.assignments import SKIPPED
@@ -82,7 +81,7 @@ def read_qualification(session: Session, campaign: Campaign, user_id: int) -> Qu
     mine = (SlotRow.user_id == user_id, SlotRow.id.in_(qualification_slots(campaign.id)))
     slots = select(SlotRow.state, SlotRow.item_id, ItemRow.trace_id).join(ItemRow, ItemRow.id == SlotRow.item_id)
     rows = session.execute(slots.where(*mine)).all()
-    wanted = traces().where(TraceRow.id.in_([row.trace_id for row in rows]))
+    wanted = traces([row.trace_id for row in rows])
     by_id = {trace.trace_id: trace for trace in load_traces(session, wanted)}
     done = right = 0
     for state, item_id, trace_id in rows:

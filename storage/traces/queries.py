@@ -221,18 +221,19 @@ def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
     if trace.trace_id not in first:
         first = [*first[: MOST_SIBLINGS - 1], trace.trace_id]
     with store.read() as session:
-        wanted = traces().where(TraceRow.id.in_(first)).order_by(TraceRow.position)
+        wanted = traces(first).order_by(TraceRow.position)
         return [one for one in load_traces(session, wanted) if one.problem == trace.problem]
 
 
-def traces() -> Select[Any]:
+def traces(ids: Collection[int] | None = None) -> Select[Any]:
     """Return an SQL statement for `load_traces`, to which conditions and an order can be added. It leaves out the
-    traces of deleted datasets."""
+    traces of deleted datasets and, if `ids` is given, all traces with other database ids."""
     there = (DatasetRow.id == TraceRow.dataset_id) & DatasetRow.withdrawn.is_(None)
-    return select(
+    wanted = select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
         TraceRow.dataset_id, DatasetRow.name,
     ).join(DatasetRow, there)  # fmt: skip
+    return wanted if ids is None else wanted.where(TraceRow.id.in_(ids))
 
 
 def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
@@ -243,7 +244,7 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
     for start in range(0, len(trace_ids), BATCH):
         ids = trace_ids[start : start + BATCH]
         with store.read() as session:
-            loaded = load_traces(session, traces().where(TraceRow.id.in_(ids)))
+            loaded = load_traces(session, traces(ids))
         by_id = {trace.trace_id: trace for trace in loaded}
         yield [by_id[id] for id in ids if id in by_id]
 

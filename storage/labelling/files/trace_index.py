@@ -40,7 +40,7 @@ class TraceIndex:
         message names the first different step if a single trace has the problem), or if several traces still fit.
         """
         ids = self._ids.get(_digest(labelled.problem), [])
-        same = load_traces(self._session, traces().where(TraceRow.id.in_(ids)).order_by(TraceRow.position))
+        same = load_traces(self._session, traces(ids).order_by(TraceRow.position))
         fitting = [trace for trace in same if _fits(labelled, trace, _words)]
         for prefers in (
             lambda trace: trace.id == str(id),

@@ -178,7 +178,7 @@ class LabelledTraces:
         if self._only is not None:
             results = (result for result in results if result.trace_id in self._only)
         while batch := list(islice(results, _BATCH)):
-            wanted = traces().where(TraceRow.id.in_({result.trace_id for result in batch}))
+            wanted = traces({result.trace_id for result in batch})
             with self._store.read() as session:
                 stored = {trace.trace_id: trace for trace in load_traces(session, wanted)}
             for result in batch:

@@ -10,7 +10,6 @@ from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
@@ -202,7 +201,7 @@ def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tup
     for start in range(0, len(rated), BATCH):
         some = rated[start : start + BATCH]
         with store.read() as session:
-            statement = traces().where(TraceRow.id.in_([one.trace_id for one in some]))
+            statement = traces([one.trace_id for one in some])
             stored = {trace.trace_id: trace for trace in load_traces(session, statement)}
         for one in some:
             same = stored[one.trace_id].digest == one.digest

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import SUGGEST
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
-from stepsight.storage.traces.queries import load_traces, traces
+from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def read_confirmations(store: Store, campaign: Campaign) -> list[Confirmation]:
     suggestions = select(EventRow.item_id, EventRow.user_id, EventRow.step, EventRow.new).where(
         EventRow.campaign_id == campaign.id, EventRow.kind == SUGGEST
     )
-    wanted = traces().where(TraceRow.id.in_({one.trace_id for one in answered}))
+    wanted = traces({one.trace_id for one in answered})
     with store.read() as session:
         suggested = {(row.item_id, row.user_id): (row.step, row.new) for row in session.execute(suggestions)}
         stored = {trace.trace_id: trace for trace in load_traces(session, wanted)}
@@ -53,7 +51,7 @@ def read_confirmations(store: Store, campaign: Campaign) -> list[Confirmation]:
 
 
 def _confirmations(
-    one: SubmittedAnnotation, trace: Trace, planted: int | None, suggested: Sequence[str | None]
+    one: SubmittedAnnotation, trace: StoredTrace, planted: int | None, suggested: Sequence[str | None]
 ) -> Iterator[Confirmation]:
     for step, (gold, label, said) in enumerate(zip(trace.steps, suggested, one.labels, strict=False)):
         if gold.valid is None or label is None or said is None:
