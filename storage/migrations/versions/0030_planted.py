@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0029_planted"
-down_revision = "0028_chances"
+revision = "0030_planted"
+down_revision = "0029_stress_tests"
 branch_labels = None
 depends_on = None
 
