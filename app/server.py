@@ -6,8 +6,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from types import FrameType
 
 import uvicorn
@@ -26,6 +26,7 @@ from stepsight.app.browse import page as browse
 from stepsight.app.connections import ClientConnection, Connections, raise_file_limit
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
+from stepsight.app.demo.mount import DemoOnRequest
 from stepsight.app.evaluators import page as model_list
 from stepsight.app.evidence import page as evidence
 from stepsight.app.help.page import help_routes
@@ -88,7 +89,14 @@ def build_app(
     """
     checks = BaselineChecks(store)
     score = ScorePage(store, evaluators, read_only=read_only, strength_html=checks.strength_html)
-    application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
+    demo = DemoOnRequest(store, evaluators)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        demo.end()
+
+    application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     # Innermost, so that only people who may see the page get it.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
     application.add_middleware(EventBodies, events=score.events)
@@ -116,6 +124,7 @@ def build_app(
     application.include_router(help_routes())
     application.include_router(plain_style())
     add_files(application)
+    demo.mount(application)
     return mount(application, interface("StepSight", score.events))
 
 

@@ -71,6 +71,15 @@ _STATIC = tuple(
         "/help(/[a-z-]+)?",
     )
 )
+# What the demo's page and `gradio_client` need of Gradio: no route that takes, fetches or gives files of others.
+_DEMO = tuple(
+    _rule(method, f"/demo/{path}", {Right.SCORE})
+    for method, path in (
+        ("GET", "((assets|static)/(?s:.+)|theme.css|favicon.ico|config)?"),
+        ("GET", "gradio_api/(info|queue/data|call/score/[0-9a-f]+)"),
+        ("POST", "gradio_api/(queue/join|cancel|component_server/|run/predict|call/score)"),
+    )
+)
 _ADDED = (
     *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),
     # An event that does more than read checks the right for that itself.
@@ -83,7 +92,7 @@ class Rules:
     """The access rules of an application, collected from the `RequiresRight` declarations of its routes."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
-        self.rules = (*_STATIC, *_ADDED, *_declared(routes))
+        self.rules = (*_STATIC, *_DEMO, *_ADDED, *_declared(routes))
 
     def find(self, method: str, path: str) -> Rule | None:
         """Return the first rule that matches the method and path of a request, or None if no rule does."""

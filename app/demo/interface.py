@@ -12,7 +12,6 @@ import gradio as gr
 from pydantic import Field
 
 from stepsight.app.demo.step_scores import StepScoresView, by_mode
-from stepsight.app.markup.text import sentence
 from stepsight.app.score.entered import Entered, SolutionText, as_steps, steps_of
 from stepsight.app.score.files import judgments_row
 from stepsight.app.scoring.evaluators import Evaluators
@@ -48,9 +47,10 @@ LAUNCHED: dict[str, Any] = {
     "ssr_mode": False,
 }
 """How the interface is launched by the command, by a Space and by the server."""
-_LEAD = """# StepSight
+LEAD = """# StepSight
 Every step of a solution is judged twice: *online*, with the steps up to it in view, and *offline*, with the whole
 solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines."""
+"""The text above the form, as Markdown."""
 # Without a file on the server.
 _DOWNLOAD = """(text) => {
   if (!text) return;
@@ -86,14 +86,15 @@ def demo(
     examples: Sequence[Trace] | None = None,
     device: str = "cpu",
     dtype: str | None = None,
+    lead: str = LEAD,
     scoring: Scoring = lambda trace, request: nullcontext(),
 ) -> gr.Blocks:
     """Build a Gradio interface that scores solutions.
 
     `evaluators` are one or more arguments of `load_evaluator`, loaded at `device` with weights of the type `dtype`.
-    The first is chosen at first. `thresholds` are those that the sliders begin with, and `examples` the solutions
-    offered, by default some of the gallery. Scoring a solution begins within the context that `scoring` returns.
-    Raises `UserError` if an evaluator cannot be loaded.
+    The first is chosen at first. `thresholds` are those that the sliders begin with, `examples` the solutions
+    offered, by default some of the gallery, and `lead` is Markdown above the form. Scoring begins within the
+    context that `scoring` returns. Raises `UserError` if an evaluator cannot be loaded.
 
     Launch it with `launch()`, in a notebook with `launch(inline=True)`. Its endpoint for `gradio_client` is
     `/score`.
@@ -103,7 +104,7 @@ def demo(
         place = Placement(device) if dtype is None else Placement(device, dtype)
         evaluators = Evaluators(named, shipped=False, place=place)
     shown = read_gallery()[:_EXAMPLES] if examples is None else examples
-    return _Demo(evaluators, thresholds or Thresholds(), scoring).blocks(shown)
+    return _Demo(evaluators, thresholds or Thresholds(), scoring).blocks(lead, shown)
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,12 @@ class _Demo:
     thresholds: Thresholds
     scoring: Scoring
 
-    def blocks(self, examples: Sequence[Trace]) -> gr.Blocks:
+    def blocks(self, lead: str, examples: Sequence[Trace]) -> gr.Blocks:
         """Lay the interface out."""
         names, at = self.evaluators.all_names, self.thresholds
         layout: gr.Blocks
         with gr.Blocks(title="StepSight", analytics_enabled=False) as layout:
-            gr.Markdown(_LEAD)
+            gr.Markdown(lead)
             with gr.Row():
                 with gr.Column(scale=3):
                     problem = gr.Textbox(label="Problem", lines=2, max_lines=12)
@@ -272,4 +273,4 @@ def _as_gradio_errors() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise gr.Error(sentence(str(error.without_options())), print_exception=False, title="Not scored") from None
+        raise gr.Error(str(error.without_options()), print_exception=False, title="Not scored") from None

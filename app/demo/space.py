@@ -17,7 +17,6 @@ from stepsight.core.errors import UserError
 from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import bare_spec, is_shipped, local_folder
-from stepsight.core.reading import split_reading
 
 _APP = '''"""A demo of StepSight: every step of a solution, judged online and offline."""
 
@@ -100,7 +99,7 @@ def _place(spec: str) -> tuple[str, Path | None]:
     source = None if is_shipped(spec) else local_folder(bare_spec(spec))
     if source is not None:
         evaluator_folder(spec)
-        return f"evaluators/{source.resolve().name}{split_reading(spec)[1] or ''}", source
+        return f"evaluators/{source.resolve().name}{spec.removeprefix(bare_spec(spec))}", source
     if not (is_shipped(spec) or is_hub_id(bare_spec(spec))):
         evaluator_folder(spec)
     return spec, None

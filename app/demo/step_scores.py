@@ -20,7 +20,6 @@ from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -165,18 +164,17 @@ def recorded(row: dict[str, Any]) -> list[TraceJudgments]:
     trace = parse_trace({"id": "", **row} | ({} if row.get("id") else {"id": "solution"}), where)
     if not isinstance(row["judgments"], list):
         raise UserError(f"{where}: judgments is {row['judgments']!r:.40}, expected a list of records.")
+    judged = []
     try:
-        return [_of_record(trace, validate(JudgmentRecord, one, "a judgment")) for one in row["judgments"]]
+        for one in row["judgments"]:
+            record = validate(JudgmentRecord, one, "a judgment")
+            at = record.thresholds
+            thresholds = Thresholds(at.validity, Thresholds.redundancy if at.redundancy is None else at.redundancy)
+            modes = by_mode(record.judgment(trace))
+            judged.append(TraceJudgments(record.evaluator, record.outputs, thresholds, modes, stored=True))
     except UserError as error:
         raise error.at(where) from None
-
-
-def _of_record(trace: Trace, record: JudgmentRecord) -> TraceJudgments:
-    at = record.thresholds
-    redundancy = Thresholds.redundancy if at.redundancy is None else at.redundancy
-    thresholds = Thresholds(at.validity, redundancy)
-    judgment = record.judgment(trace)
-    return TraceJudgments(record.evaluator, record.outputs, thresholds, by_mode(judgment), stored=True)
+    return judged
 
 
 def step_scores_html(judged: Sequence[TraceJudgments]) -> Markup:

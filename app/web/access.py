@@ -43,9 +43,9 @@ class Requester:
 class Access:
     """ASGI middleware that identifies the user and refuses requests that they have no right to make.
 
-    It sets `scope["state"]["user"]` and `scope["state"]["rights"]`. If nobody can log in and the server is
-    reachable only from this machine (`loopback`), requests from this machine are the local user's, unless they were
-    forwarded. With `public`, visitors who are not logged in may view pages and have solutions scored.
+    It sets `user`, `rights` and `client` (see `client_context`) in `scope["state"]`. If nobody can log in and the
+    server is reachable only from this machine (`loopback`), requests from this machine are the local user's, unless
+    they were forwarded. With `public`, visitors who are not logged in may view pages and have solutions scored.
     """
 
     def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
@@ -78,12 +78,14 @@ class Access:
                 return
             requester = Requester(None, _ALONE, can_log_in=False)
         note_person(requester.user.id if requester.user is not None else None)
-        state = {**scope.get("state", {}), "user": requester.user, "rights": requester.rights, "rules": rules}
+        client = _client(scope, requester)
+        who = {"user": requester.user, "rights": requester.rights, "client": client}
+        state = {**scope.get("state", {}), **who, "rules": rules}
         scope = {**scope, "state": state}
         refused = rule.rights and not rule.rights & requester.rights
         if requester.can_log_in:
             send = _unkept(send)
-        with client_context(_client(scope, requester)):
+        with client_context(client):
             await (_refusal(scope, rule, requester) if refused else self.app)(scope, receive, send)
         if requester.token is not None:
             # After the response, so that nobody waits while an import holds the database.

@@ -178,6 +178,36 @@ class EventBodies:
         await self.app({**scope, "headers": [*others, *headers]}, read_again(body, receive), send)
 
 
+class WithoutFiles:
+    """ASGI middleware that refuses the body of a request to Gradio with 422 if it is no JSON object, or if it names
+    a file."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            body = await Request(scope, receive).body()
+            try:
+                _check_body(body)
+            except UserError as error:
+                await error_json(error)(scope, receive, send)
+                return
+            receive = read_again(body, receive)
+        await self.app(scope, receive, send)
+
+
+def _check_body(body: bytes) -> None:
+    hint = "Send what gradio_client sends."
+    try:
+        sent: Any = parse_json(body)
+        json.dumps(sent, allow_nan=False)
+    except ValueError:
+        raise UserError("The body is not JSON.", hint) from None
+    if not isinstance(sent, dict) or _has_file(sent):
+        raise UserError("The body is not an object without files.", hint)
+
+
 def _parameters_of(event: Event) -> dict[str, TypeAdapter[Any]]:
     """Return the validator of each parameter of an event that a body has a value for."""
     parameters = signature(event, eval_str=True).parameters.values()

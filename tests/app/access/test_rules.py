@@ -32,6 +32,8 @@ def rules():
         ("GET", "/", {Right.SCORE}),
         ("HEAD", "/", {Right.SCORE}),
         ("POST", "/gradio_api/run/score", {Right.READ, Right.SCORE}),
+        ("GET", "/demo/", {Right.SCORE}),
+        ("POST", "/demo/gradio_api/queue/join", {Right.SCORE}),
         ("GET", "/stepsight/js/main.js", None),
         ("GET", "/hello", set()),
         ("GET", "/table.json", {Right.READ}),
@@ -63,6 +65,10 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
         ("GET", "/forgotten"),
         ("POST", "/gradio_api/run/a/b"),
         ("POST", "/gradio_api/run/unknown"),
+        ("POST", "/demo/gradio_api/upload"),
+        ("GET", "/demo/gradio_api/file=/etc/hostname"),
+        ("GET", "/demo/gradio_api/proxy=http://elsewhere.example/"),
+        ("GET", "/demo/monitoring"),
     ],
 )
 def test_a_path_without_a_rule_does_not_exist(rules, method, path):

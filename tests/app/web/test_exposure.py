@@ -127,6 +127,16 @@ def test_a_text_that_is_entered_is_noted_where_it_is_to_be_labelled(look, evalua
     assert look("/gradio_api/run/open", body=opened) == noted
 
 
+@pytest.mark.usefixtures("look")
+def test_a_text_that_is_scored_in_the_demo_is_noted(store, client, evaluators):
+    login = {"cookie": f"{COOKIE}={open_login(store, find_user(store, 'ada'))}"}
+    body = {"data": [ENTERED["problem"], ENTERED["steps"], [evaluators.names[0]], 0.5, 0.15]}
+    _forget(store)
+    event = client.post("/demo/gradio_api/call/score", json=body, headers=login).json()["event_id"]
+    assert "event: complete" in client.get(f"/demo/gradio_api/call/score/{event}", headers=login).text
+    assert {(row.trace_id, row.what) for row in _noted(store)} == {(1, "scores")}
+
+
 def test_the_solution_that_one_is_compared_with_is_noted_too(look, evaluators):
     one, other = (token(entered, evaluators.names[0]) for entered in (ENTERED, OTHER))
     body = {"data": [f"?s={other}&before={one}", None, ""]}

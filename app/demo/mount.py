@@ -1,0 +1,118 @@
+"""The demo as a part of the server, at `/demo`, from the first request for it until nobody looks at it any more."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import gradio as gr
+from anyio import to_thread
+from fastapi import Depends, FastAPI
+from starlette.responses import RedirectResponse
+from starlette.types import Receive, Scope, Send
+
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored, state_of
+from stepsight.app.demo.interface import LAUNCHED, LEAD, demo
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.fair_queue import client_context
+from stepsight.app.web.gradio_page import WithoutFiles
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+
+PATH = "/demo"
+# Seconds after the last request. An open page has a request of its own for as long as it is open.
+_IDLE = 60.0
+# Its icon is that of the pages.
+_MOUNTED = {name: value for name, value in LAUNCHED.items() if name != "favicon_path"}
+_LEAD = f"{LEAD}\n\n[Back to StepSight](/)"
+
+
+class DemoOnRequest:
+    """ASGI application that builds the demo on the first request, and ends it once it has had none for a while.
+
+    Gradio's queue looks for events a thousand times a second, whether or not somebody is there.
+    """
+
+    def __init__(self, store: Store, evaluators: Evaluators) -> None:
+        self._store = store
+        self._evaluators = evaluators
+        self._starting = asyncio.Lock()
+        self._running: _RunningDemo | None = None
+        self._requests = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    def mount(self, application: FastAPI) -> None:
+        """Mount it at `PATH`."""
+
+        async def redirect() -> RedirectResponse:
+            return RedirectResponse(f"{PATH}/")
+
+        needs = [Depends(RequiresRight(Right.SCORE))]
+        application.add_api_route(PATH, redirect, methods=["GET"], dependencies=needs, include_in_schema=False)
+        application.mount(PATH, WithoutFiles(self))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._requests += 1
+        try:
+            async with self._starting:
+                self._running = self._running or await _RunningDemo.start(self._build)
+            # Gradio is mounted below its own root.
+            await self._running.application({**scope, "root_path": scope["app_root_path"]}, receive, send)
+        finally:
+            self._requests -= 1
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(_IDLE, self._end_if_idle)
+
+    def _end_if_idle(self) -> None:
+        if not self._requests:
+            self.end()
+
+    def end(self) -> None:
+        """Stop the demo, if it runs. The next request starts it again."""
+        if self._running is not None:
+            self._running.end()
+            self._running = None
+
+    def _build(self) -> gr.Blocks:
+        return demo(self._evaluators, lead=_LEAD, scoring=self._scoring)
+
+    @contextmanager
+    def _scoring(self, trace: Trace, request: gr.Request) -> Iterator[None]:
+        """Record the exposure of the user who asks, and attribute the computation to them."""
+        note_scored(self._store, find_user_of(request), trace)
+        with client_context(state_of(request)["client"]):
+            yield
+
+
+class _RunningDemo:
+    """A demo with its queue, which has a task of its own."""
+
+    def __init__(self, application: FastAPI, blocks: gr.Blocks) -> None:
+        self.application = application
+        self._blocks = blocks
+        self._started, self._ended = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    @classmethod
+    async def start(cls, build: Callable[[], gr.Blocks]) -> "_RunningDemo":
+        """Build a demo and start its queue."""
+        application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+        blocks = await to_thread.run_sync(build)
+        gr.mount_gradio_app(application, blocks, path=PATH, **_MOUNTED)
+        running = cls(application, blocks)
+        await running._started.wait()
+        return running
+
+    async def _run(self) -> None:
+        async with self.application.router.lifespan_context(self.application):
+            self._started.set()
+            await self._ended.wait()
+
+    def end(self) -> None:
+        """Stop the queue and end the task."""
+        self._blocks.close(verbose=False)
+        self._ended.set()

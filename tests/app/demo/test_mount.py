@@ -1,0 +1,62 @@
+"""The demo as a part of the server: it starts when it is asked for, and ends when nobody is there."""
+
+import json
+
+import pytest
+from fastapi.testclient import TestClient
+from gradio_client import Client
+
+from stepsight.app.demo import mount
+from stepsight.app.demo.mount import PATH
+from stepsight.app.server import build_app
+from stepsight.app.web.gradio_page import WithoutFiles
+from stepsight.storage.database.store import open_store
+from tests.app.client import HERE
+from tests.app.processes import until
+from tests.serving import served
+
+BODY = {"data": ["What is 2 + 3?", ["2 + 3 = 5."], ["tiny"], 0.5, 0.15]}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def application(store, evaluators):
+    return build_app(store, evaluators)
+
+
+def demo_of(application):
+    return next(one.app.app for one in application.routes if isinstance(getattr(one, "app", None), WithoutFiles))
+
+
+def test_the_demo_starts_on_request_and_ends_when_nobody_asks_any_more(application, monkeypatch):
+    monkeypatch.setattr(mount, "_IDLE", 0.0)
+    with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:
+        client.get("/healthz")
+        assert not demo_of(application).is_running
+        for _ in range(2):
+            assert "<gradio-app" in client.get(PATH).text
+            until(lambda: not demo_of(application).is_running, 30)
+
+
+def test_a_program_scores_with_the_evaluators_of_the_server(store, evaluators):
+    with served(store, evaluators) as address:
+        client = Client(f"{address}{PATH}", verbose=False)
+        (record,) = client.predict(*BODY["data"], api_name="/score")["judgments"]
+    assert record["fingerprint"] == evaluators.about("tiny").fingerprint
+
+
+FILE = {"path": "/etc/hostname", "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize("body", ["", "[]", '{"data": NaN}', json.dumps({"data": [FILE]})])
+def test_a_body_that_gradio_should_not_see_is_refused(application, body):
+    with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:
+        answer = client.post(f"{PATH}/gradio_api/call/score", content=body)
+        assert answer.status_code == 422
+        assert answer.json()["error"].startswith("The body is not")
+        assert not demo_of(application).is_running
