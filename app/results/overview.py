@@ -236,7 +236,7 @@ def _remarks(
     remarks = []
     change = column.difference(overview_row.evaluator, figure)
     if reference and change.exists:
-        remarks.append(("minus", f"{show(change, CellKind.POINTS)}"))
+        remarks.append(("minus", f"{show(change, CellKind.POINTS).with_minus}"))
     if row.published is not None and figure in row.published.values:
         remarks.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
     if not row.is_baseline and row.beats.exists and not row.above_baselines:

@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import asset
 from stepsight.training.report.plots import Plot
-from stepsight.training.report.tables import Table, shown_rows
+from stepsight.training.report.tables import CellKind, Table, shown_rows
 
 Content = str | Table | Sequence[Plot]
 """A paragraph, a table or figures side by side."""
@@ -58,7 +58,14 @@ def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, fi
 
     `wrap` can change the HTML of a cell. `files` is HTML that links to the table as a file.
     """
-    return Markup(_PARTS.table(table, shown_rows(table), wrap, Markup(files)))
+    rows = [
+        [
+            cell if column.kind == CellKind.TEXT else cell.with_minus
+            for cell, column in zip(row, table.columns, strict=True)
+        ]
+        for row in shown_rows(table)
+    ]
+    return Markup(_PARTS.table(table, rows, wrap, Markup(files)))
 
 
 def plots_html(plots: Sequence[Plot]) -> Markup:

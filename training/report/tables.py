@@ -78,6 +78,11 @@ class Shown:
     def __str__(self) -> str:
         return f"{self.text} [{self.interval}]" if self.interval else self.text
 
+    @property
+    def with_minus(self) -> "Shown":
+        """The same with minus signs in place of hyphens, for a page. The cell must be a number."""
+        return Shown(self.text.replace("-", "−"), self.interval.replace("-", "−"))
+
 
 def slug(name: str) -> str:
     """Turn a name into text that is safe in a file name."""

@@ -110,6 +110,12 @@ def test_words_and_tables_and_figures():
     assert content_html([Plot("none", None, ("why",))]) == plots_html([Plot("none", None, ("why",))])
 
 
+def test_numbers_have_minus_signs_and_names_their_hyphens():
+    columns = Column("e", "Evaluator", CellKind.TEXT), Column("d", "Difference", CellKind.POINTS)
+    html = table_html(Table("t", "c", columns, (("mini-bidir", Value(-0.032).within(-0.05, -0.01)),)))
+    assert '<th scope="row">mini-bidir</th><td>−3.2<small>−5.0, −1.0</small></td>' in html
+
+
 def test_each_cell_can_be_wrapped_the_header_too():
     table = Table("t", "c", (Column("e", "Evaluator", CellKind.TEXT), Column("f1", "F1")), (("x<", Value(0.5)),))
     html = table_html(table, lambda row, column, cell: Markup("<a>{}.{} {}</a>").format(row, column, cell))
