@@ -113,7 +113,7 @@ def test_words_and_tables_and_figures():
 def test_numbers_have_minus_signs_and_names_their_hyphens():
     columns = Column("e", "Evaluator", CellKind.TEXT), Column("d", "Difference", CellKind.POINTS)
     html = table_html(Table("t", "c", columns, (("mini-bidir", Value(-0.032).within(-0.05, -0.01)),)))
-    assert '<th scope="row">mini-bidir</th><td>−3.2<small>−5.0, −1.0</small></td>' in html
+    assert '<th scope="row">mini-<wbr>bidir</th><td>−3.2<small>−5.0, −1.0</small></td>' in html
 
 
 def test_each_cell_can_be_wrapped_the_header_too():
