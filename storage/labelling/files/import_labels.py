@@ -22,6 +22,7 @@ from stepsight.storage.importers.fields import describe, located, text
 from stepsight.storage.importers.kind import LabelSource, Row, check_label_table, json_rows, label_source
 from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
 from stepsight.storage.labelling.files.import_events import EventImporter
+from stepsight.storage.labelling.files.import_potato import read_potato
 from stepsight.storage.labelling.files.import_prm800k import read_prm800k
 from stepsight.storage.labelling.files.import_tools import read_argilla, read_label_studio
 from stepsight.storage.labelling.files.rows import ImportedTrace
@@ -63,7 +64,7 @@ def import_labels(
     not opened.
 
     The file can contain what `export_labels` writes as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio,
-    or records of Argilla.
+    records of Argilla, or process rewards of Potato.
 
     The traces must be in the store with the same text and gold labels as when they were labelled. `campaign`
     defaults to the campaign named in the file and is created by `user` if it does not exist. Missing people are
@@ -154,6 +155,8 @@ def _reader(row: Row) -> _Reader | None:
         return read_label_studio
     if source is LabelSource.ARGILLA:
         return read_argilla
+    if source is LabelSource.POTATO:
+        return read_potato
     return read_prm800k if guess_kind(row) == "prm800k" else None
 
 

@@ -33,7 +33,7 @@ _TEXTS = ("problem", "steps")
 # notes.
 _ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise")
 # Argilla's files have no times.
-_NO_MOMENT = datetime.fromtimestamp(0, UTC).isoformat()
+NO_MOMENT = datetime.fromtimestamp(0, UTC).isoformat()
 _MOST_STEPS = 100_000
 # The choices for each step, by its 0-based index.
 _Answers = dict[int, list[Any]]
@@ -69,8 +69,8 @@ def read_label_studio(
                 if not any(labels):
                     continue
                 moment, seconds = one.get("created_at") or one.get("updated_at"), one.get("lead_time")
-                answers.append(_answer(who, labels, _moment(moment), seconds))
-            yield where, _imported(dataset, trace, answers)
+                answers.append(answer_of(who, labels, _moment(moment), seconds))
+            yield where, imported_trace(dataset, trace, answers)
 
 
 def _tasks(rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
@@ -162,7 +162,7 @@ def read_argilla(
             texts = [text(_object(row, "fields"), "step") for row in in_order]
             named = name if about.get("dataset") == dataset else None
             trace = index.find(Trace.of(text(_object(in_order[0], "fields"), "problem"), texts), named)
-            yield places[name], _imported(dataset, trace, _responses(in_order, annotator))
+            yield places[name], imported_trace(dataset, trace, _responses(in_order, annotator))
 
 
 def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]]:
@@ -189,10 +189,10 @@ def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]
                     "Name no annotator of the whole file (--annotator).",
                 )
             labels[place] = _label(one.get("value"), place + 1)
-    return [_answer(who, labels, _NO_MOMENT, None) for who, labels in said.items()]
+    return [answer_of(who, labels, NO_MOMENT, None) for who, labels in said.items()]
 
 
-def _imported(dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -> ImportedTrace:
+def imported_trace(dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -> ImportedTrace:
     nothing = [None] * len(trace.steps)
     for one in answers:
         # Labels that end before the trace does leave its later steps unlabelled.
@@ -201,7 +201,7 @@ def _imported(dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -
     return ImportedTrace.of(dataset, trace, answers)
 
 
-def _answer(who: object, labels: list[str | None], submitted: str, seconds: object) -> dict[str, Any]:
+def answer_of(who: object, labels: list[str | None], submitted: str, seconds: object) -> dict[str, Any]:
     if not who:
         raise UserError("the annotator is not named.", "Name them (--annotator).")
     is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0

@@ -8,6 +8,7 @@ from stepsight.storage.labelling.files.formats import (
     argilla,
     jsonl,
     label_studio,
+    potato,
     prm800k,
     prmbench,
     processbench,
@@ -19,7 +20,10 @@ from stepsight.storage.labelling.files.formats.label_format import LabelFormat
 FORMATS: dict[str, LabelFormat] = {
     format.name: format
     for format in (
-        *(module.FORMAT for module in (prm800k, processbench, prmbench, stepwise, label_studio, argilla, jsonl)),
+        *(
+            module.FORMAT
+            for module in (prm800k, processbench, prmbench, stepwise, label_studio, argilla, potato, jsonl)
+        ),
         table.CSV,
         table.PARQUET,
     )
