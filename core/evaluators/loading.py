@@ -118,6 +118,8 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
     changed. Raises `UserError` if it cannot be loaded, if this machine has too little memory, or if a file has
     changed since it was downloaded.
     """
+    # What the child read, and no other file, is read here. The fingerprint tells whether it had these weights.
+    check_files(fetched, weights=False)
     place = resolve_placement(place, fetched.folder)
     if place.on_processor:
         check_memory(fetched.name, memory_of(fetched, place.dtype))

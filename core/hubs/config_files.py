@@ -25,9 +25,11 @@ LARGEST_HEADER = 8_000_000
 """The largest header of a safetensors file, or index of several, in bytes. A parsed one takes ten times as much.
 Models with 7 billion weights have 40,000 bytes."""
 
-# The product of two sizes fits into 64 bits; no known network has a tenth as many layers.
+# The product of two sizes fits into 64 bits; no known network has a tenth as many layers, or a quarter as many
+# heads. A head takes time and memory for each pair of tokens, however narrow it is.
 Size = Annotated[int, Field(ge=1, lt=2**31)] | None
 Layers = Annotated[int, Field(ge=1, le=2000)] | None
+Heads = Annotated[int, Field(ge=1, le=1024)] | None
 Number = Annotated[float, Field(strict=False, gt=0, le=1e12)] | None
 Scale = Annotated[float, Field(strict=False, gt=0, le=1e6)]
 
@@ -57,11 +59,11 @@ class _Network(BaseModel):
     intermediate_size: Size = None
     mlp_hidden_size: Size = None
     n_inner: Size = None
-    num_attention_heads: Size = None
-    n_heads: Size = None
-    n_head: Size = None
-    num_key_value_heads: Size = None
-    n_kv_heads: Size = None
+    num_attention_heads: Heads = None
+    n_heads: Heads = None
+    n_head: Heads = None
+    num_key_value_heads: Heads = None
+    n_kv_heads: Heads = None
     head_dim: Size = None
     max_position_embeddings: Size = None
     max_sequence_length: Size = None

@@ -234,12 +234,14 @@ def list_fetched() -> list[Fetched]:
     return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
 
 
-def check_files(fetched: Fetched) -> None:
+def check_files(fetched: Fetched, *, weights: bool = True) -> None:
     """Raise `UserError` if a file of a model, or of a model that it needs, no longer matches the hash under which
-    it is stored."""
+    it is stored. If `weights` is False, files of weights are left out, whose hashes take long."""
     for part in fetched.parts.values():
-        check_files(part)
+        check_files(part, weights=weights)
     for name in fetched.files:
+        if not weights and name.endswith(_WEIGHTS):
+            continue
         path = (fetched.folder / name).resolve()
         # A card of ours lies beside the links.
         if is_hash(path.name) and digest_of(path, path.name) != path.name:

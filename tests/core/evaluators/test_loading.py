@@ -124,6 +124,7 @@ def test_config_and_card_must_agree_on_the_mask(folder):
         ("stepsight.json", {"template": None}),
         ("stepsight.json", {"template": {"prompt": 3}}),
         ("stepsight.json", {"template": {"separator": "<no>"}}),
+        ("config.json", {"num_attention_heads": 1025}),
     ],
 )
 def test_a_value_that_makes_no_sense_is_named(folder, file, change):

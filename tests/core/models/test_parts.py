@@ -7,7 +7,7 @@ import shutil
 import pytest
 from safetensors.torch import load_file
 
-from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator, load_fetched
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import check_files, find_fetched, list_fetched, storage_folder
@@ -88,6 +88,12 @@ def test_an_adapter_comes_with_its_base_each_at_its_commit_under_one_progress(hu
     # The base judges nothing by itself.
     assert [one.repo for one in list_fetched()] == [PSA]
     check_files(fetched)
+    config = (fetched.parts[f"{QWEN}@main"].folder / "config.json").resolve()
+    sound = config.read_bytes()
+    config.write_bytes(sound.swapcase())
+    with refused():
+        load_fetched(fetched, Placement())
+    config.write_bytes(sound)
     part = fetched.parts[f"{QWEN}@main"]
     content = bytearray((part.folder / WEIGHTS).read_bytes())
     content[-1] ^= 1
