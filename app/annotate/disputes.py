@@ -37,13 +37,12 @@ from stepsight.storage.labelling.disputes import (
     list_disputes,
     open_dispute,
 )
-from stepsight.storage.labelling.patches import make_patch
+from stepsight.storage.labelling.patches import FILE, make_patch
 from stepsight.storage.people.exposures import GOLD, is_unblinded, note_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, find_trace, get_trace
 
 PER_PAGE = 50
-_FILE = "label-patch.json"
 _VERBS = {
     DisputeState.ACCEPTED: "Accept",
     DisputeState.REJECTED: "Reject",
@@ -196,8 +195,8 @@ def _add_pages(routes: APIRouter, store: Store) -> None:
         stored = find_dataset(store, dataset)
         accepted = list_disputes(store, DisputeFilter(dataset=stored.name, state=DisputeState.ACCEPTED))
         _note_gold(store, request, *(dispute.trace_id for dispute in accepted))
-        patch, _ = make_patch(store, stored, name=_FILE)
-        headers = {"content-disposition": f'attachment; filename="{_FILE}"'}
+        patch, _ = make_patch(store, stored, name=FILE)
+        headers = {"content-disposition": f'attachment; filename="{FILE}"'}
         return Response(format_patch(patch), media_type="application/json", headers=headers)
 
     @routes.get(f"{DisputesAddress.PATH}/{{number:number}}", dependencies=seeing)

@@ -27,7 +27,14 @@ _LABEL = 1_500
 # Seconds that the page waits for a ranking, and that the file does, which the page has shown already.
 _PATIENCE, _FILE_PATIENCE = 0.4, 60.0
 # The template's variables of a page without a ranking.
-_NOTHING: dict[str, Any] = {"message": "", "waiting": False, "datasets": (), "evaluators": (), "ranking": None}
+_NOTHING: dict[str, Any] = {
+    "message": "",
+    "waiting": False,
+    "datasets": (),
+    "evaluators": (),
+    "ranking": None,
+    "mode": "",
+}
 
 
 class DoubtfulAddress(PageQuery):

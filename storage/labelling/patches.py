@@ -28,6 +28,9 @@ from stepsight.storage.judgments.columns import Gold, read_gold
 from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.traces.queries import Dataset
 
+FILE = "label-patch.json"
+"""The name of a patch that is made of accepted disputes, and of its file."""
+
 
 def make_patch(
     store: Store, dataset: Dataset, state: DisputeState = DisputeState.ACCEPTED, name: str = ""
@@ -63,7 +66,7 @@ def find_accepted(store: Store, dataset: Dataset) -> tuple[Patch, frozenset[int]
     if no dispute is accepted whose trace is unchanged."""
     disputes = list_disputes(store, DisputeFilter(dataset=dataset.name, state=DisputeState.ACCEPTED))
     trace_ids = frozenset(dispute.trace_id for dispute in disputes if not dispute.changed)
-    return (make_patch(store, dataset, name="accepted disputes")[0], trace_ids) if trace_ids else None
+    return (make_patch(store, dataset, name=FILE)[0], trace_ids) if trace_ids else None
 
 
 def _change(dispute: Dispute) -> LabelChange:

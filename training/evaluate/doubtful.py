@@ -141,7 +141,7 @@ def rank_labels(
     if not scores and not votes:
         in_mode = f"{mode} " if mode else ""
         raise UserError(
-            f"no evaluator has {in_mode}judgments of the steps of {dataset.name}, and nobody has labelled them.",
+            f"No evaluator has {in_mode}judgments of the steps of {dataset.name}, and nobody has labelled them.",
             "Score it, or import published scores, first.",
         )
     findings, holding, problem = _read_texts(store, gold, progress)

@@ -95,5 +95,20 @@ def test_a_dataset_without_gold_or_judgments_says_so(sqlite_store, client, label
     assert client.get(f"{PATH}/file?dataset=sums").status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("dataset=nowhere", "There is no dataset 'nowhere'"),
+        ("dataset=sums&evaluator=nobody", "'nobody' has not judged sums. These have: guess."),
+        ("dataset=sums&mode=hindsight", "The mode is 'hindsight', expected offline or online."),
+        ("dataset=sums&mode=online", "No evaluator has online judgments of the steps of sums"),
+    ],
+)
+def test_an_address_of_nothing_says_what_there_is(sqlite_store, client, query, said):
+    judged(sqlite_store)
+    (notice,) = show(client, query).all("div", cls="notice")
+    assert notice.text.startswith(said)
+
+
 def test_an_empty_store_says_how_to_go_on(client):
     assert "The store is empty." in show(client).text

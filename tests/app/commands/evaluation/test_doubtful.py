@@ -58,7 +58,7 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
     ("traces", "options", "message"),
     [
         ([Trace.of("q", ["a"], id="a")], (), "sums has no gold labels to doubt."),
-        (TRACES, (), "no evaluator has judgments of the steps of sums, and nobody has labelled them."),
+        (TRACES, (), "No evaluator has judgments of the steps of sums, and nobody has labelled them."),
         (TRACES, ("--evaluator", "nobody"), "'nobody' has not judged sums. These have: none."),
     ],
 )
