@@ -148,15 +148,18 @@ def count_missing_stress(store: Store, dataset_id: int, evaluator_id: int, plan:
 
 
 def read_stress_test(
-    store: Store, dataset_id: int, evaluator_id: int, plan: StressPlan | None = None
+    store: Store, dataset_id: int, evaluator_id: int, plan: StressPlan | None = None, seed: int | None = None
 ) -> StoredStressTest | None:
     """Return what an evaluator gave in a stress test of a dataset, or None if it was not tested there.
 
-    With a `plan`, only its traces, transforms and seed count. Otherwise everything stored with one seed counts: the
-    seed with the most variants, and of equally many the least.
+    With a `plan`, only its traces, transforms and seed count. Otherwise everything stored with one seed counts:
+    with `seed` or, by default, the seed with the most variants, and of equally many the least.
     """
     seeds = list_seeds(store, dataset_id, evaluator_id)
-    seed = plan.seed if plan is not None else next(iter(seeds), 0)
+    if plan is not None:
+        seed = plan.seed
+    elif seed is None:
+        seed = next(iter(seeds), 0)
     if seed not in seeds:
         return None
     chosen = {one.name: one for one in (StressPlan() if plan is None else plan).chosen}

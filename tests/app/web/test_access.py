@@ -47,7 +47,8 @@ ROUTES = {
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/
         GET /browse/trace.json GET /browse/trace.csv GET /browse/export GET /results GET /results/
         GET /results/table GET /results/report GET /results/card
-        GET /results/doubtful GET /results/doubtful/ GET /results/doubtful/file GET /jobs GET /jobs/ GET /jobs/list
+        GET /results/doubtful GET /results/doubtful/ GET /results/doubtful/file
+        GET /results/stress GET /results/stress/ GET /jobs GET /jobs/ GET /jobs/list
         GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
         GET /score/result.csv POST /gradio_api/run/{api_name}

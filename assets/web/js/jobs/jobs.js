@@ -60,6 +60,19 @@ const post = async (button, url, values) => {
   await ask();
 };
 
+// A name with a point is a field of an object, which holds numbers and lists.
+const valuesOf = (form) => {
+  const data = new FormData(form);
+  const values = {};
+  for (const name of new Set(data.keys())) {
+    const [outer, inner] = name.split(".");
+    const number = form.elements[name].type === "number";
+    if (inner) (values[outer] ??= {})[inner] = number ? Number(data.get(name)) : data.getAll(name);
+    else values[name] = data.get(name);
+  }
+  return values;
+};
+
 // The form may be on a page that has nothing to show before the job is done.
 const lead = async (_, url, values) => {
   const headers = { "content-type": "application/json" };
@@ -74,7 +87,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   // Not `form.dataset`, which is the field of that name.
   const start = form.hasAttribute("data-leads") ? lead : post;
-  start(form, form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
+  start(form, form.getAttribute("data-post"), valuesOf(form));
 });
 
 document.addEventListener("click", (event) => {
