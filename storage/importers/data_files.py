@@ -26,7 +26,7 @@ from stepsight.storage.importers.tables import table_rows
 SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv")
 _ENDINGS = (*SUFFIXES, *(suffix + compressed for suffix in SUFFIXES for compressed in COMPRESSED))
 _DICTIONARY, _STATE, _INFO = "dataset_dict.json", "state.json", "dataset_info.json"
-_ABOUT = (_DICTIONARY, _STATE, _INFO, "dataset_infos.json")
+_ABOUT = (_DICTIONARY, _STATE, _INFO, "dataset_infos.json", "croissant.json")
 _NUMBERED = re.compile(r"-\d{5}-of-\d{5}$")
 _PLAIN = re.compile(r"[\w.-]{1,200}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
