@@ -7,7 +7,9 @@ from typing import Any
 from stepsight.core.reading import (
     CAUSAL,
     OWN,
+    Reading,
     Rereading,
+    TemplateChoice,
     causal_attention,
     reading_note,
     sees_later_steps,
@@ -21,7 +23,7 @@ SERVED = "served"
 @dataclass(frozen=True)
 class EvaluatorSummary:
     """The properties of an evaluator, recorded when it was last loaded so that they are known without its weights.
-    `seconds` is the time that loading took."""
+    `seconds` is the time that loading took. `choices` are the ways in which its prompt template can be changed."""
 
     name: str
     fingerprint: str
@@ -33,6 +35,7 @@ class EvaluatorSummary:
     context: int | None
     thresholds: Thresholds
     seconds: float = 0.0
+    choices: tuple[TemplateChoice, ...] = ()
 
     @property
     def sees_later_steps(self) -> bool:
@@ -55,11 +58,18 @@ class EvaluatorSummary:
         if not self.parameters:
             raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
         reading.check(self.name, is_causal=self.is_causal_model)
+        reading.check_choice(self.name, self.choices)
         attention = causal_attention(reading.reading) if self.is_causal_model else self.attention
-        if reading.first_copy == OWN and attention == self.attention:
+        if reading.first_copy == OWN and attention == self.attention and reading.template is None:
             return self
         name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)
-        return replace(self, name=name, fingerprint=fingerprint, attention=attention)
+        return replace(self, name=name, fingerprint=fingerprint, attention=attention, choices=())
+
+    @property
+    def template_readings(self) -> list[Rereading]:
+        """The evaluator's own reading with each choice of its template made otherwise."""
+        own = next((one for one in Reading if causal_attention(one) == self.attention), Reading.ONCE)
+        return [Rereading(own, template=choice) for choice in self.choices]
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -70,5 +80,10 @@ class EvaluatorSummary:
         `values` has a different form."""
         return cls(
             **dict(values)
-            | {"outputs": Outputs(values["outputs"]), "thresholds": Thresholds(**values["thresholds"])}
+            | {
+                "outputs": Outputs(values["outputs"]),
+                "thresholds": Thresholds(**values["thresholds"]),
+                # Another version may have written others.
+                "choices": tuple(one for one in TemplateChoice if one in values.get("choices", ())),
+            }
         )

@@ -17,7 +17,7 @@ themselves.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -61,6 +61,22 @@ class CopyOf(StrEnum):
     OTHER = "other"
     SHUFFLED = "shuffled"
     EMPTY = "empty"
+
+
+class TemplateChoice(StrEnum):
+    """A change of an evaluator's prompt template, in words that follow `read once`.
+
+    The input is tokenized as one text, or prompt and steps are tokenized in parts; a separator stands after the
+    prompt, or none does; blank lines separate steps, or line breaks do; a chat has no system prompt.
+    """
+
+    JOINED = "tokenized as one text"
+    IN_PARTS = "tokenized in parts"
+    OPENED = "a separator after the prompt"
+    NOT_OPENED = "no separator after the prompt"
+    BLANK_LINES = "blank lines between steps"
+    LINE_BREAKS = "line breaks between steps"
+    NO_SYSTEM = "no system prompt"
 
 
 @dataclass(frozen=True)
@@ -135,12 +151,14 @@ _CONTROLS = {
 }
 _SPELT = re.compile(
     rf"(?P<name>.+), read (?P<reading>{'|'.join(_WORDS.values())})(?:, first copy (?P<copy>{'|'.join(CopyOf)}))?"
+    rf"(?:, (?P<template>{'|'.join(TemplateChoice)}))?"
 )
 
 
 @dataclass(frozen=True)
 class Rereading:
-    """A reading for an evaluator, possibly a different one from its own.
+    """A reading for an evaluator, possibly a different one from its own. With `template`, its prompt template is
+    changed, too.
 
     `str` gives a suffix for the evaluator's name, as in `mini-causal, read twice`. Loading the name with the suffix
     gives the evaluator with this reading.
@@ -148,6 +166,7 @@ class Rereading:
 
     reading: Reading
     first_copy: FirstCopy = OWN
+    template: TemplateChoice | None = None
 
     def __post_init__(self) -> None:
         """Raise `UserError` if a first copy other than the trace's own steps is given for a reading other than
@@ -165,7 +184,7 @@ class Rereading:
     def words(self) -> str:
         """The reading in words, such as `twice, first copy other`."""
         copy = "" if self.first_copy.of == CopyOf.OWN else f", first copy {self.first_copy.of}"
-        return f"{_WORDS[self.reading]}{copy}"
+        return f"{_WORDS[self.reading]}{copy}{f', {self.template}' if self.template else ''}"
 
     @property
     def label(self) -> str:
@@ -188,11 +207,21 @@ class Rereading:
     def fingerprint(self, own: str) -> str:
         """Return the fingerprint of an evaluator with this reading, given its fingerprint `own` with its own
         reading."""
-        return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}".encode()).hexdigest()
+        template = f" {self.template}" if self.template else ""
+        return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}{template}".encode()).hexdigest()
+
+    def check_choice(self, name: str, choices: Collection[TemplateChoice]) -> None:
+        """Raise `UserError` if the template is changed in a way that is not among the `choices` of the model called
+        `name`."""
+        if self.template is not None and self.template not in choices:
+            reason = "reads so already, or its template has no such choice"
+            raise self.refused(name, reason, f"Its choices: {', '.join(choices) or 'none'}.")
 
     def note(self, name: str) -> str:
         """Return a note on the scores that the evaluator called `name` gives with this reading: that it was not
         trained for the reading and, if so, that they come from a control."""
+        if self.template is not None:
+            return f"{name} has another template of its own: {self.template} is for comparison."
         text = f"{name} was not trained to be read {_WORDS[self.reading]}."
         copy = _CONTROLS.get(self.first_copy.of)
         return text if copy is None else f"{text} The first copy is {copy}: a control, not its own judgment."
@@ -216,7 +245,8 @@ def split_reading(name: str) -> tuple[str, Rereading | None]:
     if found is None:
         return name, None
     reading = next(one for one, words in _WORDS.items() if words == found["reading"])
-    return found["name"], Rereading(reading, FirstCopy(CopyOf(found["copy"] or CopyOf.OWN)))
+    template = TemplateChoice(found["template"]) if found["template"] else None
+    return found["name"], Rereading(reading, FirstCopy(CopyOf(found["copy"] or CopyOf.OWN)), template)
 
 
 def reading_note(name: str) -> str:

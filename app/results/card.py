@@ -1,6 +1,6 @@
 """The view of the Results page that shows an evaluator's card, and the card as files."""
 
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends
@@ -23,13 +23,14 @@ _KINDS = {
 }
 
 
-def card_values(measurements: Measurements, dataset: str, evaluator: str) -> dict[str, object]:
+def card_values(measurements: Measurements, dataset: str, evaluator: str) -> dict[str, Any]:
     """Return the variables of the template `results/card.html`. `card` is None while it is being measured. Raises
     `UserError` if there is no such evaluator or dataset, or if the evaluator has not judged it."""
     found = measurements.find_card(evaluator, dataset)
     own = {"dataset": found.dataset.name, "card": found.evaluator.fingerprint}
     return {
         "evaluator": found.evaluator,
+        "name": found.evaluator.name,
         "dataset": found.dataset,
         "datasets": [(one.name, one.name) for one in found.judged],
         "card": found.card,

@@ -25,7 +25,7 @@ from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
-from stepsight.core.reading import Reading, Rereading, causal_attention, split_reading
+from stepsight.core.reading import Reading, Rereading, TemplateChoice, causal_attention, split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -63,14 +63,20 @@ class ModelEvaluator(Evaluator):
     def reread(self, reading: Rereading) -> "ModelEvaluator":
         """Like `Evaluator.reread`. The copy reads the solution differently but shares the model."""
         reading.check(self.name, is_causal=self.is_causal)
+        reading.check_choice(self.name, self.encoder.choices)
         if reading == Rereading(self.reading, self.encoder.first_copy):
             return self
         return replace(
             self,
             name=f"{self.name}{reading}",
-            encoder=self.encoder.reread(reading.reading, reading.first_copy),
+            encoder=self.encoder.reread(reading.reading, reading.first_copy, reading.template),
             identify=lambda: reading.fingerprint(self.fingerprint),
         )
+
+    @property
+    def choices(self) -> tuple[TemplateChoice, ...]:
+        """Like `Evaluator.choices`: those of its prompt template."""
+        return self.encoder.choices
 
     @property
     def attention(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.reading import Rereading, reading_note, sees_later_steps
+from stepsight.core.reading import Rereading, TemplateChoice, reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -63,6 +63,11 @@ class Evaluator(ABC):
         raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
 
     @property
+    def choices(self) -> tuple[TemplateChoice, ...]:
+        """The ways in which its prompt template can be changed for a comparison."""
+        return ()
+
+    @property
     @abstractmethod
     def context(self) -> int | None:
         """The maximum input length in tokens, or None if it is unknown or the evaluator does not use tokens."""
@@ -96,6 +101,7 @@ class Evaluator(ABC):
             context=self.context,
             thresholds=self.thresholds,
             seconds=seconds,
+            choices=self.choices,
         )
 
     @abstractmethod

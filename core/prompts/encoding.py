@@ -15,7 +15,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
 from stepsight.core.prompts.vocabulary import Vocabulary
-from stepsight.core.reading import OWN, FirstCopy, Reading, reversed_steps
+from stepsight.core.reading import OWN, FirstCopy, Reading, TemplateChoice, reversed_steps
 from stepsight.core.trace import Trace
 
 # The most cached pieces, and the longest in characters: 10 MB in all, 1 MB if steps are short.
@@ -164,10 +164,18 @@ class Encoder:
         """Return the token ids for reading a trace once, even if the template sets a different reading."""
         return self._encoded(self._parts(trace))
 
-    def reread(self, reading: Reading, first_copy: FirstCopy = OWN) -> "Encoder":
-        """Return a copy of this encoder with another reading. The tokenizer is shared."""
-        other = copy(self)
-        other.template = replace(self.template, reading=reading)
+    @property
+    def choices(self) -> tuple[TemplateChoice, ...]:
+        """The choices that its template leaves. An encoder with rules of its own leaves none."""
+        return self.template.choices if type(self) is Encoder else ()
+
+    def reread(
+        self, reading: Reading, first_copy: FirstCopy = OWN, choice: TemplateChoice | None = None
+    ) -> "Encoder":
+        """Return a copy of this encoder with another reading and, if `choice` is given, with its template changed.
+        The tokenizer is shared."""
+        other = copy(self) if choice is None else Encoder(self.vocabulary, self.template.changed(choice))
+        other.template = replace(other.template, reading=reading)
         other.first_copy = first_copy
         return other
 

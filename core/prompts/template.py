@@ -1,7 +1,8 @@
 """Prompt templates: the text around a trace's problem and steps, and the token at which a step is read."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -9,8 +10,14 @@ from pydantic import Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.reading import Reading
+from stepsight.core.reading import Reading, TemplateChoice
 from stepsight.core.validation import STRICT, Record, invalid, validate
+
+# The system prompt of a chat, as the models of Qwen and of Llama write it.
+_SYSTEM = re.compile(
+    r"<\|im_start\|>system\n(?s:.*?)<\|im_end\|>\n"
+    r"|<\|start_header_id\|>system<\|end_header_id\|>\n\n(?s:.*?)<\|eot_id\|>"
+)
 
 
 class Read(StrEnum):
@@ -109,6 +116,27 @@ class PromptTemplate(Record):
             for field in fields(self)
             if field.name in always or values[field.name] != field.default
         }
+
+    def changed(self, choice: TemplateChoice) -> "PromptTemplate":
+        """Return the template with one choice made otherwise. It is unchanged if it leaves no such choice, or has
+        made it so already."""
+        between_lines = self.separator_is == Separator.TEXT and self.separator in ("\n", "\n\n")
+        separated = self.read == Read.SEPARATOR
+        changes: dict[TemplateChoice, dict[str, Any]] = {
+            TemplateChoice.JOINED: {"joined": True},
+            TemplateChoice.IN_PARTS: {"joined": False},
+            TemplateChoice.OPENED: {"opening": True} if separated else {},
+            TemplateChoice.NOT_OPENED: {"opening": False} if separated else {},
+            TemplateChoice.BLANK_LINES: {"separator": "\n\n"} if between_lines else {},
+            TemplateChoice.LINE_BREAKS: {"separator": "\n"} if between_lines else {},
+            TemplateChoice.NO_SYSTEM: {"prompt": _SYSTEM.sub("", self.prompt)},
+        }
+        return replace(self, **changes[choice])
+
+    @property
+    def choices(self) -> tuple[TemplateChoice, ...]:
+        """The choices that would change this template."""
+        return tuple(choice for choice in TemplateChoice if self.changed(choice) != self)
 
     def problem_text(self, problem: str) -> str:
         return problem.strip() if self.strip == Strip.ALL else problem

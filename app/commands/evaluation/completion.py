@@ -96,6 +96,14 @@ class Completion:
                 report(evaluator)
         return row
 
+    def template_names(self, name: str) -> list[str]:
+        """Return the names of an evaluator with each change of its prompt template. There is none for an evaluator
+        that cannot run here."""
+        if not can_load(name) or is_address(name):
+            return []
+        summary = open_scorer(name, self.place, None).evaluator.description()
+        return [f"{name}{reading}" for reading in summary.template_readings]
+
     def judge_missing(self, scorer: AnyScorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
         """Judge this process's share of the `missing` traces, and return the number of judgments stored.
 

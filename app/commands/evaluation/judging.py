@@ -82,6 +82,17 @@ def find_evaluators(
     return chosen
 
 
+def judge_templates(store: Store, dataset: Dataset, name: str, place: Placement) -> None:
+    """Have an evaluator judge a dataset with each change of its prompt template, as far as it has not. Raises
+    `UserError` if its template leaves nothing open, or if it cannot run here."""
+    names = _completion(store, dataset, Mode.HINDSIGHT, place, Processes(), False, None).template_names(name)
+    if not names:
+        raise UserError(
+            f"{name} has no prompt template here that could be changed.", "Name a shipped evaluator or a folder."
+        )
+    find_evaluators(store, dataset, names, [Mode.HINDSIGHT], lambda one: one, place)
+
+
 def find_one(store: Store, dataset: Dataset, name: str, place: Placement) -> StoredEvaluator:
     """Return the evaluator with this name or fingerprint.
 

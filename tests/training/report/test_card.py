@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 
 import stepsight
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import find_by_name, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.report.card.card import make_card
+from stepsight.storage.judgments.stress_tests import read_stress_test
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.report.card.card import make_card, measure_card
 from stepsight.training.report.card.files import CARD_WRITERS, card_json, hub_figure
 from tests.messages import refused
+from tests.storage.judgments.test_stress_tests import run
 from tests.storage.samples import add, judge
 from tests.training.judged import NAME, fill, measure_stored
 from tests.training.report.recomputed import Recomputed
@@ -172,3 +176,41 @@ def test_a_figure_for_the_hub_has_its_interval_in_its_notes(made):
     assert notes.startswith("processbench_f1 in percent, offline, 95 % interval ")
     with refused():
         hub_figure(card, "accuracy of nothing")
+
+
+def test_another_template_stands_beside_its_own_with_the_paired_difference(sqlite_store):
+    dataset = fill(sqlite_store)
+    own = find_by_name(sqlite_store, "one_mind")
+    name = "one_mind, read once, tokenized as one text"
+    other = register_evaluator(
+        sqlite_store, name=name, fingerprint="f7", format="stepsight", attention="bidirectional"
+    )
+    traces = list(iterate_traces(sqlite_store, dataset.id))
+    save_judgments(sqlite_store, other.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
+    card = measure_card(sqlite_store, dataset, own, DRAWS)
+    table = next(one for one in card.tables if one.name.endswith("-template"))
+    rows = [dict(zip((column.key for column in table.columns), row, strict=True)) for row in table.rows]
+    assert [row["template"] for row in rows[:2]] == ["its own", "tokenized as one text"]
+    difference = rows[1]["step_auc"].number - rows[0]["step_auc"].number
+    assert rows[1]["difference"].number == pytest.approx(difference)
+    evaluators = {row[0] for table in card.tables for row in table.rows if "template" not in table.name}
+    assert name not in evaluators
+
+
+def test_a_stored_stress_test_is_on_the_card_beside_its_baselines(sqlite_store):
+    scorer = Scorer(load_evaluator("equations"))
+    dataset_id, evaluator_id, _ = run(sqlite_store, scorer)
+    traces = list(iterate_traces(sqlite_store, dataset_id))
+    save_judgments(sqlite_store, evaluator_id, scorer.score(traces, "offline"))
+    rows = [
+        row
+        for table in card_of(sqlite_store, "sums", "equations").tables
+        if "stress" in table.name
+        for row in table.rows
+    ]
+    stored = read_stress_test(sqlite_store, dataset_id, evaluator_id)
+    figures = {one.transform.name: one for one in stored.figures(0.5)}
+    own = {row[0]: row[2] for row in rows if row[1] == "equations"}
+    assert own == {name: figures[name].as_demanded for name in own}
+    assert own["number-replaced"].number == 1
+    assert {row[1] for row in rows} == {"equations", "baseline:constant", "baseline:length"}
