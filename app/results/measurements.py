@@ -246,8 +246,9 @@ def _minus(evaluation: Evaluation, reference: str) -> Differences:
 def _size(measured: MeasuredDataset) -> int:
     rows = [row for one in (measured.evaluation, measured.before) if one is not None for row in one.rows]
     tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
-    draws = sum(one.draws.nbytes for row in rows for one in row.measured.values())
-    return sum(tables.values()) + draws + measured.evaluation.weights.nbytes
+    # Rows share the draws of what is the same in both modes.
+    draws = {id(one.draws): one.draws.nbytes for row in rows for one in row.measured.values()}
+    return sum(tables.values()) + sum(draws.values()) + measured.evaluation.weights.nbytes
 
 
 def _size_of_figures(figures: Excerpt) -> int:
