@@ -107,6 +107,7 @@ def commands(folder: Path) -> list[list[object]]:
         agreement first --draws 20
         export labels first labels.jsonl --format jsonl
         export judgments made judgments.csv --format csv
+        export judgments made events.jsonl --format opentelemetry
         export outcomes made outcomes.csv --format csv
         export left-out made left-out.csv --format csv
         patch export sums fixes.json

@@ -21,6 +21,8 @@ from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import write_judgments
+from stepsight.storage.exports.evaluation_events import NAME as EVENTS
+from stepsight.storage.exports.evaluation_events import event_parts
 from stepsight.storage.exports.frames import judgment_frames, named_evaluators
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, table_parts, trace_lines
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
-    judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, FOLDER), help=_FORMAT)
+    judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, EVENTS, FOLDER), help=_FORMAT)
     for one in (outcomes, left_out):
         one.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
     for one in (judgments, outcomes, left_out):
@@ -127,7 +129,7 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
         evaluators = {one.name: one.id for one in with_distinct_names(named)}
         parts = table_parts(*outcome_table(store, dataset.id, where, ids, evaluators), args.format)
     else:
-        parts = frame_parts(counted(), args.format)
+        parts = event_parts(counted()) if args.format == EVENTS else frame_parts(counted(), args.format)
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
         file.writelines(parts)
     of = f"{rows:,} rows of " if args.what in ("judgments", "left-out") else ""
