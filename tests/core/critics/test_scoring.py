@@ -18,6 +18,8 @@ from stepsight.core.inference_servers.server import Server
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.stress.stress import StressTest
+from stepsight.core.stress.transforms import find_transform
 from stepsight.core.trace import Trace
 from tests.cases import each
 from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
@@ -69,6 +71,23 @@ def test_offline_one_question_shows_all() -> None:
         "**Step 2.2: neg.** since it is so 3",
     ]
     assert judgment.spent == Usage(1, 0, 300, 20)
+
+
+def test_a_stress_test_passes_over_a_variant_on_which_nothing_can_be_read() -> None:
+    trace = Trace.of("Add.", ["1 + 1 = 2.", "So it is 2."])
+    test = StressTest.of([find_transform("number-replaced"), find_transform("filler")], [trace])
+    texts = [variant.trace.substeps for _, variant in test.variants[0] if variant is not None]
+
+    def answer(body: Body) -> str:
+        told = str(body["messages"][-1]["content"])
+        wrong, filled = (all(text in told for text in steps) for steps in texts)
+        return "I cannot say." if filled else verdicts(["neg" if wrong else "pos", "pos"])
+
+    with chat_server(answer) as chat, asking(chat) as critic:
+        (one,) = test.judge(Scorer(critic).offline_scores)
+    assert one.turned(0.5) == [(0, True)]
+    assert one.moved(0.5) == []
+    assert critic.tally.unread == 1
 
 
 def test_a_request_holds_model_prompt_limit_and_schema() -> None:
