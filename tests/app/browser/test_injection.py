@@ -161,7 +161,6 @@ def no_formula(text: str) -> int:
     """Check every cell of a CSV file, and return how many there are."""
     cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
     assert [cell for cell in cells if cell.lstrip().startswith(("=", "+", "-", "@")) and not is_number(cell)] == []
-    assert [cell for cell in cells if cell.startswith(("\t", "\r"))] == []
     return len(cells)
 
 
