@@ -107,7 +107,7 @@ def commands(folder: Path) -> list[list[object]]:
         agreement first --draws 20
         export labels first labels.jsonl --format jsonl
         export judgments made judgments.csv --format csv
-        export judgments made events.jsonl --format opentelemetry
+        export judgments made verdicts.jsonl --format opentelemetry
         export outcomes made outcomes.csv --format csv
         export left-out made left-out.csv --format csv
         patch export sums fixes.json
@@ -147,7 +147,13 @@ def test_no_command_reaches_beyond_this_machine_unless_asked_to(tmp_path, monkey
         "HF_HOME": str(tmp_path / "hub"),
         "HF_ENDPOINT": hub.url,
     }
-    result = subprocess.run([sys.executable, "-c", SOURCE, "commands.json"], env=environment, capture_output=True)
+    # `mcp` ends with its standard input.
+    result = subprocess.run(
+        [sys.executable, "-c", SOURCE, "commands.json"],
+        env=environment,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+    )
     assert result.returncode == 0, result.stderr.decode()[-3000:]
     # That of `SOURCE` alone.
     found = attempts.read_text().splitlines()
