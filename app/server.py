@@ -43,7 +43,6 @@ from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.bundles import add_files
 from stepsight.app.web.changes import change_routes
 from stepsight.app.web.failures import answer_errors
-from stepsight.app.web.gradio_page import EventBodies, FirstResponse, interface, mount, plain_style
 from stepsight.app.web.health import health_routes
 from stepsight.app.web.login import login_routes
 from stepsight.app.web.request_guard import Gate
@@ -97,9 +96,6 @@ def build_app(
         demo.end()
 
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    # Innermost, so that only people who may see the page get it.
-    application.add_middleware(FirstResponse, name="Score", content=score.content)
-    application.add_middleware(EventBodies, events=score.events)
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)
     add_api(application, store, evaluators, read_only=read_only, seconds=seconds)
     answer_errors(application)
@@ -112,6 +108,7 @@ def build_app(
     application.include_router(data_files(store, read_only=read_only))
     application.include_router(model_list.router(store, evaluators, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
+    application.include_router(score.routes())
     application.include_router(score_files(store, evaluators))
     application.include_router(change_routes(store, read_only=read_only))
     application.include_router(login_routes(store))
@@ -123,10 +120,9 @@ def build_app(
     application.include_router(label_files(store))
     application.include_router(health_routes(store, has_worker))
     application.include_router(help_routes())
-    application.include_router(plain_style())
     add_files(application)
     demo.mount(application)
-    return mount(application, interface("StepSight", score.events))
+    return application
 
 
 def _guard(

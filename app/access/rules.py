@@ -64,8 +64,6 @@ _STATIC = tuple(
     _rule("GET", path, None)
     for path in (
         "/stepsight/(?s:.+)",
-        "/assets/(?s:.+)",
-        "/theme.css",
         "/favicon.ico",
         "/healthz",
         "/help(/[a-z-]+)?",
@@ -80,12 +78,7 @@ _DEMO = tuple(
         ("POST", "gradio_api/(queue/join|cancel|component_server/|run/predict|call/score)"),
     )
 )
-_ADDED = (
-    *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),
-    # An event that does more than read checks the right for that itself.
-    _rule("POST", "/gradio_api/run/(split|write|score|running|open|save)", LOOKING),
-    _rule("GET", f"{API}/openapi.json", LOOKING),
-)
+_ADDED = (_rule("GET", f"{API}/openapi.json", LOOKING),)
 
 
 class Rules:

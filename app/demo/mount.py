@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored, state_of
 from stepsight.app.demo.interface import LAUNCHED, LEAD, demo
+from stepsight.app.demo.without_files import WithoutFiles, make_folder
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.fair_queue import client_context
-from stepsight.app.web.gradio_page import WithoutFiles
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 
@@ -100,6 +100,7 @@ class _RunningDemo:
     @classmethod
     async def start(cls, build: Callable[[], gr.Blocks]) -> "_RunningDemo":
         """Build a demo and start its queue."""
+        make_folder()
         application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         blocks = await to_thread.run_sync(build)
         gr.mount_gradio_app(application, blocks, path=PATH, **_MOUNTED)

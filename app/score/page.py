@@ -1,8 +1,8 @@
 """The Score page: paste a problem and its solution, correct the steps, and see every step judged in both modes.
 
 The URL determines the result. `s` is its permalink, `before` or `kept` is the permalink of the result to compare it
-with, and `valid` and `redundant` are thresholds. The page's script calls the events of a Gradio interface by name:
-`split`, `write`, `score`, `running`, `open` and `save`.
+with, and `valid` and `redundant` are thresholds. The page's script calls events by name: `split`, `write`, `score`,
+`running`, `open` and `save`.
 """
 
 import json
@@ -13,17 +13,17 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-import gradio as gr
+from fastapi import APIRouter, Depends, Request
 from markupsafe import Markup
-from starlette.requests import Request
+from starlette.responses import HTMLResponse
 
-from stepsight.app.access.rights import Asked, Right, find_user_of, has_right, note_scored, require
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, require
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
 from stepsight.app.score.result import result_html
 from stepsight.app.score.running import RunningResults
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.gradio_page import Event
-from stepsight.app.web.html import render
+from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.page_events import Event, event_routes
 from stepsight.app.web.page_route import PageContent, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
@@ -66,6 +66,19 @@ class ScorePage:
         }
         return events if self.read_only else events | {"save": self.save}
 
+    def routes(self) -> APIRouter:
+        """Build the routes of the page and of its events."""
+        routes = event_routes(self.events, Right.READ, Right.SCORE)
+
+        def show(request: Request) -> HTMLResponse:
+            shown = self.content(request)
+            page = plain_page("Score", shown.html, "Score")
+            return HTMLResponse(page, shown.status, headers={"cache-control": "no-cache"})
+
+        needs = [Depends(RequiresRight(Right.SCORE))]
+        routes.add_api_route("/", show, methods=["GET", "HEAD"], dependencies=needs)
+        return routes
+
     def content(self, request: Request) -> PageContent:
         """Render the page for the URL of a request."""
         names = self.evaluators.names
@@ -106,7 +119,7 @@ class ScorePage:
         """Compose a text from corrected steps, and return it with the steps rendered."""
         return _written(PageState.read(values).solution_text())
 
-    def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
+    def score(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
         """Score the entered solution and, if it is an edit of the previous solution, compare the two. If steps were
         edited, the result includes the text composed from them."""
         state = PageState.read(values)
@@ -121,7 +134,7 @@ class ScorePage:
         """Return the scores that are known so far of the solution that is being judged under the key `run`."""
         return {"result": self.running_results.html(run)}
 
-    def open(self, query: str, evaluators: list[str] | None, request: gr.Request, run: str = "") -> dict[str, Any]:
+    def open(self, query: str, evaluators: list[str] | None, request: Request, run: str = "") -> dict[str, Any]:
         """Return the page's content for a query string, which is empty if the query has no permalink. If
         `evaluators` is not None, it replaces the permalink's evaluators. `run` is as in `PageState`."""
         try:
@@ -129,7 +142,7 @@ class ScorePage:
         except AddressError as error:
             return {"result": notice_html(str(error.without_options()))}
 
-    def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
+    def save(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
         """Save the displayed result with its judgments, and return a note that links to the saved trace. If the
         result has no permalink, the entered solution is saved instead."""
         require(request, Right.WRITE)
@@ -141,13 +154,13 @@ class ScorePage:
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", saved=saved)}
 
-    def _only_looks(self, request: Asked) -> bool:
+    def _only_looks(self, request: Request) -> bool:
         return self.read_only or not has_right(request, Right.WRITE)
 
     def _opened(
         self,
         spelled: str,
-        request: Asked,
+        request: Request,
         evaluators: Sequence[str] | None = None,
         patience: float | None = None,
         run: str = "",
@@ -181,7 +194,7 @@ class ScorePage:
             return True
         return not wait(begun, timeout=seconds).not_done
 
-    def _result(self, entered: Entered, request: Asked, run: str) -> Markup:
+    def _result(self, entered: Entered, request: Request, run: str) -> Markup:
         """Render the result, compared with the earlier solution if there is one. First, the user's exposure to the
         scores of both solutions is recorded."""
         note_scored(self.store, find_user_of(request), *entered.traces)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from stepsight.core.paths import asset
@@ -86,10 +86,16 @@ ADDRESSES = {name: _address(name) for name in _FILES}
 
 
 def add_files(application: FastAPI) -> None:
-    """Serve the bundles, and every file in `assets/web`, under `/stepsight`."""
+    """Serve the bundles, and every file in `assets/web`, under `/stepsight`. The icon is where browsers look for
+    it, too."""
     for name in _FILES:
         application.add_api_route(f"/stepsight/{name}", _serve(name), methods=["GET"], include_in_schema=False)
+    application.add_api_route("/favicon.ico", _icon, methods=["GET"], include_in_schema=False)
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
+
+
+async def _icon() -> Response:
+    return FileResponse(asset("web", "icon.svg"))
 
 
 def _serve(name: str) -> Callable[[], Awaitable[Response]]:

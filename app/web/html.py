@@ -37,11 +37,10 @@ def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
     return Markup(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
 
 
-def plain_page(title: str, body: str, here: str, tail: str = "") -> Markup:
-    """Render a whole page that does not use Gradio, in the frame that all pages share.
+def plain_page(title: str, body: str, here: str) -> Markup:
+    """Render a whole page, in the frame that all pages share.
 
-    `here` is the page's name if the page is among `PAGES`. `body`, and `tail`, which is appended to the page, are
-    HTML in which all text is already escaped.
+    `here` is the page's name if the page is among `PAGES`. `body` is HTML in which all text is already escaped.
     """
     formulas = 'class="math"' in body
-    return render("page.html", title=title, body=Markup(body), here=here, tail=Markup(tail), formulas=formulas)
+    return render("page.html", title=title, body=Markup(body), here=here, formulas=formulas)

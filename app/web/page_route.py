@@ -6,7 +6,6 @@ A browser gets the whole page, whereas the page's script gets only the content.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import gradio as gr
 from anyio import from_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
@@ -68,12 +67,11 @@ def address_page(name: str, content: Content, part: str = "", path: str = "", ti
     return routes
 
 
-def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
+def client_disconnected(request: HTTPConnection) -> bool:
     """True if the client no longer waits for the response to its event or request. Call this from the thread that
     handles it. For the first response of a page, this is always False."""
-    inner = request.request if isinstance(request, gr.Request) else request
     try:
-        return isinstance(inner, Request) and bool(from_thread.run(inner.is_disconnected))
+        return isinstance(request, Request) and bool(from_thread.run(request.is_disconnected))
     except RuntimeError:
         # No server runs this thread, or it has stopped; a stopping server answers its waiting clients itself. The
         # first response of a page has no channel on which its client could leave.

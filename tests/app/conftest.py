@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import gradio as gr
 import pytest
 from filelock import FileLock
 
@@ -12,7 +13,6 @@ from stepsight.app.commands.cli import main
 from stepsight.app.evidence import page as evidence_page
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
-from stepsight.app.web import gradio_page
 from stepsight.storage.database.store import open_store
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
 
@@ -20,9 +20,9 @@ from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_
 @pytest.fixture(autouse=True, scope="session")
 def pages_are_only_mounted() -> Iterator[None]:
     """Gradio builds a server where the layout ends and another where the queue is set, which nobody asks: ours
-    mounts the page, for which Gradio builds a third."""
+    mounts the demo, for which Gradio builds a third."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gradio_page.gr.blocks, "App", SimpleNamespace(create_app=lambda *_, **__: None))
+        patch.setattr(gr.blocks, "App", SimpleNamespace(create_app=lambda *_, **__: None))
         yield
 
 

@@ -5,7 +5,6 @@ from fastapi import APIRouter, Depends, FastAPI
 
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.access.rules import Rules
-from stepsight.app.score.page import ScorePage
 from tests.cases import each
 
 
@@ -29,9 +28,6 @@ def rules():
 @pytest.mark.parametrize(
     ("method", "path", "rights"),
     [
-        ("GET", "/", {Right.SCORE}),
-        ("HEAD", "/", {Right.SCORE}),
-        ("POST", "/gradio_api/run/score", {Right.READ, Right.SCORE}),
         ("GET", "/demo/", {Right.SCORE}),
         ("POST", "/demo/gradio_api/queue/join", {Right.SCORE}),
         ("GET", "/stepsight/js/main.js", None),
@@ -63,7 +59,6 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
         ("POST", "/tables/1/2"),
         ("POST", "/tables/1234567890123"),
         ("GET", "/forgotten"),
-        ("POST", "/gradio_api/run/a/b"),
         ("POST", "/gradio_api/run/unknown"),
         ("POST", "/demo/gradio_api/upload"),
         ("GET", "/demo/gradio_api/file=/etc/hostname"),
@@ -73,11 +68,6 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
 )
 def test_a_path_without_a_rule_does_not_exist(rules, method, path):
     assert rules.find(method, path) is None
-
-
-def test_the_events_of_the_score_page_have_a_rule(rules, sqlite_store, evaluators):
-    events = ScorePage(sqlite_store, evaluators).events
-    assert {name for name in events if rules.find("POST", f"/gradio_api/run/{name}") is not None} == set(events)
 
 
 def test_the_methods_of_a_path(rules):

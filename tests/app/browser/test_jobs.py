@@ -1,19 +1,14 @@
 """The Jobs page as a person uses it, and what the server is asked for by all pages."""
 
 import re
-from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from stepsight.app.access.rules import PAGES
 from stepsight.app.jobs.worker import Worker
 from stepsight.storage.database.store import open_store
-from tests.app.browser.acts import PROBLEM, SOLUTION, overflow, score
+from tests.app.browser.acts import overflow
 from tests.serving import served
 from tests.storage.samples import add
-
-# What `app.access.rules` lets through of Gradio.
-GRADIO = ("/assets/", "/theme.css", "/favicon.ico", "/gradio_api/run/")
 
 
 def test_a_job_is_started_cancelled_resumed_worked_off_and_refused(opened, evaluators, tmp_path):
@@ -53,19 +48,3 @@ def test_a_job_is_started_cancelled_resumed_worked_off_and_refused(opened, evalu
             (tmp_path / "away.db").rename(path)
             expect(page.locator("body > .away")).to_have_count(0)
             assert overflow(page) <= 0
-
-
-def test_the_pages_need_all_that_is_let_through_of_gradio_and_nothing_else(opened):
-    asked: set[str] = set()
-    refused: list[str] = []
-    with opened() as page:
-        page.on("request", lambda request: asked.add(urlsplit(request.url).path))
-        page.on("response", lambda response: refused.append(response.url) if response.status >= 400 else None)
-        for _, path, _ in PAGES:
-            page.goto(path, wait_until="networkidle" if path == "/" else "load")
-        score(page, PROBLEM, SOLUTION)
-        expect(page.locator("ol.steps > li")).to_have_count(5)
-    assert refused == []
-    unused = [prefix for prefix in GRADIO if not any(path.startswith(prefix) for path in asked)]
-    # The browser asks for the icon behind the page's back.
-    assert set(unused) <= {"/favicon.ico"}

@@ -356,31 +356,14 @@ def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_
     expect(page.locator(".reveals")).to_contain_text("step")
 
 
-def test_gradio_hosts_the_page_and_nothing_in_it_is_touched(opened):
-    """The text that is typed, the place in it and the focus are as they were, and nothing has moved."""
+def test_the_page_is_plain(opened):
+    """A few requests, and no text that is evaluated."""
+    asked = []
     with opened() as page:
-        page.add_init_script(
-            """window.shift = 0; new PerformanceObserver((list) => {
-                 for (const { value } of list.getEntries()) window.shift += value;
-               }).observe({ type: "layout-shift", buffered: true });"""
-        )
-        held = []
-        page.route("**/assets/index-*.js", lambda route: held.append(route))
-        page.goto("/")
-        box = page.get_by_role("textbox", name="Solution")
-        box.press_sequentially("one two")
-        page.keyboard.press("ArrowLeft")
-        page.evaluate("window.box = document.activeElement")
-        expect(page.locator("gradio-app .page")).to_have_count(0)
-        while not held:
-            page.wait_for_timeout(20)
-        held[0].continue_()
-        expect(page.locator("gradio-app #host .page")).to_have_count(1)
-        assert page.evaluate("document.activeElement === window.box && window.box.selectionStart") == 6
-        page.keyboard.type("!")
-        expect(box).to_have_value("one tw!o")
-        expect(page.locator("ol.preview > li")).to_have_text(["one tw!o"])
-        assert page.evaluate("window.shift") == 0
+        page.on("request", lambda request: asked.append(request.url))
+        response = page.goto("/", wait_until="networkidle")
+    assert len(asked) <= 10
+    assert "unsafe-eval" not in response.headers["content-security-policy"]
 
 
 def test_a_paste_that_is_too_long_is_refused_where_one_looks(page):

@@ -1,6 +1,9 @@
 """The demo as a part of the server: it starts when it is asked for, and ends when nobody is there."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -8,8 +11,8 @@ from gradio_client import Client
 
 from stepsight.app.demo import mount
 from stepsight.app.demo.mount import PATH
+from stepsight.app.demo.without_files import WithoutFiles
 from stepsight.app.server import build_app
-from stepsight.app.web.gradio_page import WithoutFiles
 from stepsight.storage.database.store import open_store
 from tests.app.client import HERE
 from tests.app.processes import until
@@ -60,3 +63,18 @@ def test_a_body_that_gradio_should_not_see_is_refused(application, body):
         assert answer.status_code == 422
         assert answer.json()["error"].startswith("The body is not")
         assert not demo_of(application).is_running
+
+
+def test_gradios_folder_is_private_and_goes_with_the_process():
+    source = """
+import os
+os.umask(0)
+from stepsight.app.demo.without_files import make_folder
+make_folder()
+folder = os.environ["GRADIO_TEMP_DIR"]
+print(folder, oct(os.stat(folder).st_mode))
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    folder, mode = done.stdout.split()
+    assert mode == "0o40700"
+    assert not Path(folder).exists()

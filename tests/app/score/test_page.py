@@ -2,21 +2,21 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 from starlette.requests import Request
+from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import Right
 from stepsight.app.score import page as score_page
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.page import EMPTY, ScorePage
 from stepsight.app.server import build_app
-from stepsight.app.web.gradio_page import interface
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import ForbiddenError, open_store
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
+from tests.app.client import let_in
 from tests.app.elements import read
 from tests.app.entries import typed
 from tests.app.held_up import hold_up, posted, served
@@ -47,7 +47,7 @@ def asking(query="", rights=frozenset(Right)):
 
 
 def asked(**options):
-    return gr.Request(asking(**options))
+    return asking(**options)
 
 
 def texts(html):
@@ -226,11 +226,13 @@ def test_the_first_response_does_not_wait_for_a_judgment_that_takes_long(page, m
 
 
 def test_a_mistake_of_the_user_is_the_answer_of_an_event(page):
-    demo = interface("Score", page.events)
-    functions = {function.api_name: function.fn for function in demo.fns.values()}
-    assert set(functions) == {"split", "write", "score", "running", "open", "save"}
-    assert functions["write"]({"steps": 7}) == {"error": "The page sent an invalid request. Reload the page."}
-    assert functions["write"]({"steps": [["a"]]})["text"] == "a"
+    client = TestClient(let_in(page.routes()))
+    answers = [
+        client.post("/gradio_api/run/write", json={"data": [one]}).json()
+        for one in ({"steps": 7}, {"steps": [["a"]]})
+    ]
+    assert answers[0] == {"data": [{"error": "The page sent an invalid request. Reload the page."}]}
+    assert answers[1]["data"][0]["text"] == "a"
 
 
 def test_scoring_ends_when_the_page_is_left(store, tiny):

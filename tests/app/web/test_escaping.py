@@ -30,7 +30,6 @@ MARKUP = {
     "app/evidence/file.py": 4,
     "app/help/manual.py": 1,
     "app/markup/text.py": 1,
-    "app/web/gradio_page.py": 1,
 }
 
 

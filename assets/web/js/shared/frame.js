@@ -1,4 +1,4 @@
-// The surroundings of every page's content: its title, the skip link, the person, and Gradio's interface.
+// The surroundings of every page's content: its title, the skip link, and the person.
 import { element, onChange } from "./dom.js";
 
 document.addEventListener("click", (event) => {
@@ -53,41 +53,3 @@ onChange(draw);
 window.addEventListener("pageshow", (event) => {
   if (event.persisted && who?.name) location.reload();
 });
-
-// On a page that Gradio hosts, its script starts when the browser is idle, and the content moves unchanged into the
-// interface.
-const start = ({ dataset: { script } }) => document.head.append(element("script", { type: "module", src: script }));
-
-const whenIdle = window.requestIdleCallback ?? setTimeout;
-const app = document.querySelector("gradio-app[data-script]");
-if (app) addEventListener("load", () => whenIdle(() => start(app)));
-
-// Nothing moves while a pointer or key is down, or a word is being composed.
-const held = new Set();
-for (const [begin, end] of [["pointerdown", ["pointerup", "pointercancel"]], ["keydown", ["keyup"]], ["compositionstart", ["compositionend"]]]) {
-  addEventListener(begin, () => held.add(begin), true);
-  for (const name of end) addEventListener(name, () => setTimeout(() => held.delete(begin) && settle()), true);
-}
-addEventListener("blur", () => held.clear());
-
-// If the browser cannot move a focused element, its focus is restored.
-const move = (page, host) => {
-  if (host.moveBefore) return host.moveBefore(page, null);
-  const { activeElement: held } = document;
-  const selected = [held?.selectionStart, held?.selectionEnd];
-  host.append(page);
-  held?.focus({ preventScroll: true });
-  if (selected[0] != null) held.setSelectionRange(...selected);
-};
-
-const settle = () => {
-  const host = app?.querySelector("#host");
-  const page = document.querySelector(".plain > main > .page");
-  if (!host || !page || held.size) return;
-  const main = page.parentElement;
-  app.classList.add("host");
-  move(page, host);
-  // The interface has its own main element.
-  main.remove();
-};
-onChange(settle);
