@@ -13,6 +13,7 @@ from stepsight.app.browse.address import ListQuery
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
+from stepsight.core.reading import TemplateChoice
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import State, Task
@@ -156,6 +157,9 @@ class EvaluatorInfo(BaseModel):
     context: int | None = Field(None, description="The longest input in tokens.")
     parameters: int | None = Field(None, description="The number of its weights.")
     thresholds: ThresholdsRecord | None = None
+    choices: tuple[TemplateChoice, ...] = Field(
+        default=(), description="The changes of its prompt template, which may follow its name."
+    )
 
 
 class DatasetInfo(BaseModel):

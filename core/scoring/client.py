@@ -30,6 +30,7 @@ from stepsight.core.net.http import (
     read_lines,
     reason,
 )
+from stepsight.core.reading import TemplateChoice
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
@@ -337,4 +338,6 @@ def _description(info: Line) -> EvaluatorSummary:
         parameters=int(info["parameters"]),
         context=None if info["context"] is None else int(info["context"]),
         thresholds=Thresholds.from_dict(limits),
+        # Earlier servers name none.
+        choices=tuple(map(TemplateChoice, info.get("choices", ()))),
     )

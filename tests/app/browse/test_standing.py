@@ -314,7 +314,7 @@ def check_labelling(judged: Judged) -> None:
 def order(judged: Judged, ordering: Ordering) -> list[str]:
     plan = CampaignPlan("first", "sums", "Text.", ordering=ordering, evaluator=judged.row.id, random_share=0.0)
     with judged.store.read() as session:
-        return [judged.ids[id] for id, _ in arrange(session, judged.dataset.id, list(judged.ids), plan)]
+        return [judged.ids[one.trace_id] for one in arrange(session, judged.dataset.id, list(judged.ids), plan)]
 
 
 def in_order(numbers: dict[str, Any]) -> list[str]:

@@ -101,7 +101,13 @@ def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
     )
     links = {link["href"] for link in page.one("p", cls="out").all("a")}
     assert links == {
-        f"/results{rest}" for rest in ("", "/doubtful?dataset=three_way", "/report?dataset=three_way")
+        f"/results{rest}"
+        for rest in (
+            "",
+            "/doubtful?dataset=three_way",
+            "/stress?dataset=three_way",
+            "/report?dataset=three_way",
+        )
     } | {"/browse?dataset=three_way"}
     assert page.all("p", role="status") == []
     assert page.all("div")[0]["data-plotly"].startswith("/stepsight/plotly/plotly.min.js?v=")
