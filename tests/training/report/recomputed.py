@@ -6,7 +6,7 @@
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
-from sklearn.metrics import brier_score_loss, cohen_kappa_score, f1_score, matthews_corrcoef, roc_auc_score
+from sklearn.metrics import brier_score_loss, f1_score, matthews_corrcoef, roc_auc_score
 
 
 class Recomputed:
@@ -131,14 +131,6 @@ class Recomputed:
         rows = self.items("redundant", "solution")
         right = int((rows.good == rows.called).sum())
         return right, int((~rows.good & rows.called).sum()), int((rows.good & ~rows.called).sum())
-
-    def with_people(self, labels: pd.DataFrame):
-        """Share of equal verdicts with people's majority labels (`trace`, `step`, `label`), and Cohen's kappa."""
-        both = self.steps.merge(labels, on=["trace", "step"])
-        both = both[both.label.isin(["neg", "neu", "pos"])]
-        both = both.assign(said=both.validity >= np.float32(0.5), people=both.label != "neg")
-        share = self.with_interval(lambda rows: float((rows.said == rows.people).mean()), both)
-        return share, float(cohen_kappa_score(both.said, both.people)), len(both)
 
 
 def _auc(rows: pd.DataFrame) -> float:
