@@ -15,6 +15,8 @@ from stepsight.core.files.json_values import LARGEST
 PARQUET = b"PAR1"
 COMPRESSED = (".gz", ".zst")
 """The suffixes of compressed files that are read."""
+MOST_BLANK = 1_000_000
+"""The most blank lines in a row; a larger file of nothing would keep its reader for minutes."""
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
 _AS_TABLE = "Import it as a table (stepsight import any FILE --fields problem=NAME,steps=NAME)."
@@ -88,8 +90,8 @@ def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a text file as UTF-8.
 
     Lines end with line feeds, or with carriage returns if the file has no line feeds. Raises `UserError` if the
-    file is Parquet or otherwise not text, if it only begins as UTF-16, or if it is compressed and cannot be
-    unpacked.
+    file is Parquet or otherwise not text, if it only begins as UTF-16, if it is compressed and cannot be unpacked,
+    or if it has more than `MOST_BLANK` blank lines in a row.
     """
     source = unpacked(lines, name)
     first = next(source, b"")
@@ -97,7 +99,13 @@ def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     if first.startswith(PARQUET):
         raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", _AS_TABLE)
     everything = chain([first] if first else [], source)
-    yield from _at_returns(_from_utf16(everything, name) if first.startswith(_UTF16) else everything)
+    lines = _at_returns(_from_utf16(everything, name) if first.startswith(_UTF16) else everything)
+    blank = 0
+    for line in lines:
+        blank = 0 if line.strip() else blank + 1
+        if blank > MOST_BLANK:
+            raise UserError(f"{name}: over {MOST_BLANK:,} blank lines in a row.", "Remove them.")
+        yield line
 
 
 def _at_returns(lines: Iterator[bytes]) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 import pytest
 
 from stepsight.core.files.jsonl import read_rows
-from stepsight.core.files.text_lines import check_beginning, first_sign, utf8_lines
+from stepsight.core.files.text_lines import MOST_BLANK, check_beginning, first_sign, utf8_lines
 from tests.messages import refused
 
 TEXT = '{"a": "é \u0a0a\u010a"}\n\n{"b": "😀"}'
@@ -54,3 +54,11 @@ def test_the_beginning_of_a_file_that_is_no_text() -> None:
     check_beginning("a".encode("utf-16"), "f")
     with refused():
         check_beginning(b"a\0b", "f")
+
+
+def test_a_file_of_blank_lines_ends_its_reader_and_blank_lines_between_rows_do_not() -> None:
+    rows = [b"{}\n", *[b"\n"] * MOST_BLANK, b"{}\n"]
+    assert sum(1 for line in utf8_lines(rows, "f") if line.strip()) == 2
+    with refused():
+        for _ in utf8_lines([*rows[:-1], b"\n"], "f"):
+            pass
