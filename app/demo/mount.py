@@ -1,14 +1,17 @@
 """The demo as a part of the server, at `/demo`, from the first request for it until nobody looks at it any more."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import gradio as gr
 from anyio import to_thread
 from fastapi import Depends, FastAPI
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored, state_of
 from stepsight.app.demo.interface import LAUNCHED, LEAD, demo
@@ -23,6 +26,7 @@ PATH = "/demo"
 _IDLE = 60.0
 # Its icon is that of the pages.
 _MOUNTED = {name: value for name, value in LAUNCHED.items() if name != "favicon_path"}
+_LOG = logging.getLogger("stepsight")
 _LEAD = f"{LEAD}\n\n[Back to StepSight](/)"
 
 
@@ -60,7 +64,11 @@ class DemoOnRequest:
             async with self._starting:
                 self._running = self._running or await _RunningDemo.start(self._build)
             # Gradio is mounted below its own root.
-            await self._running.application({**scope, "root_path": scope["app_root_path"]}, receive, send)
+            inner = {**scope, "root_path": scope["app_root_path"]}
+            if scope["path"] == f"{PATH}/":
+                # Gradio fails if its page is asked for with the name of another.
+                inner["query_string"] = b""
+            await _answer(self._running.application, inner, receive, send)
         finally:
             self._requests -= 1
             if self._timer is not None:
@@ -88,6 +96,24 @@ class DemoOnRequest:
             yield
 
 
+async def _answer(application: FastAPI, scope: Scope, receive: Receive, send: Send) -> None:
+    """Run the application. If it fails in the middle of a response, as Gradio does for an event that it does not
+    know, end the response."""
+    has_begun = False
+
+    async def sending(message: Message) -> None:
+        nonlocal has_begun
+        has_begun = True
+        await send(message)
+
+    try:
+        await application(scope, receive, sending)
+    except RuntimeError as error:
+        if not (has_begun and isinstance(error.__cause__, HTTPException)):
+            raise
+        await send({"type": "http.response.body", "body": b""})
+
+
 class _RunningDemo:
     """A demo with its queue, which has a task of its own."""
 
@@ -101,6 +127,8 @@ class _RunningDemo:
     async def start(cls, build: Callable[[], gr.Blocks]) -> "_RunningDemo":
         """Build a demo and start its queue."""
         make_folder()
+        # Gradio prints errors, and with them what somebody sent.
+        gr.queueing.traceback = SimpleNamespace(print_exc=lambda: _LOG.exception("the demo failed"))  # type: ignore[attr-defined, assignment]
         application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         blocks = await to_thread.run_sync(build)
         gr.mount_gradio_app(application, blocks, path=PATH, **_MOUNTED)

@@ -1,6 +1,5 @@
 """The Gradio component that shows judged steps: bars online beside offline, and the hindsight triangle."""
 
-import re
 from abc import ABCMeta
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -22,8 +21,8 @@ from stepsight.core.judgment_record import JudgmentRecord
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.validation import validate
 
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_DARK = re.compile(r"prefers-color-scheme: dark\) \{\s*:root, \.dark \{(.*?)\}", re.DOTALL)
+# Where the dark colours of style.css begin.
+_DARK = ":root, .dark {"
 _LAYOUT = """
 .step-scores { max-width: none; padding: 0; container-type: inline-size; color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
@@ -197,11 +196,13 @@ def style() -> str:
     """Return the component's style sheet: that of the pages, in the colours of Gradio's theme. It lays out by the
     component's own width."""
     text = read_web("style.css")
-    dark = _DARK.search(text)
-    assert dark is not None, "the dark colours of style.css"
-    text += read_web("browse.css") + notebook.style() + _LAYOUT.replace("DARK", dark[1])
+    dark = text.partition(_DARK)[2].partition("}")[0]
+    assert dark, "the dark colours of style.css"
+    text += read_web("browse.css") + notebook.style() + _LAYOUT.replace("DARK", dark)
+    first, *others = text.split("/*")
+    text = first + "".join(one.partition("*/")[2] for one in others)
     # Gradio evaluates it as a template.
-    text = _COMMENT.sub("", text).replace("\\", "\\\\")
+    text = text.replace("\\", "\\\\")
     return text.replace("@media (max-width", "@container (max-width")
 
 

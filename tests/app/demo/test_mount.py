@@ -53,6 +53,12 @@ def test_a_program_scores_with_the_evaluators_of_the_server(store, evaluators):
     assert record["fingerprint"] == evaluators.about("tiny").fingerprint
 
 
+def test_an_unknown_event_or_page_ends_in_an_answer(application):
+    with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:
+        assert "<gradio-app" in client.get(f"{PATH}/", params={"page": "nowhere"}).text
+        assert "404" in client.get(f"{PATH}/gradio_api/call/score/1").text
+
+
 FILE = {"path": "/etc/hostname", "meta": {"_type": "gradio.FileData"}}
 
 
