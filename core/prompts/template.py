@@ -1,6 +1,5 @@
 """Prompt templates: the text around a trace's problem and steps, and the token at which a step is read."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from enum import StrEnum
@@ -13,10 +12,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.reading import Reading, TemplateChoice
 from stepsight.core.validation import STRICT, Record, invalid, validate
 
-# The system prompt of a chat, as the models of Qwen and of Llama write it.
-_SYSTEM = re.compile(
-    r"<\|im_start\|>system\n(?s:.*?)<\|im_end\|>\n"
-    r"|<\|start_header_id\|>system<\|end_header_id\|>\n\n(?s:.*?)<\|eot_id\|>"
+# The beginning and the end of a chat's system prompt, as the models of Qwen and of Llama write it.
+_SYSTEM = (
+    ("<|im_start|>system\n", "<|im_end|>\n"),
+    ("<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"),
 )
 
 
@@ -129,7 +128,7 @@ class PromptTemplate(Record):
             TemplateChoice.NOT_OPENED: {"opening": False} if separated else {},
             TemplateChoice.BLANK_LINES: {"separator": "\n\n"} if between_lines else {},
             TemplateChoice.LINE_BREAKS: {"separator": "\n"} if between_lines else {},
-            TemplateChoice.NO_SYSTEM: {"prompt": _SYSTEM.sub("", self.prompt)},
+            TemplateChoice.NO_SYSTEM: {"prompt": _without_system(self.prompt)},
         }
         return replace(self, **changes[choice])
 
@@ -151,6 +150,14 @@ class PromptTemplate(Record):
         # Benchmarks that number their steps in words keep the words in the text.
         own = self.step.split("{step}")[0].strip()
         return (text if own and _begins(text.lstrip(), own.split("{number}")) else head + text) + tail
+
+
+def _without_system(prompt: str) -> str:
+    for begin, end in _SYSTEM:
+        before, _, rest = prompt.partition(begin)
+        _, has_ended, after = rest.partition(end)
+        prompt = before + after if has_ended else prompt
+    return prompt
 
 
 def _begins(text: str, words: Sequence[str]) -> bool:
