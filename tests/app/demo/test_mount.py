@@ -71,6 +71,7 @@ def test_a_body_that_gradio_should_not_see_is_refused(application, body):
         assert not demo_of(application).is_running
 
 
+@pytest.mark.slow
 def test_gradios_folder_is_private_and_goes_with_the_process():
     source = """
 import os
