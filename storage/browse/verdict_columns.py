@@ -151,10 +151,19 @@ def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[i
     traces = read_trace_columns(session, dataset_id)
     validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
     for place, evaluator_id in enumerate(evaluator_ids):
-        verdicts = read_verdicts(session, traces, dataset_id, evaluator_id)
-        online, offline = verdicts[Mode.ONLINE].validity, verdicts[Mode.OFFLINE].validity
-        validities[place] = np.where(np.isnan(offline), online, offline)
+        validities[place], _ = read_solution_verdicts(session, traces, dataset_id, evaluator_id)
     return traces.trace_ids, validities
+
+
+def read_solution_verdicts(
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
+) -> tuple[Floats32, NDArray[np.int8]]:
+    """Return an evaluator's `validity` and `valid` of every solution, as `VerdictColumns` describes them: offline
+    or, where that is missing, online."""
+    verdicts = read_verdicts(session, traces, dataset_id, evaluator_id)
+    online, offline = verdicts[Mode.ONLINE], verdicts[Mode.OFFLINE]
+    validity = np.where(np.isnan(offline.validity), online.validity, offline.validity)
+    return validity, np.where(offline.valid == SILENT, online.valid, offline.valid)
 
 
 def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:

@@ -8,11 +8,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Floats64, Ints
-from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.sampling import estimate_mean
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.verdict_columns import read_verdicts
+from stepsight.storage.browse.verdict_columns import read_solution_verdicts
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, with_distinct_names
@@ -132,9 +131,6 @@ def _read_verdicts(
     places = order[np.searchsorted(columns.trace_ids, ids, sorter=order)]
     found = {}
     for one in evaluators:
-        both = read_verdicts(session, columns, dataset_id, one.id)
-        online, offline = both[Mode.ONLINE], both[Mode.OFFLINE]
-        valid = np.where(offline.valid == SILENT, online.valid, offline.valid)
-        validity = np.where(np.isnan(offline.validity), online.validity, offline.validity)
+        validity, valid = read_solution_verdicts(session, columns, dataset_id, one.id)
         found[one.name] = _Verdicts(valid[places].astype(np.int64), validity[places].astype(np.float64))
     return found
