@@ -8,22 +8,20 @@ from itertools import chain, islice
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers import (
-    chat,
+from stepsight.storage.importers import chat, plain, stepwise
+from stepsight.storage.importers.benchmarks import (
     math_shepherd,
     mr_gsm8k,
     mr_math_invalid,
     mr_math_redundant,
     perturbation,
-    plain,
     prm800k,
     prmbench,
     processbench,
-    stepwise,
     strict_prmbench,
 )
-from stepsight.storage.importers.fields import canonical, check_texts, located
-from stepsight.storage.importers.kind import FileKind, OnBad, Row
+from stepsight.storage.importers.rows.fields import canonical, check_texts, located
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row
 
 _MODULES = (
     mr_math_invalid,

@@ -12,7 +12,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.paths import asset
 from stepsight.storage.importers import find_kind
-from stepsight.storage.importers.kind import PublicFile
+from stepsight.storage.importers.rows.kind import PublicFile
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from stepsight.core.text.breaks import STEP_TOKEN
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import content_id, describe, identifier, listed, located, rest
-from stepsight.storage.importers.kind import FileKind, Row
+from stepsight.storage.importers.rows.fields import content_id, describe, identifier, listed, located, rest
+from stepsight.storage.importers.rows.kind import FileKind, Row
 
 _SOLVER, _ASKER = "assistant", "user"
 _HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."

@@ -16,7 +16,7 @@ from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
-from stepsight.storage.importers.fields import (
+from stepsight.storage.importers.rows.fields import (
     RATINGS,
     VALIDITY,
     check_identifier,
@@ -31,7 +31,7 @@ from stepsight.storage.importers.fields import (
     until_first_error,
     whole_number,
 )
-from stepsight.storage.importers.kind import FileKind, OnBad, Row, RowReader, Rows
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, RowReader, Rows
 
 NAME = "columns"
 """The kind of a dataset imported in this way."""

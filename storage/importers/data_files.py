@@ -19,9 +19,9 @@ from stepsight.core.files.json_values import read_json
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import COMPRESSED, PARQUET, check_beginning, stem_of, without_suffix
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
-from stepsight.storage.importers.kind import FileKind, OnBad, Rows
 from stepsight.storage.importers.recognition import BEGINNING, find_reader
-from stepsight.storage.importers.tables import table_rows
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Rows
+from stepsight.storage.importers.rows.tables import table_rows
 
 SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv")
 _ENDINGS = (*SUFFIXES, *(suffix + compressed for suffix in SUFFIXES for compressed in COMPRESSED))

@@ -12,7 +12,7 @@ from stepsight.core.files.atomic import digest_of
 from stepsight.core.net.download import Downloader, Progress, RemoteContent, partial_of, size_of
 from stepsight.core.net.http import make_client, reason
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder
-from stepsight.storage.importers.kind import PublicFile
+from stepsight.storage.importers.rows.kind import PublicFile
 
 _SECONDS = 30.0
 # The largest file of a benchmark, in bytes.

@@ -17,8 +17,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input, parse_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import VALIDITY, Meaning, is_missing, meaning
-from stepsight.storage.importers.kind import FileKind, Row, json_rows
+from stepsight.storage.importers.rows.fields import VALIDITY, Meaning, is_missing, meaning
+from stepsight.storage.importers.rows.kind import FileKind, Row, json_rows
 
 
 def read_plain(source: str | Iterable[bytes], name: str) -> Iterator[Trace]:

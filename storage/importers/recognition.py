@@ -17,8 +17,15 @@ from stepsight.storage.importers import CHATS, KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
-from stepsight.storage.importers.kind import FileKind, Row, RowReader, check_label_table, json_rows, label_source
-from stepsight.storage.importers.tables import csv_rows, parquet_rows
+from stepsight.storage.importers.rows.kind import (
+    FileKind,
+    Row,
+    RowReader,
+    check_label_table,
+    json_rows,
+    label_source,
+)
+from stepsight.storage.importers.rows.tables import csv_rows, parquet_rows
 
 BEGINNING = 1 << 18
 """The number of bytes by which a file's container is recognised: at least a block of zstd."""

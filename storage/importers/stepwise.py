@@ -10,7 +10,7 @@ like true and false. The rows have no ids, so each trace gets a hash of its row 
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import (
+from stepsight.storage.importers.rows.fields import (
     VALIDITY,
     content_id,
     labelled_step,
@@ -20,7 +20,7 @@ from stepsight.storage.importers.fields import (
     text,
     texts,
 )
-from stepsight.storage.importers.kind import FileKind, Row
+from stepsight.storage.importers.rows.kind import FileKind, Row
 
 
 def parse(row: Row, where: str) -> Trace:

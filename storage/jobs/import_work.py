@@ -18,8 +18,8 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, list_parts
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.importers.recognition import Holds, kind_of
+from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
 from stepsight.storage.jobs.preview import LEAVE_OUT, check_upload
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload

@@ -22,7 +22,7 @@ from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOut
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
-from stepsight.storage.importers.strict_prmbench import INERT, NECESSARY
+from stepsight.storage.importers.benchmarks.strict_prmbench import INERT, NECESSARY
 from stepsight.storage.judgments.judgments import giving, is_fresh, save_together
 from stepsight.storage.judgments.step_falls import Need, StepFall, left_out_evaluators, list_falls, save_falls
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate, traces

@@ -19,11 +19,11 @@ from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
-from stepsight.storage.importers.fields import describe, text, whole
-from stepsight.storage.importers.fields import field as field_of
-from stepsight.storage.importers.kind import Row
-from stepsight.storage.importers.strict_prmbench import SCORES as STRICT_PRMBENCH
-from stepsight.storage.importers.strict_prmbench import translated
+from stepsight.storage.importers.benchmarks.strict_prmbench import SCORES as STRICT_PRMBENCH
+from stepsight.storage.importers.benchmarks.strict_prmbench import translated
+from stepsight.storage.importers.rows.fields import describe, text, whole
+from stepsight.storage.importers.rows.fields import field as field_of
+from stepsight.storage.importers.rows.kind import Row
 
 _TOLERANCE = 1e-3
 _ROUNDING = 1e-9

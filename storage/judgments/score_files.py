@@ -18,7 +18,7 @@ from stepsight.core.reading import CAUSAL
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.schema import EvaluatorRow, check_name
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.kind import json_rows
+from stepsight.storage.importers.rows.kind import json_rows
 from stepsight.storage.judgments.evaluators import StoredEvaluator, add_evaluator, amend_evaluator
 from stepsight.storage.judgments.judgments import save_together
 from stepsight.storage.judgments.left_outs import add_left_out

@@ -6,7 +6,7 @@ from typing import Annotated
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
 from stepsight.core.validation import checked
-from stepsight.storage.importers.prmbench import ERROR_CLASSES
+from stepsight.storage.importers.benchmarks.prmbench import ERROR_CLASSES
 
 ERROR_KINDS = (
     "calculation",

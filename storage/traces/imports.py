@@ -24,7 +24,7 @@ from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles
-from stepsight.storage.importers.kind import FileKind
+from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.traces.writer import TraceWriter
 
 # The rows named in a refusal, and those held in memory at once.

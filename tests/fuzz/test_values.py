@@ -11,7 +11,7 @@ import pytest
 
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
-from stepsight.storage.importers.kind import json_rows
+from stepsight.storage.importers.rows.kind import json_rows
 from tests.fuzz.attack import COUNT
 
 pytestmark = pytest.mark.slow

@@ -22,8 +22,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.row_conditions import from_mapping
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import located
-from stepsight.storage.importers.prm800k import KIND, beside_the_paper
+from stepsight.storage.importers.benchmarks.prm800k import KIND, beside_the_paper
+from stepsight.storage.importers.rows.fields import located
 from stepsight.training.data.corruption import corrupt, valid_part
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources import open_origin

@@ -18,8 +18,8 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.importers.column_mapping import columns_kind
-from stepsight.storage.importers.fields import located, text
-from stepsight.storage.importers.kind import FileKind, Row, Rows, json_rows
+from stepsight.storage.importers.rows.fields import located, text
+from stepsight.storage.importers.rows.kind import FileKind, Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset, iterate_traces

@@ -14,7 +14,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
-from stepsight.storage.importers.fields import canonical
+from stepsight.storage.importers.rows.fields import canonical
 from stepsight.storage.labelling.assignments import FREE, SUBMITTED
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from stepsight.storage.labelling.files.formats.jsonl import format_annotation

@@ -19,8 +19,8 @@ from stepsight.storage.database.labelling_schema import (
     SlotRow,
 )
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
-from stepsight.storage.importers.fields import field, located
-from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.rows.fields import field, located
+from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
 from stepsight.storage.labelling.annotation import LABELS, SUGGEST, NewEvent
 from stepsight.storage.labelling.files.export_events import (

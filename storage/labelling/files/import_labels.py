@@ -18,8 +18,8 @@ from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import DatasetRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import guess_kind
-from stepsight.storage.importers.fields import describe, located, text
-from stepsight.storage.importers.kind import LabelSource, Row, check_label_table, json_rows, label_source
+from stepsight.storage.importers.rows.fields import describe, located, text
+from stepsight.storage.importers.rows.kind import LabelSource, Row, check_label_table, json_rows, label_source
 from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
 from stepsight.storage.labelling.files.import_events import EventImporter
 from stepsight.storage.labelling.files.import_potato import read_potato

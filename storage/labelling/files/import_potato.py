@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.schema import DatasetRow, TraceRow
-from stepsight.storage.importers.fields import describe, field, listed, located, whole
-from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.rows.fields import describe, field, listed, located, whole
+from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.labelling.files.formats.potato import FIRST_ERROR, REWARDS
 from stepsight.storage.labelling.files.import_tools import NO_MOMENT, answer_of, imported_trace
 from stepsight.storage.labelling.files.rows import ImportedTrace

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers import prm800k
-from stepsight.storage.importers.fields import describe, field, located
-from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.benchmarks import prm800k
+from stepsight.storage.importers.rows.fields import describe, field, located
+from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.labelling.files.rows import ImportedTrace
 from stepsight.storage.labelling.files.trace_index import TraceIndex
 

@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import describe, field, located, text, whole
-from stepsight.storage.importers.kind import Row, is_json_min
+from stepsight.storage.importers.rows.fields import describe, field, located, text, whole
+from stepsight.storage.importers.rows.kind import Row, is_json_min
 from stepsight.storage.labelling.annotation import LABELS
 from stepsight.storage.labelling.files.formats.argilla import QUESTION, user_id
 from stepsight.storage.labelling.files.rows import ImportedTrace

@@ -14,7 +14,7 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.database.schema import check_name
-from stepsight.storage.importers.fields import canonical
+from stepsight.storage.importers.rows.fields import canonical
 from stepsight.storage.labelling.annotation import LABELS, Count, Key, check_reason
 from stepsight.storage.labelling.error_kinds import Kind
 from stepsight.storage.people.exposures import WHAT

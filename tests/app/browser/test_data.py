@@ -18,7 +18,7 @@ from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.kind import PublicFile
+from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.jobs import import_work
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.jobs import State, list_jobs

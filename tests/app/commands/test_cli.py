@@ -21,7 +21,7 @@ from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.kind import PublicFile
+from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.app.client import assert_alike

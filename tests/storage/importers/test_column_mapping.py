@@ -6,7 +6,7 @@ from typing import Any
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind, guess_columns
-from stepsight.storage.importers.kind import json_rows
+from stepsight.storage.importers.rows.kind import json_rows
 from tests.cases import each
 from tests.messages import refused
 

@@ -13,7 +13,7 @@ from stepsight.core.net import download
 from stepsight.core.paths import cache_folder
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.kind import PublicFile
+from stepsight.storage.importers.rows.kind import PublicFile
 from tests.messages import refused
 from tests.storage.public_server import PublicServer
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from stepsight.core.validation import validate
-from stepsight.storage.importers.prmbench import _CLASSES
+from stepsight.storage.importers.benchmarks.prmbench import _CLASSES
 from stepsight.storage.labelling.annotation import LABELS, NewEvent
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, PRMBENCH_KINDS
 from tests.cases import each

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.importers.kind import OnBad
+from stepsight.storage.importers.rows.kind import OnBad
 from stepsight.storage.traces.imports import ImportSummary, import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.storage.traces.writer import Located, TraceWriter

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
 from stepsight.core.row_conditions import RowConditions, parse_conditions
-from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.rows.kind import Row
 
 Chosen = tuple[NDArray[np.bool_], ...]
 """For each file, True for each row that is in the pool."""

@@ -21,8 +21,8 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import PARQUET
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
-from stepsight.storage.importers.fields import describe, field
-from stepsight.storage.importers.kind import Row, json_rows
+from stepsight.storage.importers.rows.fields import describe, field
+from stepsight.storage.importers.rows.kind import Row, json_rows
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 from stepsight.training.experiments.filtering.drawing import Draw, Drawn, draw_rows

@@ -26,7 +26,7 @@ from stepsight.core.files.jsonl import open_input, read_rows
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import DATA_VARIABLE, data_files
 from stepsight.core.validation import validate
-from stepsight.storage.importers.fields import located, text
+from stepsight.storage.importers.rows.fields import located, text
 from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.finetuning.examples import prompt_ids
 from stepsight.training.experiments.finetuning.generation import (

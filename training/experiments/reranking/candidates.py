@@ -25,7 +25,7 @@ from stepsight.core.scores import StepScores
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.strict_prmbench import SCORES, identify
+from stepsight.storage.importers.benchmarks.strict_prmbench import SCORES, identify
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
 from stepsight.training.experiments.reranking.answers import answer_of
 

@@ -1,4 +1,4 @@
-"""PRM800K's format, which `storage.importers.prm800k` can read.
+"""PRM800K's format, which `storage.importers.benchmarks.prm800k` can read.
 
     {"labeler": "ada", "timestamp": "2026-03-01T09:30:00+00:00", "generation": null,
      "is_quality_control_question": false, "is_initial_screening_question": false,

@@ -1,4 +1,4 @@
-"""PRMBench's format, which `storage.importers.prmbench` can read: 1-based error steps, all of one class.
+"""PRMBench's format, which `storage.importers.benchmarks.prmbench` can read: 1-based error steps, all of one class.
 
     {"original_question": null, "modified_question": "…", "original_process": null,
      "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"], "modified_steps": [2], "error_steps": [2],

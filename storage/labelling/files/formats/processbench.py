@@ -1,4 +1,4 @@
-"""ProcessBench's format, which `storage.importers.processbench` can read: the 0-based first error, or -1.
+"""ProcessBench's format, which `importers.benchmarks.processbench` reads: the 0-based first error, or -1.
 
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "…",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": null, "label": 1}

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.label import Label
-from stepsight.storage.importers import prm800k as importer
+from stepsight.storage.importers.benchmarks import prm800k as importer
 from stepsight.storage.labelling.files.formats.prm800k import format_row
 from tests.storage.labelling.files.formats.made import annotation, labelled
 

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.label import Label
-from stepsight.storage.importers import prmbench as importer
+from stepsight.storage.importers.benchmarks import prmbench as importer
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError
 from stepsight.storage.labelling.files.formats.prmbench import format_row
 from tests.messages import refused

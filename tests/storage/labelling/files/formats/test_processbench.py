@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.storage.importers import processbench as importer
+from stepsight.storage.importers.benchmarks import processbench as importer
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError
 from stepsight.storage.labelling.files.formats.processbench import format_row
 from tests.messages import refused

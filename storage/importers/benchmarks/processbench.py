@@ -10,7 +10,7 @@ null, all steps are unlabelled; if it is the word N/A, there is no error.
 """
 
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import (
+from stepsight.storage.importers.rows.fields import (
     field,
     identifier,
     located,
@@ -19,7 +19,7 @@ from stepsight.storage.importers.fields import (
     texts,
     until_first_error,
 )
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 
 def parse(row: Row, where: str) -> Trace:

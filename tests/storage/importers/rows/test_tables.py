@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stepsight.core.escaping import csv_text
-from stepsight.storage.importers.tables import csv_rows, parquet_rows
+from stepsight.storage.importers.rows.tables import csv_rows, parquet_rows
 from tests.cases import each
 from tests.messages import refused
 

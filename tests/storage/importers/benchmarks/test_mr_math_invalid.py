@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from stepsight.core.label import Label
-from stepsight.storage.importers.mr_math_invalid import parse
+from stepsight.storage.importers.benchmarks.mr_math_invalid import parse
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.samples import invalid_row

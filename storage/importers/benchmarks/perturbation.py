@@ -23,7 +23,7 @@ unlabelled.
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.fields import (
+from stepsight.storage.importers.rows.fields import (
     describe,
     field,
     identifier,
@@ -34,7 +34,7 @@ from stepsight.storage.importers.fields import (
     until_error,
     whole,
 )
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 _STEPS = "hypothesis_steps"
 _ONE = ("random number", "random operation", "remove step")

@@ -12,7 +12,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.fields import (
+from stepsight.storage.importers.rows.fields import (
     RATINGS,
     identifier,
     labelled_step,
@@ -22,7 +22,7 @@ from stepsight.storage.importers.fields import (
     steps,
     text,
 )
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
 

@@ -18,7 +18,7 @@ from stepsight.core.label import Label
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable, is_blank
 from stepsight.core.trace import Step, Trace, check_text, is_text
-from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.rows.kind import Row
 
 Meaning = Label | bool
 """What a label says of a step: its label or, if that is all, whether it is valid."""

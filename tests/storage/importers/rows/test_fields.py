@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from stepsight.storage.importers import fields
+from stepsight.storage.importers.rows import fields
 from tests.messages import refused
 
 

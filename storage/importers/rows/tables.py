@@ -15,7 +15,7 @@ from stepsight.core.files.arrow import load_pyarrow, parquet_batches
 from stepsight.core.files.batches import batch_rows, check_columns
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
-from stepsight.storage.importers.kind import OnBad, Rows
+from stepsight.storage.importers.rows.kind import OnBad, Rows
 
 _LONGEST_CELL = 10_000_000
 _TAB, _SEPARATORS = "\t", ",;"

@@ -27,8 +27,17 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.fields import (
+    content_id,
+    identifier,
+    listed,
+    located,
+    rest,
+    text,
+    texts,
+    whole,
+)
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 _MOST = 1_000_000
 _SIMPLICITY = ("redundency", "circular")

@@ -28,7 +28,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.fields import (
+from stepsight.storage.importers.rows.fields import (
     RATINGS,
     content_id,
     describe,
@@ -40,7 +40,7 @@ from stepsight.storage.importers.fields import (
     text,
     whole,
 )
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
 """Traces and labelled steps of phase 2 in the paper's training and test sets."""

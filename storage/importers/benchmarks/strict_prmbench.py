@@ -22,8 +22,18 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.text_lines import utf8_lines
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.fields import canonical, describe, field, listed, located, rest, text, texts, whole
-from stepsight.storage.importers.kind import FileKind, OnBad, PublicFile, Row, Rows, json_rows
+from stepsight.storage.importers.rows.fields import (
+    canonical,
+    describe,
+    field,
+    listed,
+    located,
+    rest,
+    text,
+    texts,
+    whole,
+)
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, PublicFile, Row, Rows, json_rows
 
 STEP = "deleted_step_index_0based"
 """The field of its score files that names the step without which a solution was scored."""

@@ -1,7 +1,7 @@
 import json
 from collections.abc import Iterator
 
-from stepsight.storage.importers.kind import array_rows, json_lines, json_rows
+from stepsight.storage.importers.rows.kind import array_rows, json_lines, json_rows
 from tests.cases import each
 from tests.messages import refused
 

@@ -13,8 +13,8 @@ of the step.
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.fields import content_id, describe, located, rest, text
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.fields import content_id, describe, located, rest, text
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 _TAG = "ки"
 _FIRST = "Step 1:"

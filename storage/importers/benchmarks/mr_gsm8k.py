@@ -16,9 +16,18 @@ without a label, and those after it are unlabelled.
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
-from stepsight.storage.importers.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
+from stepsight.storage.importers.benchmarks.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
+from stepsight.storage.importers.rows.fields import (
+    describe,
+    field,
+    identifier,
+    located,
+    rest,
+    text,
+    texts,
+    until_error,
+)
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 _STEPS = "model_output_steps"
 _TYPES = ("original", "reversed", "POT")

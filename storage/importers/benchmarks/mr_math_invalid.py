@@ -15,7 +15,7 @@ are unlabelled.
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import (
+from stepsight.storage.importers.rows.fields import (
     describe,
     field,
     identifier,
@@ -28,7 +28,7 @@ from stepsight.storage.importers.fields import (
     until_error,
     whole_number,
 )
-from stepsight.storage.importers.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
 CORRECTNESS = "model_output_solution_correctness"
