@@ -1,4 +1,4 @@
-"""The current request: its id, the person who made it, and whether it comes from this machine."""
+"""The current request: its id, the nonce of its scripts, who made it, and whether it comes from this machine."""
 
 import re
 import secrets
@@ -21,11 +21,13 @@ class Current:
     """The request being handled.
 
     `id` is sent with the response and written to every log line of the request. `person` is the id of the person
-    who made the request; it is None if nobody is logged in or the person was not looked up.
+    who made the request; it is None if nobody is logged in or the person was not looked up. `nonce` marks the
+    scripts that the templates of the response write.
     """
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     person: int | None = None
+    nonce: str = field(default_factory=lambda: secrets.token_urlsafe(16))
 
 
 CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
@@ -44,6 +46,12 @@ def request_id() -> str:
     """Return the id of the current request, or "" outside any request."""
     current = CURRENT.get()
     return "" if current is None else current.id
+
+
+def script_nonce() -> str:
+    """Return the nonce of the current request's scripts, or "" outside any request."""
+    current = CURRENT.get()
+    return "" if current is None else current.nonce
 
 
 def note_person(person: int | None) -> None:

@@ -1,82 +1,44 @@
 """Response headers that keep a page from running or loading anything from other sites."""
 
-import re
-import secrets
-from typing import Any
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# A mark of Gradio's pages, whose scripts evaluate their own templates.
-_GRADIO = b"<gradio-app"
-_EVALUATING = " 'unsafe-eval'"
-_SCRIPT = re.compile(rb"<script(?=[\s>])")
-_POLICY = (
-    "default-src 'self'; script-src 'self' 'nonce-{nonce}'{more}; script-src-attr 'none'; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; "
-    "frame-src 'none'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
-)
+from stepsight.app.access.current import script_nonce
+
+POLICY = b"content-security-policy"
+
+
+def content_policy(*, evaluating: bool = False) -> bytes:
+    """Return the Content-Security-Policy of the current request's response. Only files of the server and scripts
+    with the request's nonce run, so injected markup cannot. With `evaluating`, those may also evaluate text."""
+    more = " 'unsafe-eval'" if evaluating else ""
+    return (
+        f"default-src 'self'; script-src 'self' 'nonce-{script_nonce()}'{more}; script-src-attr 'none'; "
+        "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; "
+        "frame-src 'none'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    ).encode()
 
 
 class PrivateHeaders:
-    """ASGI middleware that adds a Content-Security-Policy and related headers.
-
-    The policy has a nonce for the page's own scripts, so injected markup cannot run. Responses must reach this
-    middleware uncompressed so that the nonce can be written into them.
-    """
+    """ASGI middleware that adds related headers, and `content_policy` unless the response has a policy."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        headers = [(k, v) for k, v in scope["headers"] if k.lower() != b"accept-encoding"]
-        response = _Response(send)
-        await self.app({**scope, "headers": headers}, receive, response.send)
+        async def sending(message: Message) -> None:
+            await send(_with_headers(message) if message["type"] == "http.response.start" else message)
+
+        await self.app(scope, receive, sending)
 
 
-class _Response:
-    """A wrapper around `send` that holds an HTML page back until it is complete and then writes nonces into it. All
-    other responses are streamed."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._start: Message | None = None
-        self._body = b""
-        self._nonce = secrets.token_urlsafe(16)
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            if _is_html(message):
-                self._start = message
-            else:
-                await self._send(self._with_headers(message))
-        elif message["type"] == "http.response.body" and self._start is not None:
-            self._body += message.get("body", b"")
-            if not message.get("more_body"):
-                await self._finish(self._start)
-        else:
-            await self._send(message)
-
-    async def _finish(self, start: Message) -> None:
-        body = _SCRIPT.sub(b'<script nonce="' + self._nonce.encode() + b'"', self._body)
-        start = self._with_headers(start, _EVALUATING if _GRADIO in body else "")
-        kept = [(k, v) for k, v in start["headers"] if k.lower() != b"content-length"]
-        await self._send({**start, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
-        await self._send({"type": "http.response.body", "body": body})
-
-    def _with_headers(self, start: Message, more: str = "") -> Message:
-        headers = [
-            *start.get("headers", []),
-            (b"content-security-policy", _POLICY.format(nonce=self._nonce, more=more).encode()),
-            (b"x-content-type-options", b"nosniff"),
-            # With no-referrer, a form's POST would lack its origin, as if it came from another site.
-            (b"referrer-policy", b"same-origin"),
-            (b"x-frame-options", b"DENY"),
-        ]
-        return {**start, "headers": headers}
-
-
-def _is_html(message: Any) -> bool:
-    return any(k.lower() == b"content-type" and v.startswith(b"text/html") for k, v in message["headers"])
+def _with_headers(start: Message) -> Message:
+    headers = [
+        *start.get("headers", []),
+        (b"x-content-type-options", b"nosniff"),
+        # With no-referrer, a form's POST would lack its origin, as if it came from another site.
+        (b"referrer-policy", b"same-origin"),
+        (b"x-frame-options", b"DENY"),
+    ]
+    if not any(name == POLICY for name, _ in headers):
+        headers.append((POLICY, content_policy()))
+    return {**start, "headers": headers}

@@ -4,15 +4,19 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import SimpleNamespace
 
 import gradio as gr
 from anyio import to_thread
 from fastapi import Depends, FastAPI
+from jinja2.ext import Extension
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from stepsight.app.access.current import script_nonce
+from stepsight.app.access.headers import POLICY, content_policy
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored, state_of
 from stepsight.app.demo.interface import LAUNCHED, LEAD, demo
 from stepsight.app.demo.without_files import WithoutFiles, make_folder
@@ -68,6 +72,7 @@ class DemoOnRequest:
             if scope["path"] == f"{PATH}/":
                 # Gradio fails if its page is asked for with the name of another.
                 inner["query_string"] = b""
+                send = _evaluating(send)
             await _answer(self._running.application, inner, receive, send)
         finally:
             self._requests -= 1
@@ -94,6 +99,35 @@ class DemoOnRequest:
         note_scored(self._store, find_user_of(request), trace)
         with client_context(state_of(request)["client"]):
             yield
+
+
+class _ScriptNonces(Extension):
+    """Jinja extension that has a template write the request's nonce into its scripts."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return source.replace("<script", '<script nonce="{{ nonce() }}"')
+
+
+@cache
+def _write_nonces() -> None:
+    """Have Gradio's templates write nonces."""
+    templates = gr.routes.templates.env
+    templates.globals["nonce"] = script_nonce
+    templates.add_extension(_ScriptNonces)
+    # Those that were read before have none.
+    templates.cache = {}
+
+
+def _evaluating(send: Send) -> Send:
+    """Wrap `send` so that the scripts of Gradio's page may evaluate their own templates."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            policy = (POLICY, content_policy(evaluating=True))
+            message = {**message, "headers": [*message.get("headers", []), policy]}
+        await send(message)
+
+    return sending
 
 
 async def _answer(application: FastAPI, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,6 +161,7 @@ class _RunningDemo:
     async def start(cls, build: Callable[[], gr.Blocks]) -> "_RunningDemo":
         """Build a demo and start its queue."""
         make_folder()
+        _write_nonces()
         # Gradio prints errors, and with them what somebody sent.
         gr.queueing.traceback = SimpleNamespace(print_exc=lambda: _LOG.exception("the demo failed"))  # type: ignore[attr-defined, assignment]
         application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -24,28 +24,27 @@ def help_routes() -> APIRouter:
 
     @routes.api_route("/help", methods=["GET", "HEAD"])
     def first() -> HTMLResponse:
-        return HTMLResponse(_page("index"))
+        return HTMLResponse(plain_page(*_page("index"), ""))
 
     @routes.api_route("/help/{name}", methods=["GET", "HEAD"])
     def page(name: str) -> HTMLResponse:
-        return HTMLResponse(_page(name))
+        return HTMLResponse(plain_page(*_page(name), ""))
 
     return routes
 
 
 @cache
-def _page(name: str) -> Markup:
+def _page(name: str) -> tuple[str, Markup]:
+    """Return the title and the body of a page."""
     if name == _ABOUT:
-        return plain_page("About", render("help/about.html", version=version("stepsight")), "")
+        return "About", render("help/about.html", version=version("stepsight"))
     names = list_pages()
     if name not in names:
         raise NotFoundError(f"The manual has no page {name!r:.80}.", "Open its first page, /help.")
     content = document_html((MANUAL / f"{name}.md").read_text(encoding="utf-8"))
     ordered = sorted(names, key=lambda one: (_FIRST.index(one) if one in _FIRST else len(_FIRST), one))
     pages = [(one, _title(one)) for one in ordered]
-    return plain_page(
-        f"{_title(name)}, manual", render("help/page.html", pages=pages, here=name, content=content), ""
-    )
+    return f"{_title(name)}, manual", render("help/page.html", pages=pages, here=name, content=content)
 
 
 @cache

@@ -353,7 +353,7 @@ def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddres
 def _report(store: Store, measurements: Measurements, address: ResultsAddress) -> tuple[str, str, str]:
     measured = _measured(store, measurements, address)
     page = _there(measurements.report(measured, _PATIENCE))
-    # Not as HTML, since the server writes nonces into every HTML page.
+    # To be saved: under the policy of the pages, its scripts would not run.
     return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
 
 

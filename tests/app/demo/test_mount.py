@@ -1,6 +1,7 @@
 """The demo as a part of the server: it starts when it is asked for, and ends when nobody is there."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,18 @@ def test_a_program_scores_with_the_evaluators_of_the_server(store, evaluators):
         client = Client(f"{address}{PATH}", verbose=False)
         (record,) = client.predict(*BODY["data"], api_name="/score")["judgments"]
     assert record["fingerprint"] == evaluators.about("tiny").fingerprint
+
+
+def test_every_script_of_gradios_page_has_the_nonce_of_its_policy(application):
+    with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:
+        for _ in range(2):
+            page = client.get(PATH)
+            policy = page.headers["content-security-policy"]
+            (nonce,) = re.findall("'nonce-([^']+)' 'unsafe-eval'", policy)
+            scripts = re.findall(r"<script\b[^>]*>", page.text)
+            assert len(scripts) > 3
+            assert all(f'<script nonce="{nonce}"' in script for script in scripts)
+        assert "'unsafe-eval'" not in client.get("/").headers["content-security-policy"]
 
 
 def test_an_unknown_event_or_page_ends_in_an_answer(application):
