@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, note_shown
+from stepsight.app.browse.evaluator_choice import stress_offers
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import KINDS, PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
@@ -21,6 +22,7 @@ from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.step_lists import list_links, open_steps, steps_html
 from stepsight.app.evidence.trace import evidence_html, left_out_record, waiting_html
+from stepsight.app.evidence.trace_stress import stress_routes
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
@@ -54,6 +56,7 @@ def router(
 
     routes = address_page("Evidence", content)
     routes.include_router(file_routes(store, evaluators))
+    routes.include_router(stress_routes(store, evaluators))
     return routes
 
 
@@ -170,6 +173,7 @@ def _opened(
         readings=_readings(evaluators, evidence, address) if evidence.scorer is not None else (),
         baseline_check=line,
         evidence=evidence_html(evidence, address, ask),
+        stress_offers=stress_offers(evaluators, evidence.evaluator),
         present=alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
         browse=alone.url("/browse") if is_stored else "",

@@ -36,6 +36,15 @@ def step_change(one: StressedTrace, place: int) -> float:
     return 0.0 if origin is None else float(one.after.validity[place]) - float(one.before.validity[origin])
 
 
+def is_as_demanded(one: StressedTrace, threshold: float) -> bool | None:
+    """True if the verdicts on a variant moved as they must. None if the steps that were made wrong were called
+    wrong before."""
+    if not one.variant.targets:
+        return not one.moved(threshold)
+    turned = one.turned(threshold)
+    return all(hit for _, hit in turned) if turned else None
+
+
 def outcome_sentence(one: StressedTrace, threshold: float) -> str:
     """Describe what the evaluator made of a variant."""
     moved = [str(place + 1) for place in one.moved(threshold)]

@@ -48,15 +48,20 @@ class StressTest:
         seed: int = 0,
         donors: int = 50,
         check: Check = never_cancel,
+        others: Sequence[Trace] = (),
     ) -> "StressTest":
-        """Make the variants of some traces. Steps to put in are taken from the first `donors` traces. Raises
-        `UserError` if there is no trace or no transform finds anything to change."""
+        """Make the variants of some traces. Steps to put in are taken from the first `donors` traces and from
+        `others`. Raises `UserError` if there is no trace or no transform finds anything to change."""
         if not traces:
             raise UserError("there is no trace to change.", "Give at least one.")
         made = []
+        taken = [*traces[:donors], *others]
         for trace in traces:
-            check()
-            made.append(tuple((one, one.variant(trace, seed, traces[:donors])) for one in transforms))
+            tried = []
+            for one in transforms:
+                check()
+                tried.append((one, one.variant(trace, seed, taken)))
+            made.append(tuple(tried))
         test = cls(tuple(transforms), tuple(map(by_substep, traces)), tuple(made))
         if not len(test):
             raise NothingToChangeError

@@ -6,6 +6,7 @@ import "./shared/navigation.js";
 import "./shared/frame.js";
 import "./changes/changes.js";
 import "./steps/long_trace.js";
+import "./steps/trace_stress.js";
 import "./score/score.js";
 import "./browse/browse.js";
 // Its keys take precedence over those of the page that it is opened from.

@@ -22,6 +22,8 @@ PAGES = {
     "/results": "main table",
     "/results?dataset=gallery": "main table",
     "/results/doubtful?dataset=gallery": "ol.doubts .marks",
+    "/results/stress?dataset=gallery": "ol.examples .bar",
+    "/results?dataset=gallery&card=mini-bidir": "main table",
     "/jobs": "form",
     "/annotate/new?dataset=gallery": "form",
     "/people": "h1",

@@ -72,6 +72,7 @@ BOTH = {"scores", "gold"}
         "/browse/trace.csv?trace=2",
         "/evidence/file?trace=2",
         "/evidence/left-out?trace=2",
+        "/evidence/stress?trace=2",
     ],
 )
 def test_a_trace_that_is_opened_is_noted(look, path):
@@ -119,7 +120,14 @@ def token(entered, *evaluators):
 def test_a_text_that_is_entered_is_noted_where_it_is_to_be_labelled(look, evaluators, entered, noted):
     name = evaluators.names[0]
     assert look("/api/v1/score", body=entered) == noted
-    for path in ("/score/result.json", "/score/result.csv", "/evidence", "/evidence/file", "/evidence/left-out"):
+    for path in (
+        "/score/result.json",
+        "/score/result.csv",
+        "/evidence",
+        "/evidence/file",
+        "/evidence/left-out",
+        "/evidence/stress",
+    ):
         assert look(f"{path}?s={token(entered, name)}") == noted, path
     form = {"problem": entered["problem"], "solution": json.dumps(entered["steps"]), "evaluators": [name]}
     assert look("/gradio_api/run/score", body={"data": [form]}) == noted
