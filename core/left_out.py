@@ -196,7 +196,11 @@ def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
     if len(texts) == 1:
         return
     for place in range(len(texts)):
-        yield Trace.of(trace.problem, [*texts[:place], *instead, *texts[place + 1 :]], id=trace.id)
+        context = (
+            trace.substep_context if instead or not trace.substep_context else trace.substep_context.without(place)
+        )
+        steps = [*texts[:place], *instead, *texts[place + 1 :]]
+        yield Trace.of(trace.problem, steps, id=trace.id, context=context)
 
 
 def _notable(changes: Floats32) -> list[int]:

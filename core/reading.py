@@ -91,9 +91,8 @@ class FirstCopy:
         """Return a trace that, read once, gives the same input as `first` read twice. `first` consists of the first
         steps of `whole`."""
         copy = self._steps(first, whole)
-        return Trace.of(
-            "\n\n".join([first.problem, *(["\n".join(copy)] if copy else [])]), first.substeps, id=whole.id
-        )
+        problem = "\n\n".join([first.problem, *(["\n".join(copy)] if copy else [])])
+        return Trace.of(problem, first.substeps, id=whole.id, context=first.context)
 
     def _steps(self, first: Trace, whole: Trace) -> Sequence[str]:
         own = first.substeps
@@ -129,7 +128,7 @@ def read_as(reading: Reading, trace: Trace) -> tuple[Trace, ...]:
 
 
 def reversed_steps(trace: Trace) -> Trace:
-    """Return the trace with its sub-steps in reverse order."""
+    """Return the trace with its sub-steps in reverse order, without the context, which has no such order."""
     return Trace.of(trace.problem, trace.substeps[::-1], id=trace.id)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from stepsight.core import notebook
 from stepsight.core.arrays import Ints
+from stepsight.core.context import TraceContext
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label, parse_label
 
@@ -62,6 +63,8 @@ def find_answer(meta: Mapping[str, Any]) -> str | None:
 class Trace:
     """A problem `q` and the steps `h_1 … h_n` of a solution. `meta` holds all other fields of the source.
 
+    If the steps are turns of an agent, `context` holds the messages between them and the calls that they make.
+
     Raises `UserError` if the problem is empty, there are no steps, a sub-step is empty, or a text contains a NUL
     byte or half of a surrogate pair (neither can be stored or encoded).
     """
@@ -70,6 +73,7 @@ class Trace:
     problem: str
     steps: tuple[Step, ...]
     meta: Mapping[str, Any] = field(default_factory=dict)
+    context: TraceContext | None = None
 
     def __post_init__(self) -> None:
         check_text(self.problem, "the problem")
@@ -82,6 +86,9 @@ class Trace:
                 # Messages are made for the texts that need one.
                 if not is_text(text):
                     check_text(text, f"step {number}")
+        for message in self.context.messages if self.context else ():
+            if message.text.strip() and not is_text(message.text):
+                check_text(message.text, f"a message of {message.role!r} before step {message.before + 1}")
 
     @classmethod
     def of(
@@ -91,6 +98,7 @@ class Trace:
         labels: Sequence[object] | None = None,
         id: str = "",
         meta: Mapping[str, Any] | None = None,
+        context: TraceContext | None = None,
     ) -> "Trace":
         """Build a trace from plain texts. A step given as a list of texts is divided into those sub-steps.
 
@@ -107,7 +115,7 @@ class Trace:
             Step((step,) if isinstance(step, str) else tuple(step), label)
             for step, label in zip(steps, gold, strict=True)
         )
-        return cls(id, problem, built, meta or {})
+        return cls(id, problem, built, meta or {}, context)
 
     def _repr_html_(self) -> str:
         return notebook.page(notebook.draw_trace(self.problem, self.steps))
@@ -122,6 +130,23 @@ class Trace:
         """The (step, sub-step) numbers of all sub-steps, counted from 1 as in files and on pages."""
         sizes = enumerate((len(step.substeps) for step in self.steps), start=1)
         return tuple((step, part) for step, size in sizes for part in range(1, size + 1))
+
+    @cached_property
+    def substep_context(self) -> TraceContext | None:
+        """The context as if every sub-step were a step of its own."""
+        if self.context is None or len(self.substeps) == len(self.steps):
+            return self.context
+        starts = [place for place, (_, part) in enumerate(self.places) if part == 1] + [len(self.substeps)]
+        return TraceContext(
+            tuple(replace(one, before=starts[min(one.before, len(self.steps))]) for one in self.context.messages),
+            tuple(replace(one, step=starts[min(one.step, len(self.steps) - 1)]) for one in self.context.calls),
+        )
+
+    def read_before(self, i: int) -> str:
+        """Return what an evaluator reads before sub-step `i`: the messages before its step, or "" if there are
+        none."""
+        step, part = self.places[i]
+        return self.context.read_before(step - 1, self.problem) if self.context and part == 1 else ""
 
     def step_name(self, i: int) -> str:
         """Return the name of sub-step `i`: `3`, or `3.2` if its step has several sub-steps."""
@@ -162,12 +187,15 @@ class Trace:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the problem, steps and gold labels. Traces with equal digests are the same trace."""
-        body = [
+        """The SHA-256 of the problem, steps, gold labels and, if there is one, the context. Traces with equal
+        digests are the same trace."""
+        body: list[Any] = [
             self.problem,
             [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid]
              for step in self.steps],
         ]  # fmt: skip
+        if self.context is not None:
+            body.append(self.context.to_dict())
         return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
     @cached_property

@@ -231,6 +231,9 @@ class TraceDetail(BaseModel):
     first_error: int | None
     meta: dict[str, Any]
     judgments: list[JudgmentRecord]
+    context: dict[str, Any] | None = Field(
+        None, description="Of an agent's trace: the messages between its steps, and the calls that the steps make."
+    )
 
 
 class JobRequest(_Given):

@@ -56,6 +56,7 @@ def routes(context: Context) -> APIRouter:
             first_error=_number(stored.first_error),
             meta=dict(stored.meta),
             judgments=trace_records(context.store, stored, left_out=left_out),
+            context=None if stored.context is None else stored.context.to_dict(),
         )
 
     return router

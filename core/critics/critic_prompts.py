@@ -73,7 +73,7 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEsti
     characters and the usual length of the critic's answers per step."""
     reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
     read = [0, *accumulate(map(len, texts))]
-    whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))
+    whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts, before=before(trace)))
     tokens = 0
     for count in shown:
         tokens += (whole - read[-1] + read[count]) // _CHARACTERS + preset.written * (
@@ -82,6 +82,11 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEsti
         # Earlier answers are sent again.
         tokens += preset.written * (count - 1) if reading.keeps else 0
     return CallEstimate(1, samples * len(shown), samples * tokens)
+
+
+def before(trace: Trace) -> list[str]:
+    """Return what an agent read before each sub-step of a trace, as evaluators read it."""
+    return [trace.read_before(place) for place in range(len(trace.substeps))] if trace.context else []
 
 
 def judgment(

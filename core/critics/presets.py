@@ -79,29 +79,34 @@ class Preset(Record):
         """The SHA-256 of all fields of the preset. It is part of a critic's fingerprint."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
-    def messages(self, problem: str, steps: Sequence[str], answers: Sequence[str] = ()) -> list[Message]:
+    def messages(
+        self, problem: str, steps: Sequence[str], answers: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> list[Message]:
         """Return the chat messages that ask about a problem and its first steps.
 
-        If earlier answers stay in the conversation, `answers` holds the answers to the questions about the first
-        step, the first two steps, and so on.
+        `before` holds what an agent read before each step, "" for nothing, and may go on beyond these steps. If
+        earlier answers stay in the conversation, `answers` holds the answers to the questions about the first step,
+        the first two steps, and so on.
         """
         begun = [{"role": "system", "content": self.system}] if self.system else []
         for count, answer in enumerate(answers, start=1):
-            begun.append({"role": "user", "content": self._question(problem, steps[:count])})
+            begun.append({"role": "user", "content": self._question(problem, steps[:count], before)})
             begun.append({"role": "assistant", "content": _closed(answer)})
-        return [*begun, {"role": "user", "content": self._question(problem, steps)}]
+        return [*begun, {"role": "user", "content": self._question(problem, steps, before)}]
 
     def stops(self, count: int) -> list[str]:
         """Return the stop strings for an answer about `count` steps."""
         return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
 
-    def _question(self, problem: str, steps: Sequence[str]) -> str:
+    def _question(self, problem: str, steps: Sequence[str], before: Sequence[str]) -> str:
         shown = steps if READINGS[self.reading].of_all else steps[:-1]
+        contexts = [f"<context>\n{one}\n</context>\n" if one else "" for one in before] or [""] * len(steps)
         texts = [
-            _filled(self.step, {"number": str(number), "text": self._stripped(text)})
-            for number, text in enumerate(shown, start=1)
+            context + _filled(self.step, {"number": str(number), "text": self._stripped(text)})
+            for number, (context, text) in enumerate(zip(contexts, shown, strict=False), start=1)
         ]
-        values = {"problem": problem, "now": self._stripped(steps[-1]), "count": str(len(steps))}
+        now = contexts[len(steps) - 1] + self._stripped(steps[-1])
+        values = {"problem": problem, "now": now, "count": str(len(steps))}
         values["steps"] = "\n".join(texts) or self.without_steps
         return _filled(self.first if self.first and len(steps) == 1 else self.user, values)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepsight.core.critics.critic_prompts import Line, judgment, lines
+from stepsight.core.critics.critic_prompts import Line, before, judgment, lines
 from stepsight.core.critics.presets import OWN, Message
 from stepsight.core.critics.settings import Settings
 from stepsight.core.critics.verdict_parser import Answer, UnreadableError, Verdicts, read_answer, schema
@@ -181,8 +181,9 @@ class CriticClient:
         preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Usage]] = {}
         answers: list[str] = []
+        shown = before(trace)
         for count in line.counts:
-            messages = preset.messages(trace.problem, trace.substeps[:count], answers)
+            messages = preset.messages(trace.problem, trace.substeps[:count], answers, shown)
             value = await self.server.post("chat/completions", self._body(messages, count, line.sample))
             reply = _reply(value)
             answers.append(reply.answer.text)

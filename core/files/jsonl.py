@@ -1,8 +1,9 @@
 """Traces as JSON Lines in the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
 
 A step is a string or a list of its sub-steps. Two keys are optional: `labels` holds neg, neu, pos or null for each
-step, and `valid` holds true, false or null for each step if the gold labels cover only validity. All other keys are
-kept in the trace's `meta`.
+step, and `valid` holds true, false or null for each step if the gold labels cover only validity. An object with
+`messages` or `calls` in the key `context` is the context of an agent's trace (see `core.context`). All other keys
+are kept in the trace's `meta`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,13 +12,14 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
+from stepsight.core.context import TraceContext
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import LARGEST, STRICT, parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
-_VALID = "valid"
+_VALID, _CONTEXT = "valid", "context"
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -78,7 +80,8 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
     # A field with this name that is not a list belongs to the source.
     valid = row[_VALID] if isinstance(row.get(_VALID), list) else None
-    keys = _KEYS if valid is None else (*_KEYS, _VALID)
+    context = row[_CONTEXT] if _is_context(row.get(_CONTEXT)) else None
+    keys = (*_KEYS, *([] if valid is None else [_VALID]), *([] if context is None else [_CONTEXT]))
     try:
         trace = Trace.of(
             row["problem"],
@@ -86,6 +89,7 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
             _list(row["labels"], "labels") if row.get("labels") is not None else None,
             id=_id(row["id"]),
             meta={key: value for key, value in row.items() if key not in keys},
+            context=None if context is None else _context(context, len(row["steps"])),
         )
         return trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
     except UserError as error:
@@ -94,14 +98,31 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
 
 def format_trace(trace: Trace) -> dict[str, Any]:
     """Return the row from which `parse_trace` rebuilds this trace. The key `valid` is written only if some step has
-    a gold validity but no label."""
+    a gold validity but no label, and `context` only if there is one."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
         row["labels"] = [None if label is None else label.text for label in trace.labels]
     if any(step.label is None and step.valid is not None for step in trace.steps):
         row[_VALID] = [step.valid for step in trace.steps]
+    if trace.context is not None:
+        row[_CONTEXT] = trace.context.to_dict()
     return dict(trace.meta) | row
+
+
+def _is_context(value: object) -> bool:
+    """True if the value of the key `context` is one of ours, and not a field of the source."""
+    return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in ("messages", "calls"))
+
+
+def _context(value: dict[str, Any], count: int) -> TraceContext:
+    """Return the context of a trace of `count` steps. Raises `UserError` if it refers to a step that is not
+    there."""
+    context = TraceContext.from_dict(value)
+    last = max([one.before - 1 for one in context.messages] + [one.step for one in context.calls], default=0)
+    if last >= count:
+        raise UserError(f"the context refers to step {last + 1} of {count}.", "Steps are counted from 1.")
+    return context
 
 
 def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:

@@ -151,7 +151,8 @@ class Encoder:
 
         @cache
         def prefix(count: int) -> Encoded:
-            first = Trace.of(trace.problem, trace.substeps[:count], id=trace.id)
+            steps = trace.substeps[:count]
+            first = Trace.of(trace.problem, steps, id=trace.id, context=trace.substep_context)
             return self.encode_once(reversed_steps(first) if in_reverse else self.first_copy.before(first, trace))
 
         return replace(
@@ -213,7 +214,10 @@ class Encoder:
             yield part.replace("{problem}", problem) if isinstance(part, str) else part
 
     def _parts(self, trace: Trace) -> Iterable[_Part]:
-        """Yield the tokens and texts of an input in order, with a mark at the end of each sub-step."""
+        """Yield the tokens and texts of an input in order, with a mark at the end of each sub-step.
+
+        The context of a step, if the trace has one, stands before its text, behind what `between` puts there.
+        """
         template = self.template
         kept = template.read == Read.SEPARATOR
         separator: list[_Part] = [*self.closing] if kept else [Mark.LEFT_OUT] * len(self.closing)
@@ -223,6 +227,9 @@ class Encoder:
         for number, text in enumerate(trace.substeps, start=1):
             *ahead, last = self._between if number > 1 and self._between else [""]
             yield from ahead if isinstance(last, str) else [*ahead, last]
+            if context := trace.read_before(number - 1):
+                yield f"{last if isinstance(last, str) else ''}{context}\n\n"
+                last = ""
             yield from self._lines(
                 (last if isinstance(last, str) else "") + template.step_text(number, text), separator
             )
@@ -295,7 +302,9 @@ class CallEncoder(Encoder, ABC):
     asks_each_step = True
 
     def encode_once(self, trace: Trace) -> Encoded:
-        steps = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
+        texts = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
+        before = map(trace.read_before, range(len(texts)))
+        steps = [f"{context}\n\n{text}" if context else text for context, text in zip(before, texts, strict=True)]
         opening = list(self._opening(trace))
         calls = tuple(
             tuple(self._encoded([*opening, *parts]) for parts in self.questions(steps[:number]))

@@ -55,12 +55,13 @@ class Transform:
     def variant(self, trace: Trace, seed: int = 0, others: Sequence[Trace] = ()) -> Variant | None:
         """Return a variant of a trace, or None if the transform finds nothing to change in it.
 
-        The same trace, seed and `others` give the same variant on every machine. `others` are traces from which a
-        step may be taken; those of the same problem are passed over.
+        There is nothing to change in the turns of an agent, whose context a change would contradict. The same
+        trace, seed and `others` give the same variant on every machine. `others` are traces from which a step may
+        be taken; those of the same problem are passed over.
         """
         rng = random.Random(f"{seed} {self.name} {trace.digest}")
         foreign = [other for other in others if other.problem != trace.problem]
-        return self.make(by_substep(trace), rng, foreign)
+        return None if trace.context else self.make(by_substep(trace), rng, foreign)
 
 
 def by_substep(trace: Trace) -> Trace:

@@ -146,7 +146,7 @@ class LeftOutRow(Base):
 
 class TraceRow(Base):
     """A trace: its problem, metadata and a summary of its steps and gold labels. `first_error` is 0-based. `digest`
-    is `Trace.digest` and `text_digest` is `Trace.text_digest`."""
+    is `Trace.digest` and `text_digest` is `Trace.text_digest`. `context` is `TraceContext.to_dict()`, or NULL."""
 
     __tablename__ = "traces"
 
@@ -163,6 +163,10 @@ class TraceRow(Base):
     n_redundant: Mapped[int] = mapped_column(server_default="0")
     meta: Mapped[dict[str, Any]] = mapped_column(StoredJson("traces.meta", dict[str, Any]))
     text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default="")
+    # Last, so that SQLite reads the pages of a long one only if it is asked for.
+    context: Mapped[dict[str, Any] | None] = mapped_column(
+        StoredJson("traces.context", dict[str, list[dict[str, Any]]], none_as_null=True)
+    )
 
     __table_args__ = (
         UniqueConstraint("dataset_id", "external_id"),

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from pathlib import PurePath
 
-from stepsight.core.earlier_record import is_earlier
 from stepsight.core.errors import UserError
+from stepsight.core.files.earlier_record import is_earlier
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import CHATS, KINDS, find_kind, guess_kind

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.earlier_record import is_earlier, upgraded
 from stepsight.core.errors import UserError
+from stepsight.core.files.earlier_record import is_earlier, upgraded
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of

@@ -16,6 +16,7 @@ from sqlalchemy import Select, case, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Ints
+from stepsight.core.context import TraceContext
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
@@ -231,7 +232,7 @@ def traces(ids: Collection[int] | None = None) -> Select[Any]:
     there = (DatasetRow.id == TraceRow.dataset_id) & DatasetRow.withdrawn.is_(None)
     wanted = select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
-        TraceRow.dataset_id, DatasetRow.name,
+        TraceRow.context, TraceRow.dataset_id, DatasetRow.name,
     ).join(DatasetRow, there)  # fmt: skip
     return wanted if ids is None else wanted.where(TraceRow.id.in_(ids))
 
@@ -260,6 +261,7 @@ def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
             problem=row.problem,
             steps=tuple(steps[row.id]),
             meta=row.meta,
+            context=None if row.context is None else TraceContext.from_dict(row.context),
             trace_id=row.id,
             dataset_id=row.dataset_id,
             dataset=row.name,

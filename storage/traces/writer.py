@@ -204,6 +204,7 @@ def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any
         "has_gold": trace.has_gold,
         "n_redundant": trace.n_redundant,
         "meta": _without_nan(dict(trace.meta)),
+        "context": None if trace.context is None else trace.context.to_dict(),
     }
 
 

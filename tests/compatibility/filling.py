@@ -56,7 +56,8 @@ ROWS = [
     {"id": "part", "problem": "What is 4 + 4?", "steps": ["It is 9.", "So 9."], "labels": ["neg", None]},
     {"id": "bad", "problem": "No steps.", "steps": []},
 ]  # fmt: skip
-CONTROL = {"id": "gold", "problem": "What is 5 + 5?", "steps": ["It is 10."], "labels": ["pos"]}
+CONTROL = {"id": "gold", "problem": "What is 5 + 5?", "steps": ["add(5, 5)"], "labels": ["pos"],
+           "context": {"messages": [{"before": 2, "role": "tool", "text": "10"}], "calls": []}}  # fmt: skip
 PERSON, PASSWORD = "ada", "a good long sentence"
 
 

@@ -144,7 +144,7 @@ class LabelledTrace:
             replace(step, label=None if label is None else Label[label.upper()], valid=None)
             for step, label in zip(self.trace.steps, self.labels, strict=True)
         )
-        return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta)
+        return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta, self.trace.context)
 
 
 class LabelledTraces:

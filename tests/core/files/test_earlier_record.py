@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepsight.core.earlier_record import is_earlier, upgraded
+from stepsight.core.files.earlier_record import is_earlier, upgraded
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import JudgmentRecord
 from stepsight.core.scores import Outputs, StepScores

@@ -1,0 +1,201 @@
+"""The context of an agent's trace: the messages between its steps that are not judged, and the calls of its steps.
+
+A step of an agent is a turn of the assistant: its text, and then the calls of tools that it makes, each on a line
+of its own. The messages of the system, of users and of tools in between are no steps. They are kept in the order of
+the source, and show what each step could rest on.
+
+    {"messages": [{"before": 1, "role": "user", "text": "When was …?"},
+                  {"before": 2, "role": "tool", "text": "{\"result\": …}", "name": "search", "call": "call_1"}],
+     "calls": [{"step": 1, "name": "search", "arguments": "{\"query\": \"…\"}", "id": "call_1"}]}
+
+`before` and `step` count steps from 1; a message after the last step stands before the next number.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from stepsight.core.errors import UserError
+
+THOUGHT = "thought"
+"""The role of what a model thought before its turn. Evaluators do not read it."""
+
+EMPTY_TURN = "(an empty turn)"
+"""The text of a step whose turn has neither a text nor a call."""
+
+LONGEST_RESULT = 2_000
+"""The most characters of a tool's result that an evaluator reads."""
+
+_TOOL = "tool"
+# What is read of a longer result: most of it from its beginning.
+_HEAD, _TAIL = 1_500, 500
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMessage:
+    """A message before the step with the 0-based index `before`, which is the number of steps if it follows the
+    last one.
+
+    `role` is system, user, tool, thought, or what else the source calls it. `name` is the name of a tool or a
+    speaker, and `call` is the id of the call that a tool's result answers.
+    """
+
+    before: int
+    role: str
+    text: str
+    name: str | None = None
+    call: str | None = None
+
+    @property
+    def heading(self) -> str:
+        """The role, with the name of the tool or speaker if there is one: `tool search`."""
+        return f"{self.role} {self.name}" if self.name else self.role
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool in the step with the 0-based index `step`. `arguments` are JSON as the source has it, which
+    may be broken."""
+
+    step: int
+    name: str
+    arguments: str
+    id: str | None = None
+
+    @property
+    def line(self) -> str:
+        """The call as it stands in the text of its step."""
+        return f"{self.name}({self.arguments})"
+
+    @property
+    def code(self) -> str:
+        """The arguments as indented JSON, or as the source has them if they are not JSON."""
+        try:
+            return json.dumps(json.loads(self.arguments), indent=2, ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return self.arguments
+
+    @property
+    def is_broken(self) -> bool:
+        """True if the arguments are not JSON."""
+        try:
+            json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            return True
+        return False
+
+
+@dataclass(frozen=True)
+class TraceContext:
+    """The messages and the calls of a trace, each in the order of the source."""
+
+    messages: tuple[ContextMessage, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TraceContext":
+        """Rebuild a context from what `to_dict` returned. Raises `UserError` if a value is missing or of another
+        type."""
+        messages = [
+            ContextMessage(
+                _number(one, "before"), _text(one, "role"), _text(one, "text"), *_texts(one, "name", "call")
+            )
+            for one in _entries(values, "messages", "before", "role", "text", "name", "call")
+        ]
+        calls = [
+            ToolCall(_number(one, "step"), _text(one, "name"), _text(one, "arguments"), *_texts(one, "id"))
+            for one in _entries(values, "calls", "step", "name", "arguments", "id")
+        ]
+        return cls(tuple(messages), tuple(calls))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the context as JSON, without what a message or call does not have."""
+        return {
+            "messages": [_entry(one, "before") for one in self.messages],
+            "calls": [_entry(one, "step") for one in self.calls],
+        }
+
+    def before(self, step: int) -> tuple[ContextMessage, ...]:
+        """Return the messages before the step with this 0-based index."""
+        return tuple(one for one in self.messages if one.before == step)
+
+    def calls_of(self, step: int) -> tuple[ToolCall, ...]:
+        """Return the calls of the step with this 0-based index."""
+        return tuple(one for one in self.calls if one.step == step)
+
+    def without(self, step: int) -> "TraceContext":
+        """Return the context of the trace without the step with this 0-based index. The messages before that step
+        and after it then stand before the next one."""
+        messages = (replace(one, before=one.before - (one.before > step)) for one in self.messages)
+        calls = (replace(one, step=one.step - (one.step > step)) for one in self.calls if one.step != step)
+        return TraceContext(tuple(messages), tuple(calls))
+
+    def read_before(self, step: int, problem: str) -> str:
+        """Return what an evaluator reads before the step with this 0-based index, or "" if there is nothing.
+
+        Each message stands under its role and name. A tool's result is shortened by `shortened`. Thoughts are left
+        out, and so is a message that only repeats the problem, which stands before the first step anyway.
+        """
+        texts = [
+            f"[{one.heading}]\n{shortened(one.text) if one.role == _TOOL else one.text}"
+            for one in self.before(step)
+            if one.role != THOUGHT and one.text.strip() != problem.strip()
+        ]
+        return "\n\n".join(texts)
+
+
+def shortened(text: str) -> str:
+    """Return a tool's result as evaluators read it: whole up to `LONGEST_RESULT` characters, and otherwise its
+    first 1,500 and its last 500, with the number of those left out between them."""
+    if len(text) <= LONGEST_RESULT:
+        return text
+    return f"{text[:_HEAD]}\n[… {len(text) - _HEAD - _TAIL:,} characters left out …]\n{text[-_TAIL:]}"
+
+
+def turn_text(text: str, calls: Sequence[ToolCall]) -> str:
+    """Return the text of a step for a turn of the assistant: what it says, then a line for each call."""
+    said = [text.strip()] if text.strip() else []
+    return "\n".join([*said, *(one.line for one in calls)]) or EMPTY_TURN
+
+
+def said_text(text: str, calls: Sequence[ToolCall]) -> str:
+    """Return the text of a step without the lines of its calls. If they do not end it, the text is unchanged."""
+    ending = "\n".join(one.line for one in calls)
+    return text[: len(text) - len(ending)].rstrip("\n") if ending and text.endswith(ending) else text
+
+
+def _entry(one: ContextMessage | ToolCall, place: str) -> dict[str, Any]:
+    values = {key: value for key, value in asdict(one).items() if value is not None}
+    return values | {place: values[place] + 1}
+
+
+def _entries(values: Mapping[str, Any], key: str, *known: str) -> list[dict[str, Any]]:
+    found = values.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise UserError(f"{key} of the context is no list of objects.", f"Give each the keys {', '.join(known)}.")
+    for one in found:
+        if not one.keys() <= set(known):
+            unknown = next(iter(one.keys() - set(known)))
+            raise UserError(
+                f"{key} of the context have a key {unknown!r:.40}.", f"The keys are {', '.join(known)}."
+            )
+    return found
+
+
+def _number(one: Mapping[str, Any], key: str) -> int:
+    value = one.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UserError(f"{key} in the context is {value!r:.40}, expected the number of a step, from 1.")
+    return value - 1
+
+
+def _text(one: Mapping[str, Any], key: str) -> str:
+    value = one.get(key)
+    if not isinstance(value, str):
+        raise UserError(f"{key} in the context is {value!r:.40}, expected text.")
+    return value
+
+
+def _texts(one: Mapping[str, Any], *keys: str) -> list[str | None]:
+    return [None if one.get(key) is None else _text(one, key) for key in keys]
