@@ -65,6 +65,7 @@ window.remember = (button) => {
     button,
     boxes: new Map([...scene()].map(([key, all]) => [key, all.map(boxOf)])),
     at: boxOf(button),
+    hasCard: Boolean(button.closest(HOLDERS)),
     held: boxOf(button.closest(HOLDERS) ?? button),
     state: stateOf(button),
     focused: document.activeElement,
@@ -92,14 +93,13 @@ const outermost = (nodes) => {
 // What is wrong about a press, or "". What comes and goes is on the screen in parts that make up a fifth of the largest
 // one or of the screen; or in the card of the button; or the button tells its own state.
 window.compare = () => {
-  const { button, boxes, held, state, focused, top } = was;
+  const { button, boxes, hasCard, held, state, focused, top } = was;
   const now = scene();
   const changed = surplus(now, boxes);
   const gone = surplus(boxes, now);
   const blocks = outermost(changed.filter((node) => !button.contains(node)));
   const told = blocks.filter((node) => node.textContent.trim());
   const news = told.length ? told : blocks;
-  const hasCard = Boolean(button.closest(HOLDERS));
   if (button.isConnected && stateOf(button) !== state) return "";
   if (hasCard && news.map(boxOf).some((box) => meets(box, held) && isInView(box))) return "";
   if (news.length) {

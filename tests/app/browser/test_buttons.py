@@ -187,19 +187,13 @@ class Presser:
         for name in way[:-1]:
             if not self._find(name):
                 return False
-            self._click(name)
+            self._click()
         return self._find(way[-1])
 
-    def _click(self, name: str) -> None:
+    def _click(self) -> None:
         self._sent.clear()
         self._downloads = 0
-        try:
-            self._target().click(timeout=PATIENCE)
-        except Error:
-            # A list that shows running work may have been drawn again meanwhile.
-            if not self._find(name):
-                raise
-            self._target().click(timeout=PATIENCE)
+        self._target().click(timeout=PATIENCE)
         self._settle()
         if any(request.method != "GET" and "/gradio_api/" not in request.url for request in self._sent):
             self.shelf.restore()
@@ -214,14 +208,14 @@ class Presser:
         if not self._reach(way):
             return []
         address = self.page.url
-        self._click(way[-1])
+        self._click()
         if self._downloads or not self._has_stayed():
             return []
         has_asked = any(not _is_poll(request) for request in self._sent)
         if self._look(way) or self.page.evaluate("Boolean(document.querySelector(':user-invalid'))"):
             self._fill()
             if self._find(way[-1]):
-                self._click(way[-1])
+                self._click()
                 if self._has_stayed():
                     self._look(["filled", *way])
         names = self._names() if self.page.url == address else []
@@ -267,7 +261,7 @@ class Presser:
 
         self.page.route("**/*", refuse)
         try:
-            self._click(way[-1])
+            self._click()
         finally:
             self.page.unroute_all()
         if not refused or not self._has_stayed():

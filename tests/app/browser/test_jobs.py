@@ -25,6 +25,8 @@ def test_a_job_is_started_cancelled_resumed_worked_off_and_refused(opened, evalu
             expect(row).to_contain_text(re.compile("sums.*tiny-causal.*hindsight.*waiting", re.DOTALL))
             # What was chosen stays chosen.
             expect(page.get_by_label("Evaluator")).to_have_value("tiny-causal")
+            # Whatever a person does there outlasts a change of the row.
+            row.evaluate("row => (window.met = [row, row.querySelector('.what')])")
             # By keyboard: the button keeps the focus while the row changes under it.
             page.get_by_role("button", name="Cancel sums, tiny-causal, hindsight").press("Enter")
             expect(row.locator(".state")).to_have_text("cancelled")
@@ -34,6 +36,7 @@ def test_a_job_is_started_cancelled_resumed_worked_off_and_refused(opened, evalu
             assert Worker(store).work_one()
             expect(row.locator(".state")).to_have_text("done")
             expect(row).to_contain_text("4 of 4 traces")
+            assert row.evaluate("row => row === met[0] && row.querySelector('.what') === met[1]")
             expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100.0")
             page.reload()
             expect(row.locator(".state")).to_have_text("done")

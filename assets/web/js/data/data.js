@@ -1,7 +1,8 @@
 // The Data page: sends, previews and adds files; fetches benchmarks; and follows running imports.
 import { failure, patiently } from "../shared/connection.js";
 import { element, html, onChange, showNotice } from "../shared/dom.js";
-import { LivePart } from "../shared/live_part.js";
+import { update } from "../live/in_place.js";
+import { LivePart } from "../live/live_part.js";
 
 // --- sending files in parts, which continues after an outage of the server or a reload of the page ---
 
@@ -92,18 +93,12 @@ const answers = (row) => {
   return given;
 };
 
-// Text typed meanwhile and the focus stay.
+// Text typed meanwhile stays; what was chosen is what the server has read the file with.
 const put = (row, part) => {
-  const active = row.contains(document.activeElement) ? document.activeElement.name : "";
-  const open = row.querySelector("details")?.open;
-  for (const field of row.querySelectorAll("input[name]")) {
-    const other = part.querySelector(`input[name="${field.name}"]`);
-    if (other && field.type === "checkbox") other.checked = field.checked;
-    else if (other && field.value !== field.defaultValue) other.value = field.value;
-  }
-  row.replaceWith(part);
-  if (active) part.querySelector(`[name="${active}"]`)?.focus({ preventScroll: true });
-  if (open) part.querySelector("details")?.setAttribute("open", "");
+  row.querySelector("[data-refusal]")?.remove();
+  update(row, part);
+  row.className = part.className;
+  for (const option of row.querySelectorAll("option[selected]")) option.selected = true;
   count();
 };
 
@@ -125,7 +120,7 @@ const refuse = (row, message) => {
   row.classList.remove("ready", "reading");
   row.querySelector(".notice")?.remove();
   row.querySelector(".meter")?.remove();
-  row.append(element("div", { class: "notice", role: "alert" }, message));
+  row.append(element("div", { class: "notice", role: "alert", "data-refusal": "" }, message));
   count();
 };
 

@@ -1,7 +1,7 @@
 // The Evaluators page: starts, cancels and resumes fetches, and follows running ones.
 import { failure, patiently } from "../shared/connection.js";
 import { onChange } from "../shared/dom.js";
-import { LivePart } from "../shared/live_part.js";
+import { LivePart } from "../live/live_part.js";
 import { arrange } from "./public_table.js";
 
 const room = () => document.querySelector("#shelf");

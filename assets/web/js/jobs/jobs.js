@@ -1,10 +1,10 @@
 // The Jobs page: refreshes the list of jobs; starts, cancels and resumes them.
 import { AWAY, failure, patiently, say } from "../shared/connection.js";
 import { html, onChange } from "../shared/dom.js";
-import { CardNotice } from "../shared/live_part.js";
+import { update } from "../live/in_place.js";
+import { CardNotice } from "../live/live_part.js";
 
 const EVERY = 2000;
-const shown = new Map();
 let asking = null;
 let lost = false;
 
@@ -12,21 +12,9 @@ const room = () => document.querySelector("#jobs");
 
 const notice = new CardNotice(room);
 
-// Unchanged parts stay, as does a form that is being filled in; a button keeps the focus.
-const put = (slot, part) => {
-  const text = part?.outerHTML ?? "";
-  if (text === (shown.get(slot) ?? slot.firstElementChild?.outerHTML ?? "")) return;
-  const active = slot.contains(document.activeElement) ? document.activeElement : null;
-  if (active?.closest("form")) return;
-  shown.set(slot, text);
-  slot.replaceChildren(...(part ? [part] : []));
-  const job = active?.dataset.post?.replace(/\w+$/, "");
-  if (job) slot.querySelector(`[data-post^="${job}"]`)?.focus({ preventScroll: true });
-};
-
 const show = (text) => {
   const content = html(text);
-  for (const name of ["start", "list"]) put(room().querySelector(`.${name}`), content.querySelector(`.${name} > *`));
+  for (const part of [".start", ".list"]) update(room().querySelector(part), content.querySelector(part));
   if (notice.message) notice.put();
 };
 

@@ -1,12 +1,9 @@
 // The part of a page that shows running work, refreshed until nothing is running.
-import { patiently, say } from "./connection.js";
-import { element, html, showNotice } from "./dom.js";
+import { patiently, say } from "../shared/connection.js";
+import { element, html, showNotice } from "../shared/dom.js";
+import { cardOf, update } from "./in_place.js";
 
 const EVERY = 1000;
-
-const keyOf = (node) => node.dataset?.fetch ?? node.dataset?.post?.replace(/\w+$/, "") ?? "";
-
-const cardOf = (name) => (name ? document.querySelector(`[data-card="${CSS.escape(name)}"]`) : null);
 
 /** A message in the card of a button (`data-card`); without a card, in the `.said` of the page. */
 export class CardNotice {
@@ -45,19 +42,14 @@ export class LivePart {
     this.notice.tell(button, message);
   }
 
-  // What was pressed stays where it is on the screen, and keeps the focus.
+  // What was pressed stays where it is on the screen.
   replace(state, text) {
-    const focused = state.contains(document.activeElement) ? keyOf(document.activeElement) : "";
     const top = cardOf(this.notice.card)?.getBoundingClientRect().top;
-    const open = new Map([...state.querySelectorAll("details")].map((one, index) => [one.dataset.key ?? index, one.open]));
-    state.replaceChildren(html(text));
-    state.querySelectorAll("details").forEach((one, index) => (one.open = open.get(one.dataset.key ?? index) ?? false));
+    update(state, html(text));
     const card = cardOf(this.notice.card);
     const stay = () => card?.isConnected && top !== undefined && scrollBy({ top: card.getBoundingClientRect().top - top, behavior: "instant" });
-    stay();
-    // A table is sorted in the next frame.
+    // The browser itself holds the place of what it shows, and a table is sorted in the next frame.
     requestAnimationFrame(() => requestAnimationFrame(stay));
-    if (focused) [...state.querySelectorAll("button")].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true });
     if (card && this.notice.message) this.notice.put();
   }
 
