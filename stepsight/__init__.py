@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from stepsight.storage.database.store import Store, open_store
     from stepsight.storage.exports.frames import frame
     from stepsight.storage.exports.left_out_frames import left_out_frame
+    from stepsight.storage.exports.stress_frames import stress_frame
     from stepsight.training.report.frames import frame_of
 
 __all__ = [
     "Client", "Hindsight", "Scorer", "StepScores", "Store", "Trace", "demo", "frame", "frame_of", "left_out_frame",
-    "load_evaluator", "open_store",
+    "load_evaluator", "open_store", "stress_frame",
 ]  # fmt: skip
 
 # Nothing is sent to anybody: libraries that report to their makers read this when they are imported, which every
@@ -62,6 +63,7 @@ _HOMES = {
     "left_out_frame": "storage.exports.left_out_frames",
     "load_evaluator": "core.evaluators.loading",
     "open_store": "storage.database.store",
+    "stress_frame": "storage.exports.stress_frames",
 }
 
 

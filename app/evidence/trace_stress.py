@@ -1,6 +1,5 @@
 """The stress test of one trace: its variants are made, judged and shown when a reader asks for them."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,17 +17,15 @@ from stepsight.app.web.html import render
 from stepsight.app.web.page_route import client_disconnected
 from stepsight.core.errors import Check, UserError
 from stepsight.core.scores import Thresholds
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.stress.failures import is_as_demanded, outcome_sentence
 from stepsight.core.stress.measure import StressedTrace
 from stepsight.core.stress.stress import StressTest
-from stepsight.core.stress.transforms import all_transforms
 from stepsight.core.stress.variant import Demand
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.stress_tests import check_judges_steps
 from stepsight.storage.traces.queries import get_trace
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.stress import stress_trace
 
 STRESS = "/evidence/stress"
 
@@ -53,7 +50,10 @@ def stress_routes(store: Store, evaluators: Evaluators) -> APIRouter:
         about = evaluators.about(name)
         check_judges_steps(name, about.outputs)
         trace, thresholds = _asked(store, evaluators, address, name, request)
-        make = partial(_test, partial(evaluators.scorer, name), trace)
+
+        def make(check: Check) -> _Tested:
+            return stress_trace(evaluators.scorer(name), trace, MOST_TOKENS, check)
+
         key = about.fingerprint, trace.digest
         test, stressed = tests.get(key, name, make, partial(client_disconnected, request))
         bars = StressBars(about.outputs, thresholds.validity, thresholds.redundancy)
@@ -78,20 +78,6 @@ def _asked(
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
     note_scored(store, user, trace)
     return trace, thresholds
-
-
-def _test(ask: Callable[[], Scorer], trace: Trace, check: Check) -> _Tested:
-    """Make the variants of a trace and judge them. Steps to put in come from the gallery."""
-    scorer = ask()
-    transforms = list(all_transforms().values())
-    tokens = len(scorer.evaluator.encode(trace)) * (len(transforms) + 1)
-    if tokens > MOST_TOKENS:
-        raise UserError(
-            f"A stress test of this trace reads up to {tokens:,} tokens, more than this page does.",
-            "A job tests a dataset without such a limit.",
-        )
-    test = StressTest.of(transforms, [trace], check=check, others=read_gallery())
-    return test, list(test.judge(lambda traces: scorer.offline_scores(traces, check)))
 
 
 def _nbytes(one: StressedTrace) -> int:

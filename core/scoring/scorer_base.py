@@ -9,6 +9,7 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Gap, LeaveOneOut, shortened
+from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
 Skip = Callable[[Trace, UserError], None]
@@ -56,6 +57,17 @@ class AbstractScorer(ABC):
         skip = gap == Gap.PLACEHOLDER
         rows = {i: np.delete(one.probs, i, axis=0) if skip else one.probs for i, one in enumerate(others)}
         return LeaveOneOut.of(whole, rows, gap)
+
+    def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
+        """Return the offline scores of each trace, or None for a trace that cannot be scored, such as one that is
+        too long. `check` is called after each trace, and an error that it raises ends the work."""
+        left_out: set[int] = set()
+        found = []
+        for judgment in self.score(traces, Mode.OFFLINE, lambda trace, _: left_out.add(id(trace))):
+            check()
+            found.append(judgment.offline)
+        rest = iter(found)
+        return [None if id(trace) in left_out else next(rest) for trace in traces]
 
     def _judge_offline(self, traces: Sequence[Trace], check: Check) -> Iterator[Judgment]:
         """Judge traces offline. A scorer that can stop in the middle of its work calls `check` there."""

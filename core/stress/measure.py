@@ -88,18 +88,19 @@ def stress_record(one: StressedTrace, evaluator: str) -> dict[str, Any]:
 
 def wrong_steps(scores: StepScores, threshold: float) -> Bools:
     """Return which steps are judged and not valid, with shape (n,)."""
-    wrong: Bools = _judged(scores) & (scores.validity < np.float32(threshold))
+    wrong: Bools = judged_steps(scores) & (scores.validity < np.float32(threshold))
     return wrong
 
 
-def _judged(scores: StepScores) -> Bools:
+def judged_steps(scores: StepScores) -> Bools:
+    """Return which steps have scores, with shape (n,)."""
     judged: Bools = scores.probs.max(axis=1) > 0
     return judged
 
 
 def _mean_rise(before: StepScores, after: StepScores, now: Ints, was: Ints) -> float:
     """Return the mean rise in validity over pairs of places that are judged in both, or NaN without any."""
-    both = _judged(after)[now] & _judged(before)[was]
+    both = judged_steps(after)[now] & judged_steps(before)[was]
     if not both.any():
         return float("nan")
     return float(np.mean((after.validity[now] - before.validity[was])[both], dtype=np.float64))

@@ -11,9 +11,11 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -24,9 +26,14 @@ from stepsight.storage.exports.croissant import FILE as CROISSANT
 from stepsight.storage.exports.croissant import describe_folder
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.left_out_frames import left_out_frames
+from stepsight.storage.exports.stress_frames import stress_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, trace_batches
+
+if TYPE_CHECKING:
+    # Loaded by what makes the frames.
+    import pandas as pd
 
 NAME = "datasets"
 """The name of the format in commands."""
@@ -90,28 +97,28 @@ def write_judgments(
     """
     judged = evaluators_of(store, find_dataset(store, dataset).id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
-    frames = judgment_frames(store, dataset, trace_ids, [one.id for one in chosen])
+    of = store, dataset, trace_ids, [one.id for one in chosen]
+    frames = judgment_frames(*of)
     names = [f"- {plain(one.name)}, fingerprint `{one.fingerprint}`" for one in chosen]
     about = "\n".join(
         [f"What evaluators say of each step of the traces of {plain(dataset)}:", "", *(names or ["- nobody yet"])]
     )
     tables = {
         "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
-        **_left_out(store, dataset, trace_ids, chosen),
+        **_if_any("left_out", _LEFT_OUT_COLUMNS, partial(left_out_frames, *of)),
+        **_if_any("stress", _STRESS_COLUMNS, partial(stress_frames, *of[:3], evaluators)),
         "traces": ParquetTable(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
     }
     return write_dataset(path, f"Judgments of {dataset}", about, tables)
 
 
-def _left_out(
-    store: Store, dataset: str, trace_ids: Sequence[int], chosen: Sequence[StoredEvaluator]
+def _if_any(
+    name: str, columns: Mapping[str, str], read: Callable[[], Iterator["pd.DataFrame"]]
 ) -> dict[str, ParquetTable]:
-    """Return the table of scores with steps left out, by table name. Empty if there are no such scores."""
-    ids = [one.id for one in chosen]
-    if not any(len(frame) for frame in left_out_frames(store, dataset, trace_ids, ids)):
+    """Return a table of the frames that `read` yields, by its name. Empty if there are no rows."""
+    if not any(len(frame) for frame in read()):
         return {}
-    frames = left_out_frames(store, dataset, trace_ids, ids)
-    return {"left_out": ParquetTable(plain_parquet_parts(frames), _LEFT_OUT_COLUMNS)}
+    return {name: ParquetTable(plain_parquet_parts(read()), columns)}
 
 
 _LEFT_OUT_COLUMNS = {
@@ -123,6 +130,15 @@ _LEFT_OUT_COLUMNS = {
     "step, substep": "the sub-step that the scores are of",
     "neg, neu, pos, validity": "the scores",
     "change": "validity minus that with nothing missing",
+}
+_STRESS_COLUMNS = {
+    "dataset, trace": "what is changed",
+    "evaluator, fingerprint": "who judged the original and the variant",
+    "seed, transform, demand, said": "how the variant was made, what it demands, and what was changed; without a"
+    " step if there was nothing to change",
+    "step, origin": "a step of the variant, and that of the original that it came from; a sub-step counts as one",
+    "target": "true if the verdict must turn to not valid",
+    "before, after, change": "the validity in the original and in the variant, and the difference",
 }
 _TRACE_COLUMNS = {
     "id": "the trace's id, `trace` in the judgments",

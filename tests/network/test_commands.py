@@ -110,6 +110,7 @@ def commands(folder: Path) -> list[list[object]]:
         export judgments made verdicts.jsonl --format opentelemetry
         export outcomes made outcomes.csv --format csv
         export left-out made left-out.csv --format csv
+        export stress made stress.csv --format csv
         patch export sums fixes.json
         user list
         evaluators

@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.stress.measure import StressedTrace, StressFigures, stress_record
 from stepsight.core.stress.stress import NothingToChangeError, StressTest
+from stepsight.core.stress.transforms import all_transforms
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers.plain import draw_plain
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, find_thresholds, register_loaded
@@ -24,6 +26,7 @@ from stepsight.storage.judgments.stress_tests import (
     score_stress_test,
 )
 from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.training.evaluate.gallery import read_gallery
 
 Progress = Callable[[Iterable[Any], int, str], Iterator[Any]]
 """Iterates over items and shows how many of how many are done, in a unit."""
@@ -32,6 +35,22 @@ Progress = Callable[[Iterable[Any], int, str], Iterator[Any]]
 def plan_of(transforms: Sequence[str], traces: int, seed: int) -> StressPlan:
     """Return the plan of a stress test. Raises `UserError` if a number is out of bounds."""
     return read_plan({"seed": seed, "traces": traces, "transforms": list(transforms)})
+
+
+def stress_trace(
+    scorer: Scorer, trace: Trace, most_tokens: int, check: Check = never_cancel
+) -> tuple[StressTest, list[StressedTrace]]:
+    """Make all variants of a trace and judge them. Steps to put in come from the gallery. Raises `UserError` if
+    that may read more than `most_tokens` tokens, or if there is nothing to change."""
+    transforms = list(all_transforms().values())
+    tokens = len(scorer.evaluator.encode(trace)) * (len(transforms) + 1)
+    if tokens > most_tokens:
+        raise UserError(
+            f"A stress test of this trace reads up to {tokens:,} tokens, more than this page does.",
+            "A job tests a dataset without such a limit.",
+        )
+    test = StressTest.of(transforms, [trace], check=check, others=read_gallery())
+    return test, list(test.judge(lambda traces: scorer.offline_scores(traces, check)))
 
 
 @dataclass(kw_only=True)

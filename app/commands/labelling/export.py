@@ -25,6 +25,7 @@ from stepsight.storage.exports.evaluation_events import NAME as EVENTS
 from stepsight.storage.exports.evaluation_events import event_parts
 from stepsight.storage.exports.frames import judgment_frames, named_evaluators
 from stepsight.storage.exports.left_out_frames import left_out_frames
+from stepsight.storage.exports.stress_frames import stress_frames
 from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, table_parts, trace_lines
 from stepsight.storage.judgments.evaluators import with_distinct_names
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
@@ -50,19 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     judgments = whats.add_parser("judgments", help="the judgments of a dataset", description=_JUDGMENTS)
     traces = whats.add_parser("traces", help="the traces of a dataset, with their gold", description=_TRACES)
     left_out = whats.add_parser("left-out", help="the scores of a dataset without a step", description=_LEFT_OUT)
+    stress = whats.add_parser("stress", help="the stress tests of a dataset", description=_STRESS)
     outcomes = whats.add_parser("outcomes", help="the outcomes of a dataset", description=_OUTCOMES)
-    for one in (judgments, outcomes, left_out, traces):
+    for one in (judgments, outcomes, left_out, stress, traces):
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
     judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, EVENTS, FOLDER), help=_FORMAT)
-    for one in (outcomes, left_out):
+    for one in (outcomes, left_out, stress):
         one.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
-    for one in (judgments, outcomes, left_out):
+    for one in (judgments, outcomes, left_out, stress):
         one.add_argument(
             "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
         )
-    for one in (labels, judgments, outcomes, left_out, traces):
+    for one in (labels, judgments, outcomes, left_out, stress, traces):
         one.add_argument("--force", action="store_true", help="replace an existing file")
         add_db(one)
 
@@ -79,11 +81,18 @@ _LEFT_OUT = (
     "Write stored scores without a step as a tidy table: a row per trace, evaluator, gap, missing sub-step and each"
     " other one. Parquet has the rows of stepsight.left_out_frame."
 )
+_STRESS = (
+    "Write stored stress tests as a tidy table: a row per trace, evaluator, transform and step of the variant."
+    " Parquet has the rows of stepsight.stress_frame."
+)
 _OUTCOMES = (
     "Write a table with a row per trace: what gold says of it, and the outcome of each evaluator, such as right or"
     " missed, in the given mode and for the given kind of error. Unknown outcomes are empty."
 )
 _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE"
+
+
+_FRAMES = {"judgments": judgment_frames, "left-out": left_out_frames, "stress": stress_frames}
 
 
 def run(args: argparse.Namespace) -> None:
@@ -115,8 +124,7 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
 
     def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
-        frames = judgment_frames if args.what == "judgments" else left_out_frames
-        for frame in frames(store, args.dataset, ids, chosen):
+        for frame in _FRAMES[args.what](store, args.dataset, ids, chosen):
             rows += len(frame)
             yield frame
 
@@ -132,5 +140,5 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
         parts = event_parts(counted()) if args.format == EVENTS else frame_parts(counted(), args.format)
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
         file.writelines(parts)
-    of = f"{rows:,} rows of " if args.what in ("judgments", "left-out") else ""
+    of = f"{rows:,} rows of " if args.what in _FRAMES else ""
     return f"{args.path}: {of}{len(ids):,} {'trace' if len(ids) == 1 else 'traces'}."

@@ -75,10 +75,12 @@ def test_the_other_methods_give_what_the_scorers_do(address, every, name):
         ours, theirs = client.leave_one_out(TRACES[1]), scorer.leave_one_out(TRACES[1])
         np.testing.assert_allclose(ours.probs, theirs.probs, atol=CLOSE)
         np.testing.assert_allclose(ours.whole.probs, theirs.whole.probs, atol=CLOSE)
+        for one, other in zip(client.offline_scores(TRACES), scorer.offline_scores(TRACES), strict=True):
+            np.testing.assert_allclose(one.probs, other.probs, atol=CLOSE)
 
 
 def test_it_offers_what_the_scorer_offers():
-    for name in ("score", "score_one", "score_next", "leave_one_out"):
+    for name in ("score", "score_one", "score_next", "leave_one_out", "offline_scores"):
         assert callable(getattr(Client, name))
         assert callable(getattr(Scorer, name))
 
@@ -92,6 +94,11 @@ def test_errors_are_the_scorers(address, every):
         skipped: list[Trace] = []
         rest = list(one.score([TRACES[0], long, TRACES[1]], on_skip=lambda trace, _, to=skipped: to.append(trace)))
         assert ([judgment.trace for judgment in rest], skipped) == ([TRACES[0], TRACES[1]], [long])
+        assert [scores is None for scores in one.offline_scores([TRACES[0], long, TRACES[1]])] == [
+            False,
+            True,
+            False,
+        ]
         with refused():
             one.score_next("q", ["a"], [])
         with refused():
