@@ -23,15 +23,22 @@ class Step:
     `label` is the gold label, or None if there is none. `valid` is the gold validity, or None if unknown. If a
     benchmark gives only the first error, steps before the error have `valid` True but no label, and steps after the
     error have None.
+
+    `share` is a soft label from 0 to 1, such as the share of rollouts that reach the right answer from here, or
+    None if there is none. It says nothing of `label` and `valid`, and a step may have both. Raises `UserError` if
+    it is out of range.
     """
 
     substeps: tuple[str, ...]
     label: Label | None = None
     valid: bool | None = None
+    share: float | None = None
 
     def __post_init__(self) -> None:
         if self.label is not None:
             object.__setattr__(self, "valid", self.label != Label.NEG)
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise UserError(f"a share is {self.share}.", "Expected a number from 0 to 1.")
 
     @property
     def text(self) -> str:
@@ -183,7 +190,17 @@ class Trace:
 
     @property
     def has_gold(self) -> bool:
+        """True if a step has a gold label or validity. Shares do not count."""
         return any(step.valid is not None for step in self.steps)
+
+    @property
+    def has_shares(self) -> bool:
+        return any(step.share is not None for step in self.steps)
+
+    @property
+    def shows_gold(self) -> bool:
+        """True if there is gold to show: labels, validities or shares."""
+        return self.has_gold or self.has_shares
 
     @cached_property
     def digest(self) -> str:
@@ -191,7 +208,8 @@ class Trace:
         digests are the same trace."""
         body: list[Any] = [
             self.problem,
-            [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid]
+            [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid,
+              *(() if step.share is None else (step.share,))]
              for step in self.steps],
         ]  # fmt: skip
         if self.context is not None:

@@ -219,6 +219,7 @@ class StepInfo(BaseModel):
     substeps: list[str]
     label: LabelName | None = Field(description="The gold label; null for an unlabelled step.")
     valid: bool | None = Field(description="True or false if the gold tells the validity of the step.")
+    share: float | None = Field(None, description="The soft label of the step, from 0 to 1; null if it has none.")
 
 
 class TraceDetail(BaseModel):

@@ -84,6 +84,7 @@ def step_infos(trace: Trace) -> list[StepInfo]:
             substeps=list(step.substeps),
             label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
             valid=step.valid,
+            share=step.share,
         )
         for number, step in enumerate(trace.steps, start=1)
     ]

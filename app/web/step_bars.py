@@ -247,7 +247,7 @@ def solution_html(scores: StepScores, thresholds: Thresholds, outputs: Outputs =
 
 
 def gold_html(step: Step) -> Markup:
-    """Render the gold label of a step, or `unlabelled` if it has none."""
+    """Render the gold label of a step and its share, or `unlabelled` if it has neither."""
     return macro(_TEMPLATE, "gold", step)
 
 

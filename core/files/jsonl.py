@@ -1,11 +1,13 @@
 """Traces as JSON Lines in the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
 
-A step is a string or a list of its sub-steps. Two keys are optional: `labels` holds neg, neu, pos or null for each
-step, and `valid` holds true, false or null for each step if the gold labels cover only validity. An object with
-`messages` or `calls` in the key `context` is the context of an agent's trace (see `core.context`). All other keys
-are kept in the trace's `meta`.
+A step is a string or a list of its sub-steps. Three keys are optional: `labels` holds neg, neu, pos or null for
+each step, `valid` holds true, false or null for each step if the gold labels cover only validity, and `shares`
+holds a number from 0 to 1 or null for each step. An object with `messages` or `calls` in the key `context` is the
+context of an agent's trace (see `core.context`). All other keys are kept in the trace's `meta`.
 """
 
+import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import BufferedReader, FileIO
@@ -20,6 +22,7 @@ from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
 _VALID, _CONTEXT = "valid", "context"
+SHARES = "shares"
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -78,10 +81,11 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
     for key in ("id", "problem", "steps"):
         if key not in row:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
-    # A field with this name that is not a list belongs to the source.
-    valid = row[_VALID] if isinstance(row.get(_VALID), list) else None
+    # A field with one of these names that is not a list belongs to the source.
+    valid, shares = (row[name] if isinstance(row.get(name), list) else None for name in (_VALID, SHARES))
     context = row[_CONTEXT] if _is_context(row.get(_CONTEXT)) else None
-    keys = (*_KEYS, *([] if valid is None else [_VALID]), *([] if context is None else [_CONTEXT]))
+    given = {_VALID: valid, SHARES: shares, _CONTEXT: context}
+    keys = (*_KEYS, *(name for name, value in given.items() if value is not None))
     try:
         trace = Trace.of(
             row["problem"],
@@ -91,20 +95,23 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
             meta={key: value for key, value in row.items() if key not in keys},
             context=None if context is None else _context(context, len(row["steps"])),
         )
-        return trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
+        trace = trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
+        return trace if shares is None else replace(trace, steps=with_shares(trace.steps, shares))
     except UserError as error:
         raise error.at(where) from None
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
     """Return the row from which `parse_trace` rebuilds this trace. The key `valid` is written only if some step has
-    a gold validity but no label, and `context` only if there is one."""
+    a gold validity but no label, `shares` only if some step has a share, and `context` only if there is one."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
         row["labels"] = [None if label is None else label.text for label in trace.labels]
     if any(step.label is None and step.valid is not None for step in trace.steps):
         row[_VALID] = [step.valid for step in trace.steps]
+    if trace.has_shares:
+        row[SHARES] = [step.share for step in trace.steps]
     if trace.context is not None:
         row[_CONTEXT] = trace.context.to_dict()
     return dict(trace.meta) | row
@@ -136,6 +143,28 @@ def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
     return tuple(
         replace(step, valid=value) if step.label is None else step for step, value in zip(steps, valid, strict=True)
     )
+
+
+def with_shares(steps: Sequence[Step], shares: Sequence[Any]) -> tuple[Step, ...]:
+    """Give each step its share, a number from 0 to 1, or None if the value is null or NaN. Raises `UserError` if a
+    value is none of these, or if there are more or fewer values than steps."""
+    if len(shares) != len(steps):
+        raise UserError(f"{len(shares)} shares for {len(steps)} steps.", "Give one per step, null where unknown.")
+    return tuple(
+        replace(step, share=_share(value, number))
+        for number, (step, value) in enumerate(zip(steps, shares, strict=True), start=1)
+    )
+
+
+def _share(value: Any, number: int) -> float | None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise UserError(
+            f"the share of step {number} is {json.dumps(value, default=str):.40}.",
+            "Expected a number from 0 to 1, or null.",
+        )
+    return float(value)
 
 
 def _id(value: object) -> str:

@@ -10,7 +10,7 @@ from stepsight.core.judgment_record import JudgmentRecord, StepRecord
 from stepsight.core.trace import Trace
 
 _MODES = (Mode.ONLINE, Mode.OFFLINE)
-PLACE = ("dataset", "trace", "step", "substep", "text", "gold")
+PLACE = ("dataset", "trace", "step", "substep", "text", "gold", "share")
 EVALUATOR = ("evaluator", "fingerprint")
 SCORES = tuple(name for name in StepRecord.model_fields if name not in PLACE)
 WHOLE = ("change", "solution_score", "rationale")
@@ -18,7 +18,7 @@ LONG = (*PLACE, *EVALUATOR, "mode", *SCORES, *WHOLE)
 """A row per sub-step, evaluator and mode; without a step if the evaluator scores whole solutions alone."""
 WIDE = (*PLACE, *EVALUATOR, *(f"{mode}_{name}" for mode in _MODES for name in SCORES), *WHOLE)
 """A row per sub-step and evaluator."""
-_OF_THE_STORE = ("dataset", "trace", "gold")
+_OF_THE_STORE = ("dataset", "trace", "gold", "share")
 
 Row = dict[str, Any]
 ByMode = Mapping[Mode, JudgmentRecord]
@@ -32,12 +32,13 @@ def judgment_table(
     one row).
 
     If there are no judgments, only the sub-steps are listed. `dataset` is the dataset in which the trace is stored;
-    if it is "", the columns for dataset, id and gold are left out.
+    if it is "", the columns for dataset, id, gold and share are left out.
     """
     head = [name for name in columns if dataset or name not in _OF_THE_STORE]
     places: dict[tuple[int, int], Row] = {
-        (step, part): {"step": step, "substep": part, "text": text, "gold": trace.steps[step - 1].gold}
+        (step, part): {"step": step, "substep": part, "text": text, "gold": owner.gold, "share": owner.share}
         for (step, part), text in zip(trace.places, trace.substeps, strict=True)
+        for owner in (trace.steps[step - 1],)
     }
     rows = [row for by_mode in judgments for row in (_wide(by_mode) if columns is WIDE else _long(by_mode))]
     yield list(head)

@@ -16,7 +16,7 @@ from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
-_OF_STEPS = ("trace", "position", "label", "valid", "redundancy", "probs")
+_OF_STEPS = ("trace", "position", "label", "valid", "redundancy", "probs", "share")
 
 SILENT = -1
 """Stands for a missing gold label or first error."""
@@ -37,7 +37,7 @@ class StepTable:
     least valid sub-step. `redundancy` and `probs` are NaN if the evaluator gave no scores. Scores have the
     precision in which they are stored, and metrics are computed from them in double precision. Columns of shape
     (traces,): `solution` is the evaluator's own score of the whole solution, or NaN; `groups` is the trace's class
-    in the benchmark, or "".
+    in the benchmark, or "". `share` holds the soft label of each step, or NaN; it is None if no step has one.
     """
 
     ids: tuple[str, ...]
@@ -49,6 +49,7 @@ class StepTable:
     probs: Floats32
     solution: Floats64
     groups: tuple[str, ...]
+    share: Floats64 | None = None
 
     def __len__(self) -> int:
         return len(self.trace)
@@ -60,7 +61,8 @@ class StepTable:
     @property
     def nbytes(self) -> int:
         """The size of the table's numbers in bytes, including those shared with other tables."""
-        return sum(getattr(self, name).nbytes for name in (*_OF_STEPS, "solution"))
+        columns = (getattr(self, name) for name in (*_OF_STEPS, "solution"))
+        return sum(column.nbytes for column in columns if column is not None)
 
     @property
     def validity(self) -> Floats32:
@@ -89,7 +91,7 @@ class StepTable:
         """Return the table restricted to the chosen steps. The per-trace columns are unchanged."""
         if chosen.all():
             return self
-        columns = {name: getattr(self, name)[chosen] for name in _OF_STEPS}
+        columns = {name: column[chosen] for name in _OF_STEPS if (column := getattr(self, name)) is not None}
         return replace(self, **columns)
 
 
@@ -102,6 +104,7 @@ class TableBuilder:
     groups: list[str] = field(default_factory=list)
     _score_parts: list[Floats32] = field(default_factory=list)
     _gold_parts: list[NDArray[np.int8]] = field(default_factory=list)
+    _shares: list[float | None] = field(default_factory=list)
 
     def add(self, trace: Trace, scores: StepScores | None, solution: float | None = None, group: str = "") -> None:
         """Add a trace and its scores.
@@ -113,6 +116,7 @@ class TableBuilder:
         self.groups.append(group)
         self.solutions.append(np.nan if solution is None else solution)
         self._gold_parts.append(np.array([_gold(step.label, step.valid) for step in trace.steps], np.int8))
+        self._shares += [step.share for step in trace.steps]
         self._score_parts.append(_scores(trace, scores))
 
     def build(self) -> StepTable:
@@ -120,6 +124,7 @@ class TableBuilder:
         gold = np.concatenate([*self._gold_parts, np.empty((0, 2), np.int8)]).astype(np.int64)
         numbers = np.concatenate([*self._score_parts, np.empty((0, 4), np.float32)])
         starts = np.cumsum(counts) - counts
+        share = np.array(self._shares, np.float64)
         return StepTable(
             ids=tuple(self.ids),
             trace=np.repeat(np.arange(len(counts)), counts),
@@ -130,6 +135,7 @@ class TableBuilder:
             probs=numbers[:, 1:],
             solution=np.array(self.solutions, np.float64),
             groups=tuple(self.groups),
+            share=None if np.isnan(share).all() else share,
         )
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import (
     CheckConstraint,
     DateTime,
     Dialect,
+    Double,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -196,8 +197,8 @@ Index(
 class StepRow(Base):
     """A step of a trace and its gold label.
 
-    `label` is 0, 1 or 2 for neg, neu and pos, or NULL if the step is unlabelled. `valid` has the same meaning as in
-    `core.trace.Step`.
+    `label` is 0, 1 or 2 for neg, neu and pos, or NULL if the step is unlabelled. `valid` and `share` have the same
+    meaning as in `core.trace.Step`.
     """
 
     __tablename__ = "steps"
@@ -206,12 +207,18 @@ class StepRow(Base):
     position: Mapped[int] = mapped_column(primary_key=True)
     label: Mapped[int | None] = mapped_column(SmallInteger)
     valid: Mapped[bool | None]
+    share: Mapped[float | None] = mapped_column(Double)
 
     __table_args__ = (
         CheckConstraint("position >= 0", name="position"),
         CheckConstraint("label IN (0, 1, 2)", name="label"),
         CheckConstraint("label IS NULL OR (valid IS NOT NULL AND valid = (label <> 0))", name="label_says_valid"),
     )
+
+
+# Most datasets have no shares, and are not searched for them.
+_HAS_SHARE = StepRow.share.is_not(None)
+Index("ix_steps_shares", StepRow.trace_id, sqlite_where=_HAS_SHARE, postgresql_where=_HAS_SHARE)
 
 
 class SubstepRow(Base):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 NAME = "datasets"
 """The name of the format in commands."""
 
-TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list}
+TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list, "shares": list[float]}
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~])")
 # The size categories of hubs.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
@@ -146,10 +146,11 @@ _TRACE_COLUMNS = {
     "steps": "the steps in order, the sub-steps of one joined by line breaks",
     "labels": "the gold of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), valid where"
     " the benchmark says that alone, or null",
+    "shares": "the soft label of each step, from 0 to 1, or null",
 }
 _JUDGMENT_COLUMNS = {
     "dataset, trace, step, substep": "what is judged; steps and sub-steps are counted from 1",
-    "gold": "the gold of the step, as in the traces",
+    "gold, share": "the gold and the soft label of the step, as in the traces",
     "evaluator, fingerprint, mode": "who judged; online with only the steps before in view, offline with all",
     "neg, neu, pos": "the probabilities",
     "validity, redundancy": "neu + pos, and neu",
@@ -165,7 +166,8 @@ def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
         for trace in batch:
             labels = [step.gold for step in trace.steps]
             steps = [step.text for step in trace.steps]
-            yield {"id": trace.id, "problem": trace.problem, "steps": steps, "labels": labels}
+            shares = [step.share for step in trace.steps]
+            yield {"id": trace.id, "problem": trace.problem, "steps": steps, "labels": labels, "shares": shares}
 
 
 def plain(text: str) -> str:

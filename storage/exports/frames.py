@@ -56,7 +56,7 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
     **dict.fromkeys(("gold", "mode", *_VERDICTS), np.int8),
     "evaluator": np.int16,
     **dict.fromkeys((*(name for name in SCORES if name not in _VERDICTS), "change"), np.float32),
-    "solution_score": np.float64,
+    **dict.fromkeys(("share", "solution_score"), np.float64),
 }
 _META = "meta."
 _MOST_FIELDS = 100
@@ -78,7 +78,7 @@ class JudgmentColumns:
     - `evaluator` is an index into the requested evaluators.
     - `mode` and `gold` are indices into `MODES` and `GOLD`.
     - `valid` and `redundant` are 1 or 0. `step` and `substep` count from 1.
-    - `neg`, `neu`, `pos`, `validity`, `redundancy`, `change` (offline minus online validity), `spread` and
+    - `share`, `neg`, `neu`, `pos`, `validity`, `redundancy`, `change` (offline minus online validity), `spread` and
       `solution_score` are floats.
 
     A missing value is NaN in a float column and `SILENT` in any other.
@@ -102,11 +102,12 @@ def frame(
 
     `evaluators` are names or fingerprints and default to all evaluators that have judged the dataset. The columns
     are `storage.exports.frames.COLUMNS`. Steps are counted from 1. `gold` is neg, neu or pos, or `valid` if the
-    benchmark only says that the step is valid. A step gets the scores of its least valid sub-step, but the greatest
-    redundancy among its sub-steps. With `substeps`, each sub-step gets its own row. `change` is the retroactive
-    change, offline minus online validity, from the hindsight judgment. `valid` and `redundant` are decided by the
-    thresholds in force. Values that an evaluator does not provide are missing. An evaluator that judges only whole
-    solutions has one row per trace, without a step, and its score is in `solution_score`.
+    benchmark only says that the step is valid, and `share` is its soft label. A step gets the scores of its least
+    valid sub-step, but the greatest redundancy among its sub-steps. With `substeps`, each sub-step gets its own
+    row. `change` is the retroactive change, offline minus online validity, from the hindsight judgment. `valid`
+    and `redundant` are decided by the thresholds in force. Values that an evaluator does not provide are missing.
+    An evaluator that judges only whole solutions has one row per trace, without a step, and its score is in
+    `solution_score`.
 
     `metadata` adds the other fields of the source rows as columns `meta.NAME`, with dots for nested objects. By
     default these are all fields that hold text, numbers or booleans. Pass a list of names to select some, or False
@@ -231,6 +232,7 @@ def _columns(
         "step": np.where(of_step, gold.position[step] + 1, SILENT),
         "substep": np.where(of_step, substep + 1, SILENT),
         "gold": np.where(of_step, label[step], SILENT),
+        "share": np.full(len(step), np.nan) if gold.share is None else np.where(of_step, gold.share[step], np.nan),
         "evaluator": who,
         "mode": mode[rows],
         **{name: np.where(in_three, probs[:, at], np.nan) for at, name in enumerate(LABEL_NAMES)},

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.jsonl import with_shares
 from stepsight.core.text.printed import holds_steps, is_unquoted_list, parse_printed
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
@@ -19,6 +20,8 @@ from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.rows.fields import (
     RATINGS,
     VALIDITY,
+    NumbersSeen,
+    are_shares,
     check_identifier,
     content_id,
     describe,
@@ -39,6 +42,7 @@ NAME = "columns"
 LABELS = {
     "ratings": "each step: -1, 0, 1 or neg, neu, pos",
     "validity": "each step: 0, 1 or true, false or +, -",
+    "shares": "each step: a share from 0 to 1",
     "error-from-0": "the first wrong step, counted from 0; -1: none",
     "error-from-1": "the first wrong step, counted from 1; 0: none",
 }
@@ -66,8 +70,9 @@ class ColumnMap(Record):
     In a column name, `a.b` stands for the key `b` of the object in column `a`, or of every object if column `a`
     holds a list, and `a.0` for the first element of a list. `steps` holds a list, or a text to be split at each
     `split` or, if `split` is empty, by `core.text.split`. `labels_as` is one of `LABELS`, or empty, which means
-    ratings; reading then raises `UserError` at the end of the file if the labels are 0 and 1 alone. If `id` is
-    empty, traces are identified by a hash of their row.
+    shares for a trace with a fraction among its labels, and else ratings; reading then raises `UserError` at the
+    end of the file if the labels are 0 and 1 alone, or whole numbers in some traces and shares in others. If `id`
+    is empty, traces are identified by a hash of their row.
     """
 
     problem: str
@@ -111,9 +116,10 @@ class _RowsSeen:
         self._solutions = 0
         self._have_steps = False
         self._labels: set[object] = set()
+        self._numbers = NumbersSeen()
 
-    def add(self, row: Row) -> None:
-        """Add a row to what was seen."""
+    def add(self, where: str, row: Row) -> None:
+        """Add the row at `where` to what was seen."""
         text = _find(row, self._columns.steps)
         if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
             self._solutions += 1
@@ -121,10 +127,12 @@ class _RowsSeen:
         if self._columns.labels and not self._columns.labels_as:
             labels = listed_value(_find(row, self._columns.labels)) or ()
             self._labels.update(whole_number(one) for one in labels if not is_missing(one))
+            self._numbers.add(where, labels)
 
     def check(self, name: str) -> None:
-        """Raise `UserError` if the text between steps occurs in no solution, or if the labels are 0 and 1 alone and
-        may be ratings or not."""
+        """Raise `UserError` if the text between steps occurs in no solution, if the labels are 0 and 1 alone and
+        may be ratings or not, or if they may be shares or not."""
+        self._numbers.check()
         if self._columns.split and self._solutions and not self._have_steps:
             where, what = "not in the solution", "it"
             if self._solutions > 1:
@@ -157,7 +165,7 @@ def _checked_rows(
     seen: _RowsSeen, reader: RowReader, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
 ) -> Rows:
     for where, row in reader(lines, name, on_bad):
-        seen.add(row)
+        seen.add(where, row)
         yield where, row
     seen.check(name)
 
@@ -200,6 +208,8 @@ def _guess_labels(values: Sequence[object]) -> str:
     lists = [value for value in map(listed_value, values) if value is not None]
     if not lists:
         return "error-from-0" if any(whole_number(value) is not None for value in values) else "ratings"
+    if any(map(are_shares, lists)):
+        return "shares"
     every = (one for value in lists for one in value if not is_missing(one))
     return "validity" if all(isinstance(meaning(one, VALIDITY), bool) for one in every) else "ratings"
 
@@ -369,6 +379,9 @@ def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -
         raise UserError(f"{what} is {describe(value)}, expected a list with a label per step.", _CHOOSE)
     if len(labels) != len(steps):
         raise UserError(f"{len(labels)} labels for {len(steps)} steps.", "Give one label per step.")
+    if columns.labels_as == "shares" or (not columns.labels_as and are_shares(labels)):
+        given = [None if is_missing(label) else label for label in labels]
+        return with_shares([Step(texts) for texts in steps], given)
     numbers = VALIDITY if columns.labels_as == "validity" else RATINGS
     pairs = zip(steps, labels, strict=True)
     return tuple(

@@ -1,7 +1,7 @@
 """StepSight's plain format, which is JSON Lines as described in `core.files.jsonl` (`stepsight import jsonl`).
 
 A step is a text, or a list of texts if it has sub-steps. `labels` and all other fields are optional. A
-label may be any word that other kinds of file have for it, such as `+`:
+label may be any word that other kinds of file have for it, such as `+`. If one is a fraction, all are shares:
 
     {"id": "pencils-1", "problem": "Three pencils cost $1.24. …", "steps":
      ["Let p be …", ["Then …", "So p = 29."]], "labels": ["pos", null], "generator": "a model"}
@@ -14,10 +14,10 @@ from contextlib import nullcontext
 from itertools import islice
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import open_input, parse_trace
+from stepsight.core.files.jsonl import SHARES, open_input, parse_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.rows.fields import VALIDITY, Meaning, is_missing, meaning
+from stepsight.storage.importers.rows.fields import VALIDITY, Meaning, are_shares, is_missing, meaning
 from stepsight.storage.importers.rows.kind import FileKind, Row, json_rows
 
 
@@ -57,7 +57,9 @@ def _with_names(row: Row) -> Row:
     changed: Row = {}
     if isinstance(row.get("valid"), list):
         changed["valid"] = [_read(one, VALIDITY) for one in row["valid"]]
-    if isinstance(row.get("labels"), list):
+    if isinstance(row.get("labels"), list) and SHARES not in row and are_shares(row["labels"]):
+        changed |= {SHARES: row["labels"], "labels": None}
+    elif isinstance(row.get("labels"), list):
         labels = [_read(one, {}) for one in row["labels"]]
         if "valid" not in changed and any(label is True for label in labels):
             changed["valid"] = [label is True or None for label in labels]

@@ -26,6 +26,7 @@ from stepsight.storage.importers.rows.kind import (
     label_source,
 )
 from stepsight.storage.importers.rows.tables import csv_rows, parquet_rows
+from stepsight.storage.importers.stepwise import NAME as STEPWISE
 
 BEGINNING = 1 << 18
 """The number of bytes by which a file's container is recognised: at least a block of zstd."""
@@ -143,6 +144,9 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     kind = guess_kind(rows[0]) if of_json else None
     if kind in CHATS and columns.problem and columns.steps and columns.labels:
         # The chat repeats what has labels in columns of its own.
+        kind = None
+    if kind == STEPWISE and columns.labels_as == "shares":
+        # Rows further down may have whole numbers alone, which are then shares too.
         kind = None
     if kind is not None:
         dataset = KINDS[kind].dataset or stem

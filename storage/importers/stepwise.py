@@ -6,21 +6,32 @@
 The labels only distinguish right from wrong. True becomes valid without a label, because datasets differ in whether
 a neutral step counts as true or false. False becomes neg, and null unlabelled. 1 and 0, + and -, and words are read
 like true and false. The rows have no ids, so each trace gets a hash of its row as id.
+
+Labels may also be shares, as TRL's trainer cannot learn but rollouts give: if one label of a row is a fraction, all
+are shares from 0 to 1.
 """
 
+from collections.abc import Iterable
+
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace
+from stepsight.core.files.jsonl import with_shares
+from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.rows.fields import (
     VALIDITY,
+    NumbersSeen,
+    are_shares,
     content_id,
     labelled_step,
     listed,
+    listed_value,
     located,
     rest,
     text,
     texts,
 )
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
+
+NAME = "stepwise"
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -32,17 +43,32 @@ def parse(row: Row, where: str) -> Trace:
         return Trace(
             id=content_id(row),
             problem=text(row, "prompt"),
-            steps=tuple(
-                labelled_step((step,), label, i, VALIDITY)
-                for i, (step, label) in enumerate(zip(steps, labels, strict=True), 1)
-            ),
+            steps=_labelled(steps, labels),
             meta=rest(row, "prompt", "completions", "labels"),
         )
 
 
+def _labelled(steps: list[str], labels: list[object]) -> tuple[Step, ...]:
+    if are_shares(labels):
+        return with_shares([Step((step,)) for step in steps], labels)
+    pairs = zip(steps, labels, strict=True)
+    return tuple(labelled_step((step,), label, i, VALIDITY) for i, (step, label) in enumerate(pairs, start=1))
+
+
+def _rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+    """Yield the rows of a file like `json_rows`. Raises `UserError` at its end if some labels are shares, and
+    others may be."""
+    seen = NumbersSeen()
+    for where, row in json_rows(lines, name, on_bad):
+        seen.add(where, listed_value(row.get("labels")) or ())
+        yield where, row
+    seen.check()
+
+
 KIND = FileKind(
-    name="stepwise",
+    name=NAME,
     title="stepwise-supervision rows of prompt, completions and labels",
     fields=frozenset({"prompt", "completions", "labels"}),
     parse=parse,
+    rows=_rows,
 )

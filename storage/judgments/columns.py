@@ -25,7 +25,7 @@ from stepsight.storage.database.store import IN_PARTS, Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import are_probabilities, giving, is_fresh, overruled, stands
 from stepsight.storage.judgments.step_profiles import HEAD, step_rows, unpack_profiles, unsaid
-from stepsight.storage.traces.columns import TraceColumns, trace_group
+from stepsight.storage.traces.columns import TraceColumns, read_shares, trace_group
 from stepsight.storage.traces.queries import Dataset
 
 # The traces read at once; every database allows an IN with this many keys.
@@ -49,7 +49,8 @@ class TraceGold:
 
     `trace_ids` (database ids), `ids` and `counts` (step counts) have one value per trace. `label`, `valid` and
     `substeps` (sub-step counts) have one value per step, trace by trace. `label` and `valid` are `SILENT` where
-    there is no gold label.
+    there is no gold label. `share` has one value per step too, NaN where there is none, or is None if no step has a
+    share.
     """
 
     trace_ids: Ints
@@ -58,6 +59,7 @@ class TraceGold:
     label: AnyInts
     valid: AnyInts
     substeps: AnyInts
+    share: Floats64 | None = None
 
     @cached_property
     def trace(self) -> AnyInts:
@@ -149,6 +151,7 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
         ids, names, digests, *numbers, groups = read_columns(session, traces)
         trace_ids, counts, sizes = (np.array(column, np.int64) for column in (ids, *numbers))
         label, valid = read_steps(session, trace_ids, counts)
+        share = read_shares(session, trace_ids, counts)
         substeps = _read_substeps(session, trace_ids, counts, sizes)
     return Gold(
         dataset=dataset,
@@ -160,6 +163,7 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
         counts=counts,
         label=label,
         valid=valid,
+        share=share,
         substeps=substeps,
     )
 
@@ -172,9 +176,11 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
     rows = [by_id[id] for id in trace_ids if id in by_id]
     ids, counts, sizes = (np.array([one[column] for one in rows], np.int64) for column in (0, 2, 3))
     label, valid = read_steps(session, ids, counts)
-    substeps = _read_substeps(session, ids, counts, sizes)
+    share, substeps = read_shares(session, ids, counts), _read_substeps(session, ids, counts, sizes)
     names, metas = (tuple(one[column] for one in rows) for column in (1, 4))
-    return TraceGold(trace_ids=ids, ids=names, counts=counts, label=label, valid=valid, substeps=substeps), metas
+    return TraceGold(
+        trace_ids=ids, ids=names, counts=counts, label=label, valid=valid, substeps=substeps, share=share
+    ), metas
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -384,6 +390,7 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
         position=gold.position,
         label=gold.label,
         valid=gold.valid,
+        share=gold.share,
         redundancy=redundancy,
         probs=probs,
         solution=solution,

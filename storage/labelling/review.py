@@ -177,5 +177,5 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
 def _note(store: Store, user: User, review: Review) -> None:
     """Record what the person is about to see. This is needed because they may withdraw the annotation afterwards,
     or get the same text in a different campaign."""
-    present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
+    present = {GOLD: review.trace.shows_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
     keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Ints
+from stepsight.core.arrays import AnyInts, Floats64, Ints
 from stepsight.core.metrics.table import SILENT, thirds
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
-from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.schema import StepRow, TraceRow
 from stepsight.storage.database.store import read_columns
 
+# The traces read at once; every database allows an IN with this many keys.
+_MOST = 2_000
 GOLD = ("error", "clean", "missing")
 GROUP_KEYS = ("classification", "question_type", "family", "generator")
 
@@ -113,3 +115,19 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         # It changes much more often than the rest, so `with_relabelled` fills it in.
         relabelled=np.zeros(len(ids), np.bool_),
     )
+
+
+def read_shares(session: Session, trace_ids: Ints, counts: AnyInts) -> Floats64 | None:
+    """Return the share of each step of the given traces, trace by trace, or None if no step has one. It is NaN for
+    a step without a share."""
+    if not session.scalar(select(exists().where(StepRow.share.is_not(None)))):
+        return None
+    first = dict(zip(trace_ids.tolist(), (np.cumsum(counts) - counts).tolist(), strict=True))
+    share = np.full(int(counts.sum()), np.nan)
+    for begin in range(0, len(trace_ids), _MOST):
+        ids = trace_ids[begin : begin + _MOST].tolist()
+        statement = select(StepRow.trace_id, StepRow.position, StepRow.share)
+        statement = statement.where(StepRow.share.is_not(None), StepRow.trace_id.in_(ids))
+        for trace_id, position, value in session.connection().execute(statement):
+            share[first[trace_id] + position] = value
+    return None if np.isnan(share).all() else share

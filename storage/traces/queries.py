@@ -279,12 +279,11 @@ def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
     ):
         texts[trace_id, step].append(text)
     steps: defaultdict[int, list[Step]] = defaultdict(list)
-    labels = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid).where(
-        StepRow.trace_id.in_(ids)
-    )
-    for trace_id, position, label, valid in session.execute(labels.order_by(StepRow.trace_id, StepRow.position)):
+    labels = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid, StepRow.share)
+    labels = labels.where(StepRow.trace_id.in_(ids)).order_by(StepRow.trace_id, StepRow.position)
+    for trace_id, position, label, valid, share in session.execute(labels):
         gold = None if label is None else Label(label)
-        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid))
+        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid, share))
     return steps
 
 

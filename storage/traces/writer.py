@@ -211,7 +211,7 @@ def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any
 def _step_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
     for position, step in enumerate(trace.steps):
         label = None if step.label is None else int(step.label)
-        yield {"trace_id": trace_id, "position": position, "label": label, "valid": step.valid}
+        yield {"trace_id": trace_id, "position": position, "label": label, "valid": step.valid, "share": step.share}
 
 
 def _substep_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:

@@ -52,7 +52,7 @@ ROWS = [
      "labels": ["pos", "neg"], "level": 2, "generator": "hand", "answer": "2"},
     {"id": "clean", "problem": "Was ist 2 + 2 = ∑?", "steps": ["It is 4.", "Nice.", "So 4."],
      "labels": ["pos", "neu", "pos"]},
-    {"id": "unlabelled", "problem": "What is 3 + 3?", "steps": ["It is 6.", "Yes."]},
+    {"id": "unlabelled", "problem": "What is 3 + 3?", "steps": ["It is 6.", "Yes."], "shares": [0.75, None]},
     {"id": "part", "problem": "What is 4 + 4?", "steps": ["It is 9.", "So 9."], "labels": ["neg", None]},
     {"id": "bad", "problem": "No steps.", "steps": []},
 ]  # fmt: skip

@@ -182,7 +182,7 @@ def test_long_and_wide_tables_have_the_same_cells() -> None:
     # Three sub-steps in both modes of a hindsight judgment, in one of any other; one row of the whole.
     assert len(long) == 3 * 6 + 5 * 3 + 1
     head, *rows = judgment_table(TRACE, judgments[:1], WIDE)
-    assert set(WIDE) - set(head) == {"dataset", "trace", "gold"}
+    assert set(WIDE) - set(head) == {"dataset", "trace", "gold", "share"}
     for i, row in enumerate(rows):
         wide = dict(zip(head, row, strict=True))
         for mode, cells in (("online", long[i]), ("offline", long[i + 3])):
@@ -231,7 +231,9 @@ def test_scores_without_a_step_that_is_not_there_are_refused(change: dict[str, A
 def test_a_trace_without_judgments_has_its_sub_steps_alone() -> None:
     head, *rows = judgment_table(Trace.of("q", ["x", ["y", "z"]], ["pos", None], id="t"), [], LONG, "sums")
     assert [row[: head.index("evaluator")] for row in rows] == [
-        ["sums", "t", 1, 1, "x", "pos"], ["sums", "t", 2, 1, "y", None], ["sums", "t", 2, 2, "z", None],
+        ["sums", "t", 1, 1, "x", "pos", None],
+        ["sums", "t", 2, 1, "y", None, None],
+        ["sums", "t", 2, 2, "z", None, None],
     ]  # fmt: skip
     assert {cell for row in rows for cell in row[head.index("evaluator") :]} == {None}
 

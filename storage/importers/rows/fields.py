@@ -243,6 +243,33 @@ def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: M
     return Step(texts, valid=True) if says else Step(texts, Label.NEG)
 
 
+def are_shares(labels: Sequence[object]) -> bool:
+    """True if the labels of a trace are shares: one of its numbers is not whole. The others are shares then too."""
+    return any(isinstance(one, float) and math.isfinite(one) and not one.is_integer() for one in labels)
+
+
+class NumbersSeen:
+    """Where a file has shares as labels, and where it has whole numbers alone, which may be shares or labels."""
+
+    def __init__(self) -> None:
+        self._shares = self._whole = ""
+
+    def add(self, where: str, labels: Sequence[object]) -> None:
+        """Add the labels of the trace at `where`."""
+        if are_shares(labels):
+            self._shares = self._shares or where
+        elif any(whole_number(one) is not None for one in labels):
+            self._whole = self._whole or where
+
+    def check(self) -> None:
+        """Raise `UserError` if some traces have shares and others whole numbers."""
+        if self._shares and self._whole:
+            raise UserError(
+                f"{self._shares}: labels that are shares, and at {self._whole} whole numbers, which may be labels.",
+                "Say that all are shares: choose their columns (stepsight import any, with labels_as=shares).",
+            )
+
+
 def inner(value: object) -> object:
     """Parse a cell whose text is a printed list or object. Any other value is returned unchanged."""
     if isinstance(value, str) and is_printed(value):

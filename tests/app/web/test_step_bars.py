@@ -96,10 +96,21 @@ def test_gold_is_shown_and_a_step_without_it_is_visibly_unlabelled():
     steps = [Step(("x",), label) for label in Label] + [
         Step(("x",), valid=True),
         Step(("x",), valid=False),
+        Step(("x",), Label.POS, share=2 / 3),
+        Step(("x",), share=0.0),
         Step(("x",)),
     ]
     golds = [read(gold_html(step)).one("span", cls="g") for step in steps]
-    assert [gold.text for gold in golds] == ["✕ neg", "○ neu", "✓ pos", "✓ valid", "✕ not valid", "unlabelled"]
+    assert [gold.text for gold in golds] == [
+        "✕ neg",
+        "○ neu",
+        "✓ pos",
+        "✓ valid",
+        "✕ not valid",
+        "✓ pos · 0.67",
+        "0.00",
+        "unlabelled",
+    ]
     assert golds[-1]["title"] == "the benchmark does not label this step"
 
 
