@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.orm import Session
-
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
@@ -21,18 +19,12 @@ from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
-from stepsight.storage.jobs.preview import LEAVE_OUT, check_upload
+from stepsight.storage.jobs.preview import bad_rows, check_upload
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
 from stepsight.storage.labelling.files.import_labels import import_label_lines
-from stepsight.storage.traces.imports import (
-    BadRows,
-    FileSource,
-    LeftOutRows,
-    LineSource,
-    RefusedRows,
-    import_source,
-)
+from stepsight.storage.traces.bad_rows import LeftOutRows
+from stepsight.storage.traces.imports import FileSource, LineSource, import_source
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 Progress = Callable[[int, int], None]
@@ -61,9 +53,9 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
     rows, such as those of PRMBench, are left out, because the user cannot correct a published file."""
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
-    bad_rows = _bad_rows(path.name, leave_out=True)
     with _opened(benchmark, path, files) as source:
-        summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad_rows, files.check)
+        bad = LeftOutRows(path.name, path.name)
+        summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad, files.check)
     said = [str(summary)]
     for score in benchmark.scores if scores else ():
         import_scores(store, benchmark.dataset, files.fetch(score.file), score.evaluator)
@@ -150,7 +142,7 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
     source = UploadSource(store, upload)
     left_out = 0
-    # Before anything is stored, since nobody else can write to a store on SQLite during the import itself.
+    # This process reads no file of a stranger before.
     check_upload(source, _watched(source, upload.size, progress), asdict(wanted))
     if wanted.holds == Holds.SCORES:
         summary = str(
@@ -164,10 +156,10 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         return Imported(str(labels), dataset_id)
     else:
         kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
-        bad_rows = _bad_rows(upload.name, leave_out=wanted.leave_out)
+        bad = bad_rows(upload.name, leave_out=wanted.leave_out)
         # If the job is cancelled meanwhile, nothing is stored.
         done = import_source(
-            store, kind, source, wanted.dataset, bad_rows, lambda *_: progress(upload.size, upload.size)
+            store, kind, source, wanted.dataset, bad, lambda *_: progress(upload.size, upload.size)
         )
         summary, left_out = str(done), done.left_out
     remove_upload(store, upload.id)
@@ -190,12 +182,3 @@ def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[by
         there += len(part)
         yield part
     progress(there, size)
-
-
-def _bad_rows(name: str, *, leave_out: bool) -> Callable[[Session, int], BadRows]:
-    def make(session: Session, dataset_id: int) -> BadRows:
-        if leave_out:
-            return LeftOutRows(session, dataset_id, name, name, None)
-        return RefusedRows(name, LEAVE_OUT)
-
-    return make

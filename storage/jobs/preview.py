@@ -27,7 +27,7 @@ from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, find_reader, kind_of, recognise
 from stepsight.storage.jobs.uploads import Upload, UploadSource, upload_lines
 from stepsight.storage.judgments.score_files import datasets_of, outputs_of, read_scores
-from stepsight.storage.traces.imports import RefusedRows
+from stepsight.storage.traces.bad_rows import BadRows, LeftOutRows, RefusedRows
 from stepsight.storage.traces.queries import list_datasets
 
 SHOWN_TRACES = 2
@@ -54,7 +54,7 @@ _FIRST_FILES = {
     "a.csv": b"problem,solution\nWhat is 2 + 3?,2 + 3 = 5. So 5.\n",
 }
 
-LEAVE_OUT = "by adding the file again with bad rows left out"
+_LEAVE_OUT = "by adding the file again with bad rows left out"
 
 
 @dataclass(frozen=True)
@@ -219,11 +219,15 @@ def _check(asked: Any, content: Iterator[bytes]) -> None:
         for _ in find_reader(beginning)(lines, name):
             pass
     else:
-        bad = RefusedRows(name, LEAVE_OUT)
+        bad = bad_rows(name, leave_out=asked["leave_out"])
         kind = kind_of(asked["kind"], _columns(asked), beginning)
         good = sum(1 for _ in read_traces(kind, lines, name, bad))
-        if not asked["leave_out"]:
-            bad.finish(good)
+        bad.check(good)
+
+
+def bad_rows(name: str, *, leave_out: bool) -> BadRows:
+    """Return what gets the bad rows of the upload `name`."""
+    return LeftOutRows(name, name) if leave_out else RefusedRows(name, _LEAVE_OUT)
 
 
 def _preview(asked: Any, content: Iterator[bytes]) -> dict[str, Any]:

@@ -1,206 +1,41 @@
 """Importing files of traces into the store, each in a single transaction."""
 
 import hashlib
-import json
 import os
-from collections import Counter
+import pickle
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol
-
-from sqlalchemy.orm import Session
+from tempfile import SpooledTemporaryFile, gettempdir
+from typing import IO, Protocol
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import stem_of
 from stepsight.core.row_conditions import RowConditions
 from stepsight.core.trace import Trace
-from stepsight.storage.database.schema import LeftOutRow, check_name
+from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
-from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles
 from stepsight.storage.importers.rows.kind import FileKind
-from stepsight.storage.traces.writer import TraceWriter
+from stepsight.storage.traces.bad_rows import BadRows, LeftOutRows, RefusedRows
+from stepsight.storage.traces.writer import TraceRows, TraceWriter, rows_of
 
-# The rows named in a refusal, and those held in memory at once.
-_SHOWN = 5
+# The traces held in memory at once.
 _BATCH = 500
-# The most rows that may be left out of a file, since each is stored.
-_MOST_LEFT_OUT = 100_000
-_OTHER_LISTING = "Name another file with --skipped."
+# Fewer are written although rows are bad, since faults that only the store tells are then in the same message.
+_FEW = 5_000
+# The bytes of traces that wait in memory; more wait in a file.
+_IN_MEMORY = 16_000_000
+# The part of an import that reading the file takes.
+_READING = 0.1
 
 
-class RefusedRows:
-    """Counts the bad rows of the file `name`, in order to refuse the file at the end. The error then says how many
-    rows are bad and tells the user, with the text `leave_out`, how to leave them out."""
-
-    def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
-        self._name, self._leave_out = name, leave_out
-        self._first: list[tuple[str, UserError]] = []
-        self.count = 0
-
-    def __call__(self, where: str, error: UserError, content: bytes) -> None:
-        self.count += 1
-        # Some faults are found later than those of later rows.
-        rows = [*self._first, (where.removeprefix(f"{self._name} "), error)]
-        self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
-
-    def finish(self, good: int) -> None:
-        """Raise `UserError` if there were bad rows, and show the first few. `good` is the number of good rows."""
-        if not self.count:
-            return
-        if self.count == 1:
-            ((_, error),) = self._first
-            mend = f"{error.hint} Or leave it out" if error.hint else "Fix it, or leave it out"
-            raise UserError(error.message, f"{mend} {self._leave_out}.")
-        counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
-        head = f"{self._name}: {counts}; fix them, or leave them out {self._leave_out}."
-        lines = [f"  {place}: {_without_place(self._name, place, error)}" for place, error in self._first]
-        more = [f"  and {self.count - _SHOWN:,} more"] if self.count > _SHOWN else []
-        raise UserError("\n".join([head, *lines, *more]))
-
-    def close(self) -> None:
-        """Do nothing, because there is nothing to clean up."""
-
-
-class LeftOutRows:
-    """Stores the bad rows of a file with the dataset and, if `listing` is given, also lists them in the file
-    `listing`.
-
-    The listing is JSON Lines. It is created only if the import succeeds and some rows are bad, and it never
-    overwrites a file with different rows.
-    """
-
-    def __init__(self, session: Session, dataset_id: int, name: str, source: str, listing: Path | None) -> None:
-        self._session, self._dataset_id = session, dataset_id
-        self._name, self._source = name, source
-        self._listing = _Listing(listing) if listing else None
-        self._seen: Counter[bytes] = Counter()
-        self._waiting: list[dict[str, Any]] = []
-        self.count = 0
-
-    def __call__(self, where: str, error: UserError, content: bytes) -> None:
-        place = where.removeprefix(f"{self._name} ")
-        row = {"dataset_id": self._dataset_id, "digest": self._digest(content), "source": self._source}
-        self._waiting.append(row | {"place": place, "error": _without_place(self._name, place, error)})
-        self.count += 1
-        if self.count > _MOST_LEFT_OUT:
-            raise UserError(
-                f"{self._name}: more than {_MOST_LEFT_OUT:,} rows are bad.", "Check the kind of the file."
-            )
-        if len(self._waiting) >= _BATCH:
-            self._flush()
-
-    def finish(self, good: int) -> None:
-        """Move the listing into place. Raises `UserError` if every row is bad, or if a different file is already
-        there."""
-        if not self.count:
-            return
-        if not good:
-            raise UserError(f"{self._name}: all of its {self.count:,} rows are bad.", "Check the kind of the file.")
-        self._flush()
-        if self._listing:
-            self._listing.finish()
-
-    def close(self) -> None:
-        """Remove the listing unless it was moved into place."""
-        if self._listing:
-            self._listing.close()
-
-    def _digest(self, content: bytes) -> str:
-        """Return a digest of a row's content and of the number of earlier rows with the same content. Two identical
-        bad rows are therefore counted as two rows."""
-        digest = hashlib.sha256(content)
-        key = digest.digest()
-        if self._seen[key]:
-            digest.update(f"\n{self._seen[key]}".encode())
-        self._seen[key] += 1
-        return digest.hexdigest()
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        self._waiting.sort(key=lambda row: _number(row["place"]))
-        insert_once(self._session, LeftOutRow, self._waiting, "dataset_id", "digest")
-        if self._listing:
-            self._listing.add(self._waiting)
-        self._waiting = []
-
-
-class _Listing:
-    """A file with one line per bad row, written under a temporary name and moved to `path` at the end."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._partial = path, path.with_name(f"{path.name}.partial")
-        self._begun = False
-
-    def add(self, rows: list[dict[str, Any]]) -> None:
-        try:
-            with open(self._partial, "a" if self._begun else "w", encoding="utf-8") as file:
-                self._begun = True
-                file.writelines(_line(row) for row in rows)
-        except OSError as fault:
-            raise self._unwritable(fault) from None
-
-    def finish(self) -> None:
-        """Move the file into place. Raises `UserError` if a file with different rows already exists there."""
-        try:
-            if not self._path.exists():
-                os.replace(self._partial, self._path)
-                return
-            same = _same(self._partial, self._path)
-        except OSError as fault:
-            raise self._unwritable(fault) from None
-        if not same:
-            raise UserError(
-                f"{self._path}: there already, and not the list of the rows left out now.", _OTHER_LISTING
-            )
-
-    def close(self) -> None:
-        """Remove the file unless it was moved into place."""
-        if self._begun:
-            with suppress(OSError):
-                self._partial.unlink()
-
-    def _unwritable(self, fault: OSError) -> UserError:
-        return UserError(f"{self._path}: cannot be written ({fault.strerror}).", _OTHER_LISTING)
-
-
-def _line(row: dict[str, Any]) -> str:
-    unit, number = row["place"].split()
-    return json.dumps({"file": row["source"], unit: int(number), "error": row["error"]}, ensure_ascii=False) + "\n"
-
-
-def _same(one: Path, other: Path) -> bool:
-    """True if two listings contain the same rows. The errors of the rows may differ, because a repeated import
-    finds the good rows already stored and can report different errors."""
-    with open(one, encoding="utf-8") as left, open(other, encoding="utf-8", errors="replace") as right:
-        return all(_place(a) == _place(b) for a, b in zip_longest(left, right, fillvalue=""))
-
-
-def _place(line: str) -> object:
-    try:
-        return json.loads(line) | {"error": ""}
-    except (ValueError, TypeError):
-        return line
-
-
-def _number(place: str) -> int:
-    return int(place.split()[1])
-
-
-def _without_place(name: str, place: str, error: UserError) -> str:
-    """Return the error message of a row without the name of the file and the place of the row."""
-    return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
-
-
-# Called with the traces read so far and the part of the file read, from 0 to 1.
 Progress = Callable[[int, float], None]
+"""Called with the number of traces written so far, and with the part of the import that is done, from 0 to 1."""
 Change = Callable[[Trace], Trace | None]
 """Turns a trace into another one, or drops it."""
 
@@ -257,7 +92,8 @@ def import_file(
     where: RowConditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
-    """Store the traces of a file in one transaction and with bounded memory.
+    """Store the traces of a file in one transaction and with bounded memory. The transaction, in which nobody else
+    can write to a store on SQLite, begins when the whole file has been read and checked.
 
     Importing a file again changes nothing, except that rows that are new to the dataset are appended. Two traces
     are the same if their problem, steps and gold labels are equal (`Trace.digest`). Other fields keep the values
@@ -294,16 +130,10 @@ def import_table(
     return import_source(store, data.kind(columns), data, dataset, _bad_rows(data, skipped), progress, where)
 
 
-def _bad_rows(source: "LineSource", skipped: str | Path | None) -> "Callable[[Session, int], BadRows]":
-    def bad_rows(session: Session, dataset_id: int) -> BadRows:
-        if skipped is None:
-            return RefusedRows(source.name)
-        return LeftOutRows(session, dataset_id, source.name, source.file_name, Path(skipped))
-
-    return bad_rows
-
-
-BadRows = RefusedRows | LeftOutRows
+def _bad_rows(source: "LineSource", skipped: str | Path | None) -> BadRows:
+    return (
+        RefusedRows(source.name) if skipped is None else LeftOutRows(source.name, source.file_name, Path(skipped))
+    )
 
 
 class LineSource(Protocol):
@@ -329,30 +159,62 @@ def import_source(
     kind: FileKind,
     source: LineSource,
     dataset: str,
-    bad_rows: Callable[[Session, int], BadRows],
+    bad: BadRows,
     progress: Progress | None = None,
     where: RowConditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
-    """Like `import_file`, but for any source of lines. `bad_rows` creates the handler for bad rows."""
+    """Like `import_file`, but for any source of lines. `bad` gets the bad rows."""
     check_name(dataset, "the name of the dataset")
-    with store.write() as session:
-        writer = TraceWriter(session, dataset, kind.name, source.file_name)
-        with closing(bad_rows(session, writer.dataset_id)) as bad:
-            wanted = _Wanted(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
-            located = iter(wanted)
-            while batch := list(islice(located, _BATCH)):
-                writer.add(batch, bad)
+    with SpooledTemporaryFile(_IN_MEMORY) as file:
+        waiting = _WaitingRows(file)
+        wanted = _Wanted(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
+        located = iter(wanted)
+        while batch := list(islice(located, _BATCH)):
+            waiting.add(list(rows_of(batch, bad)))
+            if progress:
+                progress(0, _READING * source.fraction)
+        wanted.check(source.name)
+        if not waiting.count and not bad.count:
+            raise UserError(f"{source.name}: no trace found, the file is empty.", "Check the path.")
+        if not waiting.count or waiting.count > _FEW:
+            bad.check(waiting.count)
+        with store.write() as session:
+            writer = TraceWriter(session, dataset, kind.name, source.file_name)
+            for rows in waiting:
+                writer.add_rows(rows, bad)
                 if progress:
-                    progress(writer.read, source.fraction)
-            wanted.check(source.name)
-            if not writer.read and not bad.count:
-                raise UserError(f"{source.name}: no trace found, the file is empty.", "Check the path.")
+                    progress(writer.read, _READING + (1 - _READING) * writer.read / waiting.count)
             writer.finish(source.file_name, source.sha256)
-            bad.finish(writer.read)
+            bad.check(writer.read)
+            bad.store(session, writer.dataset_id)
     counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
     wants = wanted.labelled, wanted.left_out, wanted.given_up
     return ImportSummary(dataset, kind.name, *counts, *wants, kind.notes())
+
+
+class _WaitingRows:
+    """The rows of traces that wait, in a temporary file, until everything has been read. `count` is the number of
+    traces. The file has no name, so that nobody else can write what is unpickled."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._batches = self.count = 0
+
+    def add(self, rows: list[TraceRows]) -> None:
+        """Add a batch. Raises `UserError` if there is no room for it."""
+        try:
+            pickle.dump(rows, self._file, pickle.HIGHEST_PROTOCOL)
+        except OSError as fault:
+            where = f"{gettempdir()}: cannot be written ({fault.strerror})."
+            raise UserError(where, "Make room there, or set TMPDIR to another folder.") from None
+        self._batches += 1
+        self.count += len(rows)
+
+    def __iter__(self) -> Iterator[list[TraceRows]]:
+        self._file.seek(0)
+        for _ in range(self._batches):
+            yield pickle.load(self._file)
 
 
 class _Wanted:

@@ -19,7 +19,6 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.text.signs import pattern, searchable
-from stepsight.core.trace import Trace
 
 INDEXED_LENGTH = 3
 # Between the problem and the sub-steps of a trace, so that nothing is found across two of them.
@@ -46,13 +45,11 @@ _BY_INDEX = "search_trigrams({column}) @> search_trigrams(:text) AND search_form
 _BY_READING = "{column} ~* :pattern"
 
 
-def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
-    """Add stored traces, given as (database id, trace), to the search index. PostgreSQL updates its index by
-    itself. A trigger removes deleted traces from the index."""
+def index_texts(session: Session, traces: Iterable[tuple[int, Iterable[str]]]) -> None:
+    """Add stored traces, given as (database id, the problem and all sub-steps), to the search index. PostgreSQL
+    updates its index by itself. A trigger removes deleted traces from the index."""
     if session.get_bind().dialect.name == "sqlite":
-        rows = [
-            {"id": id, "text": searchable(_BETWEEN.join((trace.problem, *trace.substeps)))} for id, trace in traces
-        ]
+        rows = [{"id": id, "text": searchable(_BETWEEN.join(texts))} for id, texts in traces]
         session.execute(_INDEX, rows)
 
 

@@ -3,10 +3,9 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
@@ -21,9 +20,34 @@ from stepsight.storage.traces.queries import StoredTrace, find_trace
 from stepsight.storage.traces.search import index_texts
 
 Located = tuple[str, Trace]
+Values = dict[str, Any]
 
 # NUL as JSON spells it, but not an escaped backslash before "u0000".
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+class TraceRows(NamedTuple):
+    """What is stored of a trace, made before anything is locked. `where` is its place in the file, `trace` has the
+    columns of its row, `steps` the label, validity and share of each step, and `substeps` each step's number, the
+    sub-step's number within it, and its text."""
+
+    where: str
+    trace: Values
+    steps: list[tuple[int | None, bool | None, float | None]]
+    substeps: list[tuple[int, int, str]]
+
+    @property
+    def id(self) -> str:
+        return str(self.trace["external_id"])
+
+    @property
+    def digest(self) -> str:
+        return str(self.trace["digest"])
+
+    @property
+    def texts(self) -> list[str]:
+        """The problem and all sub-steps."""
+        return [self.trace["problem"], *(text for _, _, text in self.substeps)]
 
 
 class TraceWriter:
@@ -57,22 +81,29 @@ class TraceWriter:
         """The number of traces now in the dataset."""
         return self._next
 
-    def add(self, batch: list[Located], on_bad: OnBad | None = None) -> None:
+    def add(self, batch: Iterable[Located]) -> None:
         """Add the new traces of a batch. Each trace comes with the place of its row, such as `file.jsonl line 3`.
+        Raises `UserError` if the content of a trace cannot be stored, or if its id already belongs to different
+        content."""
+        self.add_rows(rows_of(batch))
 
-        A trace is bad if its id already belongs to different content, or if its content cannot be stored. A bad
-        trace is passed to `on_bad`, and the other traces are added. Without `on_bad`, it raises `UserError`.
-        """
-        fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
-        stored = self._stored(fit)
+    def add_rows(self, batch: Iterable[TraceRows], on_bad: OnBad | None = None) -> None:
+        """Like `add`, for traces that are already rows. Those whose id belongs to different content are passed to
+        `on_bad`, and the other traces are added. Without `on_bad`, they raise `UserError`."""
+        batch = list(batch)
+        stored = self._stored(batch)
         new = []
-        for where, trace in fit:
-            if trace.id not in stored:
-                stored[trace.id] = trace.digest, self._next
-                new.append((self._next, trace))
+        for rows in batch:
+            if rows.id not in stored:
+                stored[rows.id] = rows.digest, self._next
+                new.append(rows)
+                rows.trace.update(dataset_id=self.dataset_id, position=self._next)
                 self._next += 1
-            else:
-                _passes(partial(self._recognise, *stored[trace.id]), on_bad, where, trace)
+                continue
+            try:
+                self._recognise(*stored[rows.id], rows)
+            except UserError as error:
+                _refuse(error, on_bad, rows.where, rows.id, rows.digest)
         if new:
             self._insert(new)
 
@@ -84,39 +115,39 @@ class TraceWriter:
             row.revision += 1
             self._refresh()
 
-    def _stored(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
+    def _stored(self, batch: list[TraceRows]) -> dict[str, tuple[str, int]]:
         """Return the digest and position of each trace in the batch whose id the dataset already contains."""
-        ids = [trace.id for _, trace in batch]
+        ids = [rows.id for rows in batch]
         statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
             TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
         )
         return {row.external_id: (row.digest, row.position) for row in self._session.execute(statement)}
 
-    def _recognise(self, digest: str, position: int, where: str, trace: Trace) -> None:
+    def _recognise(self, digest: str, position: int, rows: TraceRows) -> None:
         ours = position >= self._start
-        if digest == trace.digest:
+        if digest == rows.digest:
             self.repeated += ours
             self.unchanged += not ours
         elif ours:
             raise UserError(
-                f"{where}: the id {trace.id!r} is used earlier in the file with other content.",
+                f"{rows.where}: the id {rows.id!r} is used earlier in the file with other content.",
                 "Give every trace an id of its own.",
             )
         else:
             raise UserError(
-                f"{where}: the dataset {self._dataset!r} holds trace {trace.id!r} with other content.",
+                f"{rows.where}: the dataset {self._dataset!r} holds trace {rows.id!r} with other content.",
                 "Give the changed trace another id, or import the file as another dataset.",
             )
 
-    def _insert(self, new: list[tuple[int, Trace]]) -> None:
-        rows = [_trace_values(self.dataset_id, position, trace) for position, trace in new]
+    def _insert(self, new: list[TraceRows]) -> None:
         returning = insert(TraceRow).returning(TraceRow.id, sort_by_parameter_order=True)
-        ids = self._session.scalars(returning, rows, execution_options=_ONE_STATEMENT).all()
-        stored = [(id, trace) for id, (_, trace) in zip(ids, new, strict=True)]
-        for model, values in ((StepRow, _step_values), (SubstepRow, _substep_values)):
-            rows = [row for id, trace in stored for row in values(id, trace)]
-            self._session.execute(insert(model), rows, execution_options=_ONE_STATEMENT)
-        index_texts(self._session, stored)
+        values = [rows.trace for rows in new]
+        ids = self._session.scalars(returning, values, execution_options=_ONE_STATEMENT).all()
+        stored = list(zip(ids, new, strict=True))
+        for model, parts in ((StepRow, _step_values), (SubstepRow, _substep_values)):
+            values = [row for id, rows in stored for row in parts(id, rows)]
+            self._session.execute(insert(model), values, execution_options=_ONE_STATEMENT)
+        index_texts(self._session, [(id, rows.texts) for id, rows in stored])
         if self.added >= self._refresh_at:
             self._refresh()
             self._refresh_at *= 4
@@ -150,16 +181,26 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
     return int(dataset_id)
 
 
-def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: str, trace: Trace) -> bool:
-    """True if a trace passes a check. If it fails, its error is passed to `on_bad` or, without `on_bad`, raised."""
-    try:
-        check(where, trace)
-    except UserError as error:
-        if on_bad is None:
-            raise
-        on_bad(where, error, f"{trace.id} {trace.digest}".encode("utf-8", "surrogatepass"))
-        return False
-    return True
+def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[TraceRows]:
+    """Yield the rows of each trace of a batch. A trace whose content no database can store is passed to `on_bad`.
+    Without `on_bad`, it raises `UserError`."""
+    for where, trace in batch:
+        try:
+            _check(where, trace)
+        except UserError as error:
+            _refuse(error, on_bad, where, trace.id, trace.digest)
+        else:
+            steps = [
+                (None if step.label is None else int(step.label), step.valid, step.share) for step in trace.steps
+            ]
+            parts = [(i, j, text) for i, step in enumerate(trace.steps) for j, text in enumerate(step.substeps)]
+            yield TraceRows(where, _trace_values(trace), steps, parts)
+
+
+def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest: str) -> None:
+    if on_bad is None:
+        raise error
+    on_bad(where, error, f"{id} {digest}".encode("utf-8", "surrogatepass"))
 
 
 def _check(where: str, trace: Trace) -> None:
@@ -190,11 +231,9 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any]:
+def _trace_values(trace: Trace) -> Values:
     return {
-        "dataset_id": dataset_id,
         "external_id": trace.id,
-        "position": position,
         "problem": trace.problem,
         "digest": trace.digest,
         "text_digest": trace.text_digest,
@@ -208,16 +247,14 @@ def _trace_values(dataset_id: int, position: int, trace: Trace) -> dict[str, Any
     }
 
 
-def _step_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
-    for position, step in enumerate(trace.steps):
-        label = None if step.label is None else int(step.label)
-        yield {"trace_id": trace_id, "position": position, "label": label, "valid": step.valid, "share": step.share}
+def _step_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:
+    for position, (label, valid, share) in enumerate(rows.steps):
+        yield {"trace_id": trace_id, "position": position, "label": label, "valid": valid, "share": share}
 
 
-def _substep_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
-    for step, owner in enumerate(trace.steps):
-        for position, substep in enumerate(owner.substeps):
-            yield {"trace_id": trace_id, "step": step, "position": position, "text": substep}
+def _substep_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:
+    for step, position, written in rows.substeps:
+        yield {"trace_id": trace_id, "step": step, "position": position, "text": written}
 
 
 SAVED = "saved"

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import select
 
 from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import LeftOutRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces import imports
-from stepsight.storage.traces import imports as bad_rows
+from stepsight.storage.traces import bad_rows, imports
 from stepsight.storage.traces.imports import ImportSummary, import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.messages import refused
@@ -61,6 +61,36 @@ def test_a_refusal_counts_all_and_shows_the_first_few(store: Store, file: Path, 
     assert (len(shown), shown[-1]) == (7, "  and 3 more")
     assert list_datasets(store) == []
     assert [path.name for path in tmp_path.iterdir() if "skipped" in path.name] == []
+
+
+@pytest.mark.parametrize("leave_out", [False, True])
+def test_after_too_many_bad_rows_a_file_is_read_no_further(
+    store: Store, file: Path, listing: Path, monkeypatch: pytest.MonkeyPatch, leave_out: bool
+) -> None:
+    monkeypatch.setattr(bad_rows, "_MOST", 3)
+    read: list[str] = []
+
+    def change(trace: Trace) -> Trace:
+        read.append(trace.id)
+        return trace
+
+    write_lines(file, [plain_row(1), *(plain_row(0, steps=[]) for _ in range(4)), plain_row(2)])
+    with refused():
+        import_file(store, "plain", file, skipped=listing if leave_out else None, change=change)
+    assert read == ["1"]
+    assert list_datasets(store) == []
+
+
+def test_a_long_file_with_bad_rows_is_refused_before_it_is_written(
+    store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "_FEW", 1)
+    counts: list[int] = []
+    # The third would be refused by the store.
+    write_lines(file, [plain_row(1), plain_row(2), plain_row(1, problem="Other"), *BAD[:2]])
+    with pytest.raises(UserError, match="2 of 5 rows are bad"):
+        import_file(store, "plain", file, progress=lambda count, part: counts.append(count))
+    assert set(counts) == {0}
 
 
 def test_a_single_bad_row_is_told_by_itself(store: Store, file: Path) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers.rows.kind import OnBad
 from stepsight.storage.traces.imports import ImportSummary, import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
-from stepsight.storage.traces.writer import Located, TraceWriter
+from stepsight.storage.traces.writer import TraceRows, TraceWriter, save_trace
 from tests.cases import each
 from tests.conftest import ROOT
 from tests.messages import refused
@@ -162,20 +163,29 @@ def test_progress_tells_traces_and_the_part_of_the_file(store: Store, file: Path
     calls: list[tuple[int, float]] = []
     write_lines(file, [plain_row(10_000 + i) for i in range(1250)])
     import_file(store, "plain", file, progress=lambda count, part: calls.append((count, part)))
-    # Rows are equally long: after 500 of 1,250 two fifths of the file are read.
-    assert [count for count, _ in calls] == [500, 1000, 1250]
-    assert [part for _, part in calls] == pytest.approx([0.4, 0.8, 1.0], abs=0.001)
+    # Rows are equally long: after 500 of 1,250 two fifths of the file are read. Reading counts for a tenth.
+    assert [count for count, _ in calls] == [0, 0, 0, 500, 1000, 1250]
+    assert [part for _, part in calls] == pytest.approx([0.04, 0.08, 0.1, 0.46, 0.82, 1.0], abs=0.001)
+
+
+def test_others_write_while_a_file_is_read(store: Store, file: Path) -> None:
+    def change(trace: Trace) -> Trace:
+        save_trace(store, trace)
+        return trace
+
+    import_file(store, "plain", write_lines(file, [plain_row(i) for i in range(3)]), change=change)
+    assert sorted((dataset.name, dataset.traces) for dataset in list_datasets(store)) == [("rows", 3), ("saved", 3)]
 
 
 def test_a_bounded_number_of_traces_is_held(store: Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    add = TraceWriter.add
+    add = TraceWriter.add_rows
 
-    def watched(writer: TraceWriter, batch: list[Located], on_bad: OnBad) -> None:
+    def watched(writer: TraceWriter, batch: list[TraceRows], on_bad: OnBad) -> None:
         sizes.append(len(batch))
         add(writer, batch, on_bad)
 
-    monkeypatch.setattr(TraceWriter, "add", watched)
+    monkeypatch.setattr(TraceWriter, "add_rows", watched)
     import_file(store, "plain", write_lines(file, [plain_row(i) for i in range(1300)]))
     assert sizes == [500, 500, 300]
 

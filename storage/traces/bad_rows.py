@@ -1,0 +1,149 @@
+"""Bad rows of a file that is imported: counted in a refusal, or left out, listed and stored with the dataset."""
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import atomic_file
+from stepsight.storage.database.schema import LeftOutRow
+from stepsight.storage.database.upsert import insert_once
+
+# The rows named in a refusal, and those stored at once.
+_SHOWN = 5
+_BATCH = 500
+# The most bad rows of a file, since each takes memory and is stored. Reading ends at the next one.
+_MOST = 100_000
+# The characters kept of an error, which may quote what it is about.
+_LONGEST = 2000
+_OTHER_LISTING = "Name another file with --skipped."
+_OTHER_KIND = "Check the kind of the file."
+
+
+class RefusedRows:
+    """Counts the bad rows of the file `name`, in order to refuse the file at the end. The error then says how many
+    rows are bad and tells the user, with the text `leave_out`, how to leave them out. Raises `UserError` at once if
+    there are more than 100,000."""
+
+    def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
+        self._name, self._leave_out = name, leave_out
+        self._first: list[tuple[str, UserError]] = []
+        self.count = 0
+
+    def __call__(self, where: str, error: UserError, content: bytes) -> None:
+        self.count += 1
+        # Some faults are found later than those of later rows.
+        rows = [*self._first, (where.removeprefix(f"{self._name} "), error)]
+        self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
+        if self.count > _MOST:
+            raise self._refusal(f"more than {_MOST:,} rows are bad, so that nothing was stored. {_OTHER_KIND}")
+
+    def check(self, good: int) -> None:
+        """Raise `UserError` if there were bad rows, and show the first few. `good` is the number of good rows."""
+        if not self.count:
+            return
+        if self.count == 1:
+            ((_, error),) = self._first
+            mend = f"{error.hint} Or leave it out" if error.hint else "Fix it, or leave it out"
+            raise UserError(error.message, f"{mend} {self._leave_out}.")
+        counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
+        raise self._refusal(f"{counts}; fix them, or leave them out {self._leave_out}.")
+
+    def store(self, session: Session, dataset_id: int) -> None:
+        """Do nothing, because nothing is left out."""
+
+    def _refusal(self, counts: str) -> UserError:
+        lines = [f"  {place}: {_without_place(self._name, place, error)}" for place, error in self._first]
+        more = [f"  and {self.count - _SHOWN:,} more"] if self.count > _SHOWN else []
+        return UserError("\n".join([f"{self._name}: {counts}", *lines, *more]))
+
+
+class LeftOutRows:
+    """Keeps the bad rows of the file `name` and at last stores them with the dataset, as rows of `source`. If
+    `listing` is given, they are also listed there. Raises `UserError` if there are more than 100,000.
+
+    The listing is JSON Lines. It is written only if some rows are bad, and it never overwrites a file with
+    different rows.
+    """
+
+    def __init__(self, name: str, source: str, listing: Path | None = None) -> None:
+        self._name, self._source, self._listing = name, source, listing
+        self._seen: Counter[bytes] = Counter()
+        self._rows: list[dict[str, Any]] = []
+
+    def __call__(self, where: str, error: UserError, content: bytes) -> None:
+        if self.count == _MOST:
+            raise UserError(f"{self._name}: more than {_MOST:,} rows are bad.", _OTHER_KIND)
+        place = where.removeprefix(f"{self._name} ")
+        told = _without_place(self._name, place, error)[:_LONGEST]
+        self._rows.append({"digest": self._digest(content), "source": self._source, "place": place, "error": told})
+
+    @property
+    def count(self) -> int:
+        return len(self._rows)
+
+    def check(self, good: int) -> None:
+        """Raise `UserError` if every row is bad. `good` is the number of good rows."""
+        if self.count and not good:
+            raise UserError(f"{self._name}: all of its {self.count:,} rows are bad.", _OTHER_KIND)
+
+    def store(self, session: Session, dataset_id: int) -> None:
+        """Store the rows and write the listing. Raises `UserError` if a different file is already there."""
+        self._rows.sort(key=lambda row: _number(row["place"]))
+        for start in range(0, self.count, _BATCH):
+            rows = [{"dataset_id": dataset_id, **row} for row in self._rows[start : start + _BATCH]]
+            insert_once(session, LeftOutRow, rows, "dataset_id", "digest")
+        if self._listing and self.count:
+            _list(self._listing, list(map(_line, self._rows)))
+
+    def _digest(self, content: bytes) -> str:
+        """Return a digest of a row's content and of the number of earlier rows with the same content. Two identical
+        bad rows are therefore counted as two rows."""
+        digest = hashlib.sha256(content)
+        key = digest.digest()
+        if self._seen[key]:
+            digest.update(f"\n{self._seen[key]}".encode())
+        self._seen[key] += 1
+        return digest.hexdigest()
+
+
+BadRows = RefusedRows | LeftOutRows
+
+
+def _list(path: Path, lines: list[str]) -> None:
+    if not path.exists():
+        with atomic_file(path, replace=False, hint=_OTHER_LISTING) as partial:
+            partial.write_text("".join(lines), encoding="utf-8")
+        return
+    try:
+        there = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as fault:
+        raise UserError(f"{path}: cannot be read ({fault.strerror}).", _OTHER_LISTING) from None
+    # The errors may differ, because a repeated import finds the good rows stored.
+    if list(map(_place, there)) != list(map(_place, lines)):
+        raise UserError(f"{path}: there already, and not the list of the rows left out now.", _OTHER_LISTING)
+
+
+def _line(row: dict[str, Any]) -> str:
+    unit, number = row["place"].split()
+    return json.dumps({"file": row["source"], unit: int(number), "error": row["error"]}, ensure_ascii=False) + "\n"
+
+
+def _place(line: str) -> object:
+    try:
+        return json.loads(line) | {"error": ""}
+    except (ValueError, TypeError):
+        return line
+
+
+def _number(place: str) -> int:
+    return int(place.split()[1])
+
+
+def _without_place(name: str, place: str, error: UserError) -> str:
+    """Return the error message of a row without the name of the file and the place of the row."""
+    return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
