@@ -67,8 +67,8 @@ def _linear(polynomial: Mapping[Monomial, Fraction]) -> Row | None:
 
 
 def _without(row: Row, known: Row, pivot: str) -> Row:
-    """Return `row` with the letter `pivot` eliminated by subtracting a multiple of the row `known`."""
-    factor = row[pivot] / known[pivot]
+    """Return `row` with the letter `pivot` eliminated by a multiple of `known`, the row that is solved for it."""
+    factor = row[pivot]
     result = dict(row)
     for name, value in known.items():
         total = result.get(name, Fraction(0)) - factor * value

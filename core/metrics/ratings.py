@@ -78,9 +78,8 @@ class Ratings:
         votes = self.counts[:, : len(LABEL_NAMES)]
         if not len(votes):
             return np.empty(0)
-        most = votes.max(axis=1)
-        alone = (votes == most[:, np.newaxis]).sum(axis=1) == 1
-        return np.where(alone & (most > 0), votes.argmax(axis=1), np.nan).astype(np.float64)
+        alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+        return np.where(alone, votes.argmax(axis=1), np.nan).astype(np.float64)
 
     def of_traces(self, chosen: Sequence[int]) -> "Ratings":
         """Return the ratings of the chosen traces, in the order given."""

@@ -130,7 +130,7 @@ def test_pqm_is_put_together_from_its_weights_and_its_base(tmp_path):
 
 def test_a_base_that_is_not_there_is_named(tmp_path):
     write_pqm(tmp_path / "PQM", tmp_path / "base")
-    for base in ("no/such/folder", 3):
+    for base in ("no/such/folder", 3, ""):
         (tmp_path / "PQM" / "stepsight.json").write_text(json.dumps({"base": base}))
         with refused():
             load_evaluator(tmp_path / "PQM")

@@ -23,6 +23,11 @@ def test_step_headings_in_several_spellings():
     assert split_steps(text) == ["Read.\n\nMore of it.", "Solve.", "Check."]
 
 
+def test_numbers_begin_again_after_an_announcement_but_not_within_a_step():
+    assert split_steps("1. one\n2. two\n\nThen:\n1. three") == ["one", "two", "Then:", "three"]
+    assert split_steps("1. one\n2. two\n\n   Then:\n1. three") == ["one", "two\n\n   Then:\n1. three"]
+
+
 def test_numbers_within_a_sentence_do_not_make_a_list():
     assert split_steps("In 2024. a year passed.\n7. is prime") == ["In 2024. a year passed.", "7. is prime"]
     assert split_steps("3.5 apples\n1.5 pears") == ["3.5 apples", "1.5 pears"]
