@@ -17,6 +17,10 @@ COMPRESSED = (".gz", ".zst")
 """The suffixes of compressed files that are read."""
 MOST_BLANK = 1_000_000
 """The most blank lines in a row; a larger file of nothing would keep its reader for minutes."""
+ZIP = b"PK\x03\x04"
+"""The first bytes of a ZIP archive."""
+# The place of the name of its first file, and the names with which logs of Inspect begin.
+_FIRST_NAME, _OF_LOGS = 30, (b"_journal/", b"samples/", b"header.json", b"summaries.json", b"reductions.json")
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
 _AS_TABLE = "Import it as a table (stepsight import any FILE --fields problem=NAME,steps=NAME)."
@@ -25,7 +29,7 @@ _PAGES = (b"<!DOCTYPE", b"<!doctype", b"<html")
 _TAR = 257
 # The first bytes of files that people mistake for data.
 _OTHER_FILES = (
-    (b"PK\x03\x04", "a ZIP archive or an Office document", "Unpack it, or save the table as CSV."),
+    (ZIP, "a ZIP archive or an Office document", "Unpack it, or save the table as CSV."),
     (b"%PDF", "a PDF", _IMPORTS),
     (b"\x1f\x8b", "compressed twice", "Unpack it once."),
     (b"(\xb5/\xfd", "compressed twice", "Unpack it once."),
@@ -52,14 +56,22 @@ def stem_of(path: PurePath) -> str:
 
 
 def check_beginning(content: bytes, name: str) -> None:
-    """Raise `UserError` if the first bytes of a file show that it is neither text nor Parquet. The text may be
-    compressed."""
+    """Raise `UserError` if the first bytes of a file show that it is neither text nor Parquet nor a log of Inspect.
+    The text may be compressed."""
+    if is_log(content):
+        return
     compression, content = compression_of(content), unpacked_beginning(content)
     _check_magic(content, name)
     if compression and content.startswith(PARQUET):
         raise UserError(f"{name}: a Parquet file compressed by {compression}.", "Unpack it first.")
     if b"\0" in content[:1000] and not content.startswith((PARQUET, *_UTF16)):
         raise UserError(f"{name}: neither text nor Parquet.", _IMPORTS)
+
+
+def is_log(content: bytes) -> bool:
+    """True if the first bytes of a file are those of a log of Inspect: an archive that begins with a file of
+    one."""
+    return content.startswith(ZIP) and content[_FIRST_NAME:].startswith(_OF_LOGS)
 
 
 def first_sign(content: bytes) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
+from stepsight.core.metrics.agent_turns import first_error_hits, share, share_draws, step_hits
 from stepsight.core.metrics.binary import (
     auc,
     auc_draws,
@@ -102,6 +103,17 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
     return scores
 
 
+def agent_figures(subject: Subject, weights: Weights) -> dict[str, Measurement]:
+    """Compute AgentProcessBench's `step_micro_acc` and `firsterroracc`. They are undefined for an evaluator without
+    three classes."""
+    if subject.outputs != Outputs.THREE_WAY:
+        return dict.fromkeys(
+            AGENT_TURNS, without_interval(Value.none("the evaluator has no three classes"), weights)
+        )
+    samples = dict(zip(AGENT_TURNS, (step_hits(subject.table), first_error_hits(subject.table)), strict=True))
+    return {name: measured(share(sample[0]), share_draws, sample, weights) for name, sample in samples.items()}
+
+
 def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
     """Compute the first-error accuracy, the part of MR-Score that concerns steps."""
     return without_interval(accuracy_on_wrong(subject.first_errors), weights)
@@ -147,3 +159,4 @@ def _titles(topic: Topic) -> dict[str, str]:
 # The titles of metrics by name, as tables have them.
 FIRST_ERRORS = _titles(Topic.FIRST_ERRORS)
 CALIBRATION = _titles(Topic.CALIBRATION)
+AGENT_TURNS = {"step_micro_acc": "Accuracy of labels", "firsterroracc": "First errors found"}

@@ -138,7 +138,9 @@ def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Float
         least = table.solution
     else:
         least = np.full(table.traces, np.inf)
-        np.minimum.at(least, table.trace, scores)
+        # A solution with a step that has no score has none either.
+        with np.errstate(invalid="ignore"):
+            np.minimum.at(least, table.trace, scores)
     if outputs == Outputs.CHECKS:
         counts = counts & ~np.isnan(least)
     return _items(least, gold, rule, np.arange(table.traces), outputs).where(counts)

@@ -9,7 +9,9 @@ from itertools import chain, islice
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers import chat, plain, stepwise
+from stepsight.storage.importers.agents import atif, chats, inspect_logs, opentelemetry
 from stepsight.storage.importers.benchmarks import (
+    agentprocessbench,
     math_shepherd,
     mr_gsm8k,
     mr_math_invalid,
@@ -34,6 +36,11 @@ _MODULES = (
     math_shepherd,
     stepwise,
     strict_prmbench,
+    agentprocessbench,
+    atif,
+    opentelemetry,
+    inspect_logs,
+    chats,
     chat,
     plain,
 )
@@ -139,7 +146,7 @@ def _is_of(kind: FileKind, row: Row) -> bool:
 def guess_kind(row: Row) -> str | None:
     """Return the name of the kind whose fields are all in `row`, or None if there is none.
 
-    If several kinds match, the one with the most fields wins.
+    If several kinds match, the one with the most fields wins, and of those the first.
     """
-    fitting = [kind for kind in KINDS.values() if kind.fields <= row.keys()]
+    fitting = [kind for kind in KINDS.values() if kind.fields <= row.keys() and kind.holds(row)]
     return max(fitting, key=lambda kind: len(kind.fields)).name if fitting else None

@@ -11,9 +11,10 @@ from pathlib import PurePath
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.earlier_record import is_earlier
-from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, stem_of
+from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, is_log, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import CHATS, KINDS, find_kind, guess_kind
+from stepsight.storage.importers.agents import chats, inspect_logs
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
@@ -70,6 +71,8 @@ def find_reader(content: bytes, binary: set[str] | None = None) -> RowReader:
 
     It adds the names of binary columns, which are left out, to `binary`.
     """
+    if is_log(content):
+        return inspect_logs.rows
     if content.startswith(PARQUET):
         return partial(parquet_rows, binary=binary)
     return json_rows if first_sign(content) in ("{", "[") else csv_rows
@@ -86,7 +89,7 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
     check_beginning(beginning, name)
     reader = find_reader(beginning)
     rows = _first_rows(reader, lines, name)
-    found = _by_rows(rows, name, of_json=reader is json_rows)
+    found = _by_rows(rows, name, of_json=reader in (json_rows, inspect_logs.rows))
     known = find_file(sha256)
     if known is None:
         return found
@@ -142,6 +145,8 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
+    if kind in CHATS and any(map(chats.calls_tools, rows)):
+        kind = chats.KIND.name
     if kind in CHATS and columns.problem and columns.steps and columns.labels:
         # The chat repeats what has labels in columns of its own.
         kind = None

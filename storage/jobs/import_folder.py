@@ -11,8 +11,9 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import stem_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
+from stepsight.storage.importers.agents.inspect_logs import LOG
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
-from stepsight.storage.importers.data_files import SUFFIXES, find_data, is_data, is_saved
+from stepsight.storage.importers.data_files import SUFFIXES, find_data, is_data, is_hidden, is_saved
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_file, import_table
@@ -37,12 +38,12 @@ def find_files(path: Path) -> list[Found]:
     if path.is_dir():
         folders = [one for one in (path, *path.rglob("*")) if one.is_dir() and is_saved(one)]
         saved = [one for one in folders if not any(other in one.parents for other in folders)]
-        files = sorted(one for one in path.rglob("*") if is_data(_below(one, path)) and one.is_file())
+        files = sorted(one for one in path.rglob("*") if _is_read(_below(one, path)) and one.is_file())
         paths = [*saved, *(one for one in files if not any(folder in one.parents for folder in saved))]
     else:
         paths = [path]
     if not paths:
-        raise UserError(f"{path}: no file to import.", f"Expected files that end in {', '.join(SUFFIXES)}.")
+        raise UserError(f"{path}: no file to import.", f"Expected files that end in {', '.join((*SUFFIXES, LOG))}.")
     found = _apart([inspect_file(one) for one in paths], path if path.is_dir() else path.parent)
     return sorted(found, key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES)
 
@@ -69,6 +70,10 @@ def inspect_file(path: Path) -> Found:
         hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
         return Found(path, error=UserError(f"{path.name}: a table with unknown column names.", hint))
     return Found(path, finding)
+
+
+def _is_read(path: PurePosixPath) -> bool:
+    return is_data(path) or (path.suffix.lower() == LOG and not is_hidden(path))
 
 
 def _below(path: Path, root: Path) -> PurePosixPath:

@@ -334,7 +334,7 @@ def _as_json(shown: UploadReading) -> dict[str, Any]:
     short = [trace for trace in shown.traces if len(trace.problem) + sum(map(len, trace.substeps)) <= _LONGEST]
     return {
         "finding": asdict(finding) | {"columns": columns and asdict(columns)},
-        "traces": [format_trace(replace(trace, meta={})) for trace in short],
+        "traces": [format_trace(replace(trace, meta={}, context=None)) for trace in short],
         "faults": [[where, *_pair(error)] for where, error in shown.faults],
         "error": shown.error and _pair(shown.error),
         **{name: getattr(shown, name) for name in ("outputs", "good", "bad", "whole", "notes", "size", "head")},

@@ -16,13 +16,14 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
-from stepsight.core.metrics.figures import others, prm_scores, protocol, three_way
+from stepsight.core.metrics.figures import agent_figures, others, prm_scores, protocol, three_way
 from stepsight.core.metrics.measurement import Measurement, Subject, as_json
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.table import StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
+from stepsight.storage.importers.benchmarks import agentprocessbench
 from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.judgments.evaluators import Calibration, StoredEvaluator, count_shared, find_calibration
 from stepsight.storage.labelling.patches import apply_patch
@@ -139,6 +140,7 @@ def cut_at_random(gold: Gold, seed: int) -> Gold:
 MODES = (Mode.OFFLINE, Mode.ONLINE)
 Question = tuple[Mode, Errors]
 """The mode and the kind of error that figures are of."""
+_AGENTS = agentprocessbench.KIND.name
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
 RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
 """The figures for comparison with the baselines: the first of these that an evaluator has is used."""
@@ -317,7 +319,7 @@ def evaluate(
             rows += [replace(row, mode=mode) for row in done[id(table)]]
             continue
         inner = table.where(inside[table.trace])
-        of_table = list(_rows(one, mode, inner, weights)) if len(inner) else []
+        of_table = list(_rows(one, mode, inner, weights, dataset.kind)) if len(inner) else []
         rows += of_table
         if one.id is None:
             done[id(table)] = of_table
@@ -352,13 +354,15 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
     return weights
 
 
-def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
-    """Yield a row for each kind of error in the gold labels. Only the first row has the figures that do not depend
-    on the kind of error."""
+def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights, kind: str) -> Iterator[Row]:
+    """Yield a row for each kind of error in the gold labels of a dataset of the kind `kind`. Only the first row has
+    the figures that do not depend on the kind of error."""
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | others(subject, weights)
     if set(table.groups) & _PRMBENCH:
         more |= prm_scores(subject, weights)
+    if kind == _AGENTS:
+        more |= agent_figures(subject, weights)
     for errors in kinds_of_error(table):
         measured = protocol(subject, errors, weights) | more
         solutions, steps = (len(subject.items(errors, level)) for level in (Level.SOLUTION, Level.STEP))

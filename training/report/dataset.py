@@ -10,7 +10,7 @@ from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
+from stepsight.core.metrics.figures import AGENT_TURNS, CALIBRATION, FIRST_ERRORS
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -74,6 +74,7 @@ def dataset_part(evaluation: Evaluation) -> Part:
         _first_errors(evaluation),
         *_redundancy(evaluation),
         *_prm_score(evaluation),
+        *_agent_turns(evaluation),
         _by_mode(evaluation, look),
         _by_position(evaluation, look),
         _classes(evaluation, look),
@@ -152,6 +153,7 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
         _first_errors(of_mode),
         *_redundancy(of_mode),
         *_prm_score(of_mode),
+        *_agent_turns(of_mode),
         _by_mode(of_errors, look),
         _by_position(of_errors, look),
         _calibration(of_mode, look),
@@ -295,6 +297,13 @@ def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
     )
     if table:
         yield Section("PRMScore", [table])
+
+
+def _agent_turns(evaluation: Evaluation) -> Iterator[Section]:
+    caption = "whether the label of each turn, and the first wrong turn, are those of the benchmark"
+    table = measures(evaluation, "agent-turns", caption, AGENT_TURNS, CellKind.PERCENT)
+    if table:
+        yield Section("Turns of agents", [table])
 
 
 def _by_mode(evaluation: Evaluation, look: Styles) -> Section:

@@ -189,18 +189,19 @@ class RowReader(Protocol):
 class FileKind:
     """A kind of file that can be imported.
 
-    `fields` are the field names by which its rows are recognised. `parse(row, where)` raises `UserError` with a
-    message that starts with `where`. `dataset` is the default name of the dataset; None means that the dataset is
-    named after the file. `files` are published files whose URLs are known. A row with a field in `score_fields`
-    belongs to a score file of this kind. `check_labels(row, where)` raises `UserError` if the labels of a row are
-    too doubtful to train on, although figures count the row. `notes()`, called after all rows have been read,
-    returns sentences about what was left out.
+    `fields` are the field names by which its rows are recognised, if `holds(row)` is True as well. `parse(row,
+    where)` raises `UserError` with a message that starts with `where`. `dataset` is the default name of the
+    dataset; None means that the dataset is named after the file. `files` are published files whose URLs are known.
+    A row with a field in `score_fields` belongs to a score file of this kind. `check_labels(row, where)` raises
+    `UserError` if the labels of a row are too doubtful to train on, although figures count the row. `notes()`,
+    called after all rows have been read, returns sentences about what was left out.
     """
 
     name: str
     title: str
     fields: frozenset[str]
     parse: Callable[[Row, str], Trace]
+    holds: Callable[[Row], bool] = lambda row: True
     dataset: str | None = None
     rows: RowReader = json_rows
     files: tuple[PublicFile, ...] = ()

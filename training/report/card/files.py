@@ -77,7 +77,7 @@ def _table_json(table: Table) -> dict[str, Any]:
     return {"name": table.name, "caption": table.caption, "rows": rows, "notes": list(table.notes)}
 
 
-_OWN_FIGURES = {"processbench": "processbench_f1", "prmbench": "prmscore"}
+_OWN_FIGURES = {"processbench": "processbench_f1", "prmbench": "prmscore", "agentprocessbench": "step_micro_acc"}
 
 
 def _own_figure(card: EvaluatorCard) -> str:

@@ -1,0 +1,47 @@
+"""AgentProcessBench's metrics of the turns of agents, in which every turn has a label, those behind an error too.
+
+Both are those of the benchmark's own script (`eval/compare.py`), with the names that it prints. A turn on which an
+evaluator says nothing counts as a turn that it gets wrong, and it blames none there. The verdict of an evaluator is
+the most probable of its three labels; of equally probable ones it is the first of neg, neu and pos.
+"""
+
+import numpy as np
+
+from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.label import Label
+from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
+from stepsight.core.metrics.table import NO_ITEMS, SILENT, StepTable
+
+
+def step_hits(table: StepTable) -> tuple[Bools, Ints]:
+    """Return, for each labelled turn, True if the verdict is its label, and the index of its trace."""
+    labelled = table.label != SILENT
+    return (_verdicts(table) == table.label)[labelled], table.trace[labelled].astype(np.int64)
+
+
+def first_error_hits(table: StepTable) -> tuple[Bools, Ints]:
+    """Return, for each trace with a labelled turn, True if its first turn with the label neg is the first one that
+    the evaluator calls neg, or neither has one, and the index of the trace."""
+    traces = np.unique(table.trace[table.label != SILENT]).astype(np.int64)
+    same = table.first(table.label == Label.NEG) == table.first(_verdicts(table) == Label.NEG)
+    return same[traces], traces
+
+
+def share(hits: Bools) -> Value:
+    """Return the share of hits. It is undefined if nothing is labelled."""
+    return Value(float(hits.mean())) if len(hits) else Value.none(NO_ITEMS)
+
+
+def share_draws(sample: tuple[Bools, Ints], weights: Weights) -> Floats64:
+    """Return the share of hits on each resample of traces."""
+    hits, trace = sample
+    hit, total = weighted_sums([hits, np.ones_like(hits)], trace, weights)
+    with np.errstate(invalid="ignore"):
+        draws: Floats64 = hit / total
+    return draws
+
+
+def _verdicts(table: StepTable) -> Ints:
+    """Return the most probable label of each step, or `SILENT` if it has no scores."""
+    unread = np.isnan(table.validity)
+    return np.where(unread, SILENT, np.where(unread[:, None], 0, table.probs).argmax(axis=1))

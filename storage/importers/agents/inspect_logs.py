@@ -1,0 +1,117 @@
+"""Logs of Inspect, `.eval` and `.json` (`stepsight import inspect`).
+
+    header.json                   {"version": 2, "status": "success", "eval": {"task": "…", "model": "…"}}
+    samples/7_epoch_1.json        {"id": 7, "epoch": 1, "input": "When was …?", "target": "1838",
+                                   "messages": [{"role": "user", "content": "…"},
+                                     {"role": "assistant", "content": "…", "tool_calls": [
+                                        {"id": "c1", "function": "search", "arguments": {"query": "…"}}]},
+                                     {"role": "tool", "tool_call_id": "c1", "function": "search", "content": "…"}],
+                                   "scores": {"match": {"value": "C"}}, "metadata": {}, "attachments": {}}
+
+An `.eval` log is a ZIP archive with a file for each sample; a `.json` log is one object with all `samples`. Both
+are held in memory. A sample becomes a trace: `turns` says how. Texts that the log keeps as attachments are put in
+their place. The id is that of the sample, with the epoch behind it from the second on. Scores, target, task, model
+and the sample's own metadata are kept; its events, which repeat the messages, are not.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import LARGEST, parse_json
+from stepsight.core.files.text_lines import ZIP
+from stepsight.core.files.zip_files import read_zip
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.agents.turns import Turns
+from stepsight.storage.importers.rows.fields import describe, identifier, listed, located
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
+
+LOG = ".eval"
+"""The suffix of a log that is an archive."""
+
+_HEADERS = ("header.json", "_journal/start.json")
+_SAMPLE = re.compile(r"samples/.*\.json")
+_ATTACHMENT = "attachment://"
+_KEPT = ("target", "scores", "metadata", "error", "limit", "choices")
+
+
+def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+    """Yield (where, row) for each sample of a log, with the log's own facts, and for each row that is no log.
+    Raises `UserError` if an archive is damaged, or if there is no sample."""
+    source = iter(lines)
+    first = next(source, b"")
+    everything = chain([first], source)
+    number = 0
+    if first.startswith(ZIP):
+        for number, row in enumerate(_of_archive(b"".join(everything), name), start=1):
+            yield f"{name} row {number}", row
+    else:
+        for where, row in json_rows(everything, name, on_bad):
+            if not isinstance(row.get("samples"), list):
+                number += 1
+                yield where, row
+                continue
+            for sample in row["samples"]:
+                number += 1
+                yield f"{name} row {number}", {"eval": row.get("eval"), "samples": [sample]}
+    if not number:
+        raise UserError(f"{name}: the log has no sample.", "It may have been written before the first one ended.")
+
+
+def parse(row: Row, where: str) -> Trace:
+    """Parse a sample. Raises `UserError` if it has no turn of the assistant, or if a message is of another form."""
+    with located(where):
+        sample = next(iter(listed(row, "samples")), None)
+        if not isinstance(sample, dict):
+            raise UserError(f"the sample is {describe(sample)}, expected an object.")
+        attached = sample.get("attachments")
+        messages = _attached(listed(sample, "messages"), attached if isinstance(attached, dict) else {})
+        turns = Turns()
+        for number, message in enumerate(messages, start=1):
+            turns.read(message, number)
+        given = sample.get("input")
+        id, epoch = identifier(sample, "id"), sample.get("epoch", 1)
+        about = row["eval"] if isinstance(row.get("eval"), dict) else {}
+        meta = {key: about[key] for key in ("task", "model") if key in about}
+        meta |= {key: sample[key] for key in _KEPT if sample.get(key) not in (None, {}, [])}
+        problem = _attached(given, attached or {}) if isinstance(given, str) else ""
+        return turns.trace(id if epoch == 1 else f"{id}/{epoch}", meta, problem.strip())
+
+
+def _of_archive(content: bytes, name: str) -> Iterable[Row]:
+    files = read_zip(content, name, LARGEST)
+    header = next(
+        (parsed for key in _HEADERS if key in files.names and (parsed := _json(files.read(key), name))), {}
+    )
+    for member in filter(_SAMPLE.fullmatch, files.names):
+        yield {"eval": header.get("eval"), "samples": [_json(files.read(member), f"{name} {member}")]}
+
+
+def _json(content: bytes, name: str) -> dict[str, Any]:
+    try:
+        value = parse_json(content)
+    except ValueError as error:
+        raise UserError(f"{name}: not JSON ({error}).", "Fetch the log again.") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{name}: {describe(value)} found, expected an object.", "Fetch the log again.")
+    return value
+
+
+def _attached(value: Any, texts: Mapping[str, Any]) -> Any:
+    """Return a value with each reference to an attachment replaced by its text, if the log has it."""
+    if isinstance(value, str) and value.startswith(_ATTACHMENT):
+        return texts.get(value.removeprefix(_ATTACHMENT), value)
+    if isinstance(value, dict):
+        return {key: _attached(one, texts) for key, one in value.items()}
+    return [_attached(one, texts) for one in value] if isinstance(value, list) else value
+
+
+KIND = FileKind(
+    name="inspect",
+    title="logs of Inspect (.eval or .json)",
+    fields=frozenset({"eval", "samples"}),
+    parse=parse,
+    rows=rows,
+)

@@ -1,0 +1,167 @@
+"""Spans of OpenTelemetry's conventions for generative AI, as OTLP writes them in JSON (`stepsight import otel`).
+
+    {"resourceSpans": [{"scopeSpans": [{"spans": [
+      {"traceId": "5b8e…", "spanId": "eee1…", "startTimeUnixNano": "1544712660300000000", "attributes": [
+        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+        {"key": "gen_ai.input.messages", "value": {"stringValue":
+           "[{\"role\": \"user\", \"parts\": [{\"type\": \"text\", \"content\": \"…\"}]}]"}},
+        {"key": "gen_ai.output.messages", "value": {"stringValue": "[{\"role\": \"assistant\", …}]"}}]}]}]}]}
+
+A line holds the spans that were sent together, so that a file is read to its end and held in memory before the
+first trace. Each call of a model has the whole conversation so far as `gen_ai.input.messages`, and its turn as
+`gen_ai.output.messages`; both may be a JSON text or values. The last call of a conversation gives the trace: the
+messages of a call that a later call of the same trace begins with are not another one. A system prompt may stand in
+`gen_ai.system_instructions`, and results that no call was sent any more come from the spans `execute_tool`.
+
+The id is the trace id, with the span id behind it if the trace has several conversations. The model, the agent and
+the name of the conversation are kept as metadata. Spans of other kinds have no messages and are passed over.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.storage.importers.agents.turns import Turns
+from stepsight.storage.importers.rows.fields import describe, field, located, text
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
+
+_SPANS = "resourceSpans"
+_INPUT, _OUTPUT, _SYSTEM = "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions"
+_TOOL_NAME, _TOOL_ID, _TOOL_RESULT = "gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.tool.call.result"
+_KEPT = (
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "gen_ai.provider.name",
+    "gen_ai.agent.name",
+    "gen_ai.conversation.id",
+)
+_HINT = "Record the contents of messages, as the conventions describe it for gen_ai.input.messages."
+
+
+def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+    """Yield (where, row) for each conversation of a file, and for each row that holds no spans. Raises `UserError`
+    if no span has messages."""
+    spans: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    number = 0
+    for where, row in json_rows(lines, name, on_bad):
+        if _SPANS not in row:
+            number += 1
+            yield where, row
+            continue
+        with located(where):
+            for span in _spans(row):
+                spans[str(span.get("traceId"))].append(_plain(span))
+    for trace_id, every in spans.items():
+        conversations = _conversations(every)
+        for span in conversations:
+            number += 1
+            id = trace_id if len(conversations) == 1 else f"{trace_id}/{span.get('spanId')}"
+            results = [one for one in every if one["attributes"].get(_TOOL_RESULT) is not None]
+            yield f"{name} row {number}", {"id": id, "span": span, "results": results}
+    if not number:
+        raise UserError(f"{name}: no span has messages of a model.", _HINT)
+
+
+def parse(row: Row, where: str) -> Trace:
+    """Parse a conversation. Raises `UserError` if a message is of another form, or if there is no turn."""
+    with located(where):
+        attributes = field(row, "span")["attributes"]
+        turns = Turns()
+        if instructions := attributes.get(_SYSTEM):
+            turns.read({"role": "system", "content": instructions}, 0)
+        messages = [*_messages(attributes, _INPUT), *_messages(attributes, _OUTPUT)]
+        for number, message in enumerate(messages, start=1):
+            turns.read(message, number)
+        for result in row["results"]:
+            values = result["attributes"]
+            if str(values.get(_TOOL_ID)) in turns.unanswered:
+                part = {
+                    "type": "tool_call_response",
+                    "id": values[_TOOL_ID],
+                    "response": _decoded(values[_TOOL_RESULT]),
+                }
+                turns.read({"role": "tool", "name": values.get(_TOOL_NAME), "parts": [part]}, 0)
+        return turns.trace(text(row, "id"), {key: attributes[key] for key in _KEPT if key in attributes})
+
+
+def _spans(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the spans of a line. Raises `UserError` if the line is of another form."""
+    for resource in _listed(row, _SPANS):
+        for scope in _listed(resource, "scopeSpans"):
+            yield from _listed(scope, "spans")
+
+
+def _listed(values: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    found = values.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise UserError(
+            f"{key} is {describe(found)}, expected a list of objects.", "Export the spans as OTLP's JSON."
+        )
+    return found
+
+
+def _plain(span: dict[str, Any]) -> dict[str, Any]:
+    """Return a span with its attributes as an object of plain values."""
+    return span | {
+        "attributes": {str(one.get("key")): _value(one.get("value")) for one in _listed(span, "attributes")}
+    }
+
+
+def _value(value: Any) -> Any:
+    """Return a value of OTLP as the plain value that it wraps."""
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("arrayValue"), dict):
+        return [_value(one) for one in value["arrayValue"].get("values", [])]
+    if isinstance(value.get("kvlistValue"), dict):
+        return {str(one.get("key")): _value(one.get("value")) for one in value["kvlistValue"].get("values", [])}
+    return next(iter(value.values()), None)
+
+
+def _conversations(spans: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the spans whose messages no later span of the trace goes on from, in the order of their start."""
+    models = [span for span in spans if span["attributes"].get(_INPUT) or span["attributes"].get(_OUTPUT)]
+    models.sort(key=lambda span: int(span.get("startTimeUnixNano") or 0))
+    kept: list[dict[str, Any]] = []
+    begun: list[list[str]] = []
+    # From the last one on: what is the beginning of one that is kept is the same conversation, earlier.
+    for span in reversed(models):
+        keys = [_key(one) for name in (_INPUT, _OUTPUT) for one in _messages(span["attributes"], name)]
+        if not any(other[: len(keys)] == keys for other in begun):
+            kept.append(span)
+            begun.append(keys)
+    return kept[::-1]
+
+
+def _key(message: Any) -> str:
+    """Return what makes two messages the same. An answer has a reason to finish, which it loses when it is sent."""
+    known = (
+        {key: value for key, value in message.items() if key != "finish_reason"}
+        if isinstance(message, dict)
+        else message
+    )
+    return json.dumps(known, sort_keys=True)
+
+
+def _messages(attributes: Mapping[str, Any], key: str) -> list[Any]:
+    value = _decoded(attributes.get(key))
+    return value if isinstance(value, list) else []
+
+
+def _decoded(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+
+
+KIND = FileKind(
+    name="otel",
+    title="agents' conversations in spans of OpenTelemetry's GenAI conventions",
+    fields=frozenset({_SPANS}),
+    parse=parse,
+    rows=rows,
+)
