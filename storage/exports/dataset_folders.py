@@ -137,6 +137,7 @@ _STRESS_COLUMNS = {
     "seed, transform, demand, said": "how the variant was made, what it demands, and what was changed; without a"
     " step if there was nothing to change",
     "step, origin": "a step of the variant, and that of the original that it came from; a sub-step counts as one",
+    "text": "the step as it stands in the variant",
     "target": "true if the verdict must turn to not valid",
     "before, after, change": "the validity in the original and in the variant, and the difference",
 }

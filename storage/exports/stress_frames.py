@@ -27,15 +27,17 @@ COLUMNS = {
     "seed": "int64",
     **dict.fromkeys(("transform", "demand", "said"), "str"),
     **dict.fromkeys(("step", "origin"), "Int32"),
+    "text": "str",
     "target": "boolean",
     **dict.fromkeys(("before", "after", "change"), "float32"),
 }
 """The columns of a frame and their types.
 
 `said` describes the change. `step` counts the steps of the variant from 1, `origin` those of the original, and is
-missing if the step was put in. `target` is True if the verdict must turn to not valid. `before` and `after` are the
-validity in the original and in the variant, NaN if the evaluator gives none, and `change` is their difference. If a
-transform found nothing to change in a trace, there is one row, without a step.
+missing if the step was put in. `text` is the step as it stands in the variant. `target` is True if the verdict must
+turn to not valid. `before` and `after` are the validity in the original and in the variant, NaN if the evaluator
+gives none, and `change` is their difference. If a transform found nothing to change in a trace, there is one row,
+without a step.
 """
 
 
@@ -100,6 +102,7 @@ def _rows(stored: StoredStressTest, wanted: Collection[int] | None) -> Iterator[
                     "said": variant.said,
                     "step": place + 1,
                     "origin": None if origin is None else origin + 1,
+                    "text": variant.trace.substeps[place],
                     "target": place in variant.targets,
                     "before": was,
                     "after": after[place],

@@ -1,12 +1,15 @@
 """The numbers of an evaluator's card once more: from exported frames, by libraries, without the product's metrics.
 
 `frame` is what `stepsight.frame` gives for one evaluator and mode, and `texts` has the text of every step.
+`stressed` is what `stepsight.stress_frame` gives for one evaluator and transform.
 """
+
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
-from sklearn.metrics import brier_score_loss, f1_score, matthews_corrcoef, roc_auc_score
+from sklearn.metrics import brier_score_loss, cohen_kappa_score, f1_score, matthews_corrcoef, roc_auc_score
 
 
 class Recomputed:
@@ -116,6 +119,36 @@ class Recomputed:
         rows = rows[(rows.gold > 0) & (rows["count"] > 1)]
         return self.with_interval(lambda rows: float((rows.gold == rows["count"]).mean()), rows)
 
+    def auc_minus(self, other: "Recomputed", errors):
+        """The Step-AUC of other scores minus that of these, paired by trace."""
+        both = self.items(errors, "step").assign(other=other.items(errors, "step").score.to_numpy())
+        return self.with_interval(lambda rows: _auc(rows.assign(score=rows.other)) - _auc(rows), both)
+
+    def beside_people(self, labels: pd.DataFrame):
+        """Agreement with the majority, Cohen's kappa, pairs of people that agree, and how many people, traces and
+        steps. `labels` has the labels of each annotator."""
+        said = labels[labels.label.notna() & (labels.label != "unsure")].astype({"id": str, "label": object})
+        numbers = self.steps.drop_duplicates("trace").set_index("trace").number
+        units = []
+        for (trace, step), votes in said.groupby(["id", "step"]).label:
+            counts = Counter(votes).most_common()
+            is_tied = len(counts) > 1 and counts[0][1] == counts[1][1]
+            most = None if is_tied else counts[0][0] != "neg"
+            valid = [one != "neg" for one in votes]
+            equal = sum(valid.count(one) * (valid.count(one) - 1) for one in (True, False))
+            pairs = len(valid) * (len(valid) - 1)
+            units.append((numbers[trace], trace, step, most, equal, pairs))
+        found = pd.DataFrame(units, columns=["number", "trace", "step", "most", "equal", "pairs"])
+        verdicts = self.steps.set_index(["trace", "step"]).validity >= np.float32(0.5)
+        judged = found[found.most.notna()].astype({"most": bool})
+        judged = judged.assign(said=[bool(verdicts[key]) for key in zip(judged.trace, judged.step, strict=True)])
+        return (
+            self.with_interval(lambda rows: float((rows.most == rows.said).mean()), judged),
+            self.with_interval(_kappa, judged),
+            self.with_interval(lambda rows: rows.equal.sum() / rows.pairs.sum(), found[found.pairs > 0]),
+            (labels.annotator.nunique(), judged.trace.nunique(), len(judged)),
+        )
+
     def _of_several(self, name: str) -> pd.DataFrame:
         found = []
         for number, rows in self.steps.groupby("number"):
@@ -131,6 +164,68 @@ class Recomputed:
         rows = self.items("redundant", "solution")
         right = int((rows.good == rows.called).sum())
         return right, int((~rows.good & rows.called).sum()), int((rows.good & ~rows.called).sum())
+
+
+def stress_figures(stressed: pd.DataFrame, threshold: float):
+    """The figures of one transform, the number of steps, and that of variants."""
+    steps = stressed[stressed.step.notna()]
+    steps = steps.astype({"target": bool}).assign(put_in=steps.origin.isna())
+    was, now = (steps[side] < np.float32(threshold) for side in ("before", "after"))
+    kept, moved = ~steps.target & ~steps.put_in, was != now
+    if stressed.demand.iloc[0] == "must change":
+        asked, hit = steps.target & ~was, now
+    else:
+        asked, hit = kept, ~moved
+    change = steps.change.astype(float)
+    of = steps.trace
+    fall, rise = (sign * change[mask].groupby(of[mask]).mean() for sign, mask in ((-1, steps.target), (1, kept)))
+    names = list(dict.fromkeys(of))
+    figures = {
+        "as_demanded": _ratio((hit & asked).groupby(of).sum(), asked.groupby(of).sum(), names),
+        "fall": _ratio(fall, fall.notna(), names),
+        "elsewhere": _ratio((moved & kept).groupby(of).any(), pd.Series(1, names), names),
+        "inflation": _ratio(rise, rise.notna(), names),
+    }
+    return figures, int(asked.sum()), len(names)
+
+
+def by_length(stressed: pd.DataFrame, texts: dict[tuple[str, int], str]) -> pd.DataFrame:
+    """The same variants as the baseline of length judges them."""
+    rows = stressed[stressed.step.notna()]
+    before = [
+        np.nan if origin is pd.NA else _of_length(texts[trace, int(origin)])
+        for trace, origin in zip(rows.trace, rows.origin.astype(object), strict=True)
+    ]
+    after = np.array([_of_length(text) for text in rows.text], np.float32)
+    before = np.array(before, np.float32)
+    return rows.assign(before=before, after=after, change=after - before)
+
+
+def _of_length(text: str) -> np.float32:
+    return np.float32(1 / (1 + len(text) / 500))
+
+
+def _ratio(hits: pd.Series, total: pd.Series, names: list[str]) -> tuple[float, float, float]:
+    """The sum of hits by the sum of the total, and its middle 95 % over 1,000 resamples of the traces."""
+    up, down = (np.nan_to_num(one.reindex(names).to_numpy(float)) for one in (hits, total))
+    rng = np.random.default_rng(0)
+    if len(names) == 1 or not down.sum():
+        return up.sum() / down.sum() if down.sum() else None, None, None
+    samples = [rng.integers(0, len(names), len(names)) for _ in range(1000)]
+    drawn = [up[sample].sum() / down[sample].sum() if down[sample].sum() else np.nan for sample in samples]
+    return up.sum() / down.sum(), *np.nanpercentile(drawn, [2.5, 97.5])
+
+
+def seconds_between(moments: list) -> float:
+    """The mean time between judgments, pauses of more than ten minutes left out."""
+    gaps = pd.Series(sorted(moments)).diff().dt.total_seconds()
+    return float(gaps[gaps <= 600].mean())
+
+
+def _kappa(rows: pd.DataFrame) -> float:
+    if len({*rows.most, *rows.said}) < 2:
+        raise ValueError
+    return float(cohen_kappa_score(rows.most, rows.said))
 
 
 def _auc(rows: pd.DataFrame) -> float:

@@ -2,9 +2,11 @@
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 import stepsight
 from stepsight.core.evaluators.loading import load_evaluator
@@ -12,18 +14,21 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import open_store
-from stepsight.storage.judgments.evaluators import find_by_name, register_evaluator
+from stepsight.storage.judgments.evaluators import find_by_name, register_evaluator, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.stress_tests import read_stress_test
+from stepsight.storage.judgments.records import trace_records
+from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.evaluate.gallery import read_gallery
 from stepsight.training.report.card.card import make_card, measure_card
 from stepsight.training.report.card.files import CARD_WRITERS, card_json, hub_figure
 from tests.messages import refused
-from tests.storage.judgments.test_stress_tests import run
+from tests.storage.labelling.samples import campaign, label_all, people, take
 from tests.storage.samples import add, judge
 from tests.training.judged import NAME, fill, measure_stored
-from tests.training.report.recomputed import Recomputed
+from tests.training.report.recomputed import Recomputed, by_length, seconds_between, stress_figures
 
 DRAWS = 10
 
@@ -59,8 +64,12 @@ def filled(store):
 
 def tables(card):
     """The rows of every table of the card as JSON, by the end of the table's name."""
-    sections = json.loads(CARD_WRITERS["json"](card))["sections"]
-    return {table["name"].removeprefix("random-"): table["rows"] for one in sections for table in one["tables"]}
+    made = json.loads(CARD_WRITERS["json"](card))
+    return {
+        table["name"].removeprefix(f"{made['dataset']}-"): table["rows"]
+        for one in made["sections"]
+        for table in one["tables"]
+    }
 
 
 def same(cell, expected):
@@ -197,20 +206,89 @@ def test_another_template_stands_beside_its_own_with_the_paired_difference(sqlit
     assert name not in evaluators
 
 
-def test_a_stored_stress_test_is_on_the_card_beside_its_baselines(sqlite_store):
-    scorer = Scorer(load_evaluator("equations"))
-    dataset_id, evaluator_id, _ = run(sqlite_store, scorer)
-    traces = list(iterate_traces(sqlite_store, dataset_id))
-    save_judgments(sqlite_store, evaluator_id, scorer.score(traces, "offline"))
-    rows = [
-        row
-        for table in card_of(sqlite_store, "sums", "equations").tables
-        if "stress" in table.name
-        for row in table.rows
+@pytest.fixture(scope="module")
+def tested(sqlite_template, tmp_path_factory):
+    """The gallery with a real evaluator that was tested, and labels of three people drawn by chance."""
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("tested") / "store.db")
+    with open_store(str(path)) as store:
+        traces = add(store, read_gallery()[:24], "gallery")
+        scorer = Scorer(load_evaluator("mini-bidir"))
+        own = register_loaded(store, scorer.evaluator)
+        moment = datetime(2026, 3, 1, tzinfo=UTC)
+        save_judgments(store, own.id, scorer.score(traces, "hindsight"))
+        with store.write() as session:
+            for number, trace in enumerate(traces):
+                # Every sixth judgment came after a pause.
+                moment += timedelta(seconds=700 if number % 6 == 0 else 1 + number / 7)
+                session.execute(update(JudgmentRow).filter_by(trace_id=trace.trace_id).values(created=moment))
+        other = register_evaluator(
+            store, name="mini-bidir, read once, tokenized as one text", fingerprint="other", format="stepsight",
+            attention="bidirectional",
+        )  # fmt: skip
+        save_judgments(store, other.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
+        of = traces[0].dataset_id, own.id, StressPlan()
+        list(score_stress_test(store, scorer.offline_scores, *of, lambda trace, error: None))
+        label_at_random(store)
+        yield store, measure_card(store, find_dataset(store, "gallery"), own, DRAWS), traces
+
+
+def label_at_random(store):
+    rng = np.random.default_rng(3)
+    made = campaign(store, None, dataset="gallery", overlap=3)
+    for user in people(store, 3):
+        for _ in range(10):
+            task = take(store, made, user)
+            label_all(
+                store, task, user, rng.choice(["pos", "neu", "neg", "unsure"], len(task.trace.steps)).tolist()
+            )
+
+
+@pytest.mark.slow
+def test_stress_figures_of_the_evaluator_and_of_baselines_are_those_computed_again(tested):
+    store, card, traces = tested
+    frame = stepsight.stress_frame(store, "gallery")
+    texts = {(trace.id, place): text for trace in traces for place, text in enumerate(trace.substeps, start=1)}
+    rows = [row for name in ("stress-change", "stress-stay") for row in tables(card)[name]]
+    # Both demands and nearly all transforms find something in the gallery.
+    assert len(rows) > 30
+    for row in rows:
+        own = frame[frame["transform"] == row["transform"]]
+        given = {
+            "mini-bidir": own,
+            "baseline:length": by_length(own, texts),
+            "baseline:constant": by_length(own.assign(text=""), dict.fromkeys(texts, "")),
+        }
+        figures, steps, variants = stress_figures(given[row["evaluator"]], 0.5)
+        assert (row["steps"], row["variants"]) == (steps, variants)
+        for name in figures.keys() & row.keys():
+            same(row[name], figures[name])
+
+
+@pytest.mark.slow
+def test_agreement_with_people_templates_and_speed_are_those_computed_again(tested):
+    store, card, traces = tested
+    found = tables(card)
+    frame = stepsight.frame(store, "gallery", metadata=False)
+    texts = {(trace.id, place): step.text for trace in traces for place, step in enumerate(trace.steps, start=1)}
+    labels = stepsight.frame_of(store, labels="first", per_annotator=True)
+    for mode in ("online", "offline"):
+        own, other = (
+            Recomputed(frame[(frame["mode"] == mode) & (frame.evaluator == name)], texts, DRAWS)
+            for name in ("mini-bidir", "mini-bidir, read once, tokenized as one text")
+        )
+        (row,) = (row for row in found["people"] if row["mode"] == mode)
+        agreeing, kappa, among, counts = own.beside_people(labels)
+        same(row["agreeing"], agreeing)
+        same(row["kappa"], kappa)
+        same(row["among_people"], among)
+        assert (row["people"], row["n_traces"], row["n_steps"]) == counts
+        for errors in ("invalid", "redundant"):
+            its_own, changed = (row for row in found["template"] if (row["mode"], row["errors"]) == (mode, errors))
+            same(its_own["step_auc"], own.auc(errors, "step"))
+            same(changed["step_auc"], other.auc(errors, "step"))
+            same(changed["difference"], own.auc_minus(other, errors))
+    records = [one for trace in traces for one in trace_records(store, trace, left_out=False)]
+    seconds = seconds_between([one.created for one in records if one.evaluator == "mini-bidir"])
+    assert found["speed"] == [
+        {"mode": "hindsight", "seconds": f"{seconds:.3g}", "hourly": f"{3600 / seconds:,.0f}"}
     ]
-    stored = read_stress_test(sqlite_store, dataset_id, evaluator_id)
-    figures = {one.transform.name: one for one in stored.figures(0.5)}
-    own = {row[0]: row[2] for row in rows if row[1] == "equations"}
-    assert own == {name: figures[name].as_demanded for name in own}
-    assert own["number-replaced"].number == 1
-    assert {row[1] for row in rows} == {"equations", "baseline:constant", "baseline:length"}

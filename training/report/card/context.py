@@ -62,7 +62,10 @@ def _people(store: Store, evaluation: Evaluation) -> Content:
             rows.append((one.campaign, row.mode.value, one.agreeing, one.kappa, one.among_people, *counts))
     if not rows:
         return "Nobody has labelled steps of this dataset blindly that the evaluator has judged."
-    notes = ("Verdicts on validity. Labels by people who had seen scores, gold or others' labels do not count.",)
+    notes = (
+        "Verdicts on validity. Labels by people who had seen scores, gold or others' labels do not"
+        " count, nor does unsure.",
+    )
     return Table("people", "the evaluator and people", columns, tuple(rows), notes)
 
 
