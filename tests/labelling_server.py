@@ -16,6 +16,8 @@ from fastapi import FastAPI
 from stepsight.app.annotate.pages import labelling_routes
 from stepsight.app.commands.server.app import listen
 from stepsight.app.web.access import Access
+from stepsight.app.web.request_guard import Gate
+from stepsight.app.web.requests import Failures
 from stepsight.storage.database.store import Store, open_store
 from tests.forked import FORK
 
@@ -26,6 +28,8 @@ def build(store: Store) -> FastAPI:
     """The routes that people label by, as the application has them."""
     application = FastAPI(openapi_url=None)
     application.add_middleware(Access, store=store)
+    application.add_middleware(Gate)
+    application.add_middleware(Failures)
     application.include_router(labelling_routes(store))
     return application
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.trace import Trace
 from stepsight.storage.labelling.assignments import Slot
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.qualification import qualification_slots
+from stepsight.storage.labelling.qualification import is_of_qualification
 
 
 def planted_step(
@@ -30,7 +30,7 @@ def planted_step(
     rng = random.Random(f"planted {slot.seed} {slot.item_id}")
     if slot.chosen != GOLD or rng.random() >= slot.planted_share:
         return None
-    if slot.id in session.scalars(qualification_slots(slot.campaign_id)).all():
+    if is_of_qualification(session, slot):
         return None
     right: dict[bool, list[int]] = {True: [], False: []}
     for step, (gold, value) in enumerate(zip(trace.steps, validity, strict=True)):

@@ -17,7 +17,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.labelling.annotation import UNSURE, AnnotationEvent, fold, read_events
-from stepsight.storage.labelling.assignments import SKIPPED
+from stepsight.storage.labelling.assignments import SKIPPED, Slot
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.traces.queries import load_traces, traces
@@ -65,6 +65,13 @@ def qualification_slots(campaign_id: int) -> Select[int]:
     """Return an SQL statement for the ids of the slots that belong to people's qualifications in a campaign."""
     ranked = _ranked(campaign_id).subquery()
     return select(ranked.c.id).where(ranked.c.rank <= ranked.c.qualification_items)
+
+
+def is_of_qualification(session: Session, slot: Slot) -> bool:
+    """True if a slot belongs to its holder's qualification."""
+    ranked = _ranked(slot.campaign_id).where(SlotRow.user_id == slot.user_id).subquery()
+    within = ranked.c.rank <= ranked.c.qualification_items
+    return session.scalar(select(ranked.c.id).where(ranked.c.id == slot.id, within)) is not None
 
 
 def qualification_number(session: Session, campaign: Campaign, slot_id: int) -> int | None:
