@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
 
+from stepsight.app.agents.context_html import before_html, calls_html, step_said
 from stepsight.app.annotate.campaigns import sees_everybody
 from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import checked_html
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
 from stepsight.storage.labelling.campaigns import Campaign, guideline_text
@@ -69,6 +70,15 @@ class ScoreBar:
         return {"neg": 1 - self.validity, "neu": min(self.redundancy, self.validity), "pos": useful}
 
 
+@dataclass(frozen=True)
+class StepContext:
+    """What surrounds a step of an agent, as HTML. `step` is the step without the lines of its calls."""
+
+    step: Step
+    before: Markup
+    after: Markup
+
+
 def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
     """Render the labelling page of an open assignment. It contains only the steps revealed so far."""
     campaign = assignment.campaign
@@ -122,7 +132,13 @@ def _steps(
     shown = range(start, min(annotation.revealed, len(steps)))
     campaign, trace = assignment.campaign, assignment.trace
     rows = [
-        (number, steps[number], marked_step(campaign, trace, number), score_bars(scores, number))
+        (
+            number,
+            steps[number],
+            marked_step(campaign, trace, number),
+            score_bars(scores, number),
+            in_context(trace, number),
+        )
         for number in shown
     ]
     errors = [
@@ -130,6 +146,14 @@ def _steps(
         for kind, key in zip(campaign.error_kinds, KIND_KEYS, strict=False)
     ]
     return {"rows": rows, "keys": LABEL_KEYS, "errors": errors}
+
+
+def in_context(trace: Trace, number: int) -> StepContext:
+    """Render what surrounds step `number` of an agent, counted from 0. What follows the last step goes with it."""
+    step, is_last = trace.steps[number], number == len(trace.steps) - 1
+    said = tuple(step_said(trace, number, text) for text in step.substeps)
+    after = before_html(trace, number + 1) if is_last else Markup()
+    return StepContext(replace(step, substeps=said), before_html(trace, number), calls_html(trace, number) + after)
 
 
 def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:

@@ -1,0 +1,4 @@
+"""What pages show of agents' traces beside their steps.
+
+Begin with `context_html`.
+"""
