@@ -1,7 +1,8 @@
 """The exception for mistakes that a user can make. It carries a message and a hint on how to fix the mistake."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 # The lengths above which quoted values and words are shortened, the length that is left, and the longest message.
 _LONG_VALUE, _LONG_WORD, _KEPT, _LONGEST = 120, 500, 60, 2000
@@ -15,6 +16,9 @@ _COMMAND = re.compile(r" \((?=[^()]*\))[^()]*(?:--[a-z]|\bstepsight [a-z])[^()]*
 
 Check = Callable[[], None]
 """Called between the parts of a long task; an exception it raises ends the task."""
+
+ShowProgress = Callable[[Iterable[Any], int, str], Iterator[Any]]
+"""Iterates over the items of a long task and shows how many of how many are done, in a unit."""
 
 
 def never_cancel() -> None:

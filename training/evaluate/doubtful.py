@@ -1,7 +1,7 @@
 """Ranking the gold labels of a dataset by how much there is against them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.equations.evaluator import checks_of, faults, finding
-from stepsight.core.errors import UserError
+from stepsight.core.errors import ShowProgress, UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.doubtful import doubts
 from stepsight.storage.database.store import Store
@@ -23,8 +23,6 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.labelling.results.votes import StepVotes, read_votes, votes_version
 from stepsight.storage.traces.queries import Dataset, iterate_traces
-
-Progress = Callable[[Iterable[Any], int, str], Iterator[Any]]
 
 # Labels that at least so many more people contradict than confirm come before all others but failing equations.
 _CONTRADICTED = 2
@@ -118,7 +116,7 @@ def rank_labels(
     dataset: Dataset,
     names: Sequence[str] = (),
     mode: str = "",
-    progress: Progress = lambda items, total, unit: iter(items),
+    progress: ShowProgress = lambda items, total, unit: iter(items),
 ) -> LabelRanking:
     """Rank the gold labels of validity of a dataset.
 
@@ -264,7 +262,7 @@ def family_of(name: str) -> str:
     return word[0].lower() if word else name
 
 
-def _read_texts(store: Store, gold: Gold, progress: Progress) -> tuple[dict[int, str], set[int], Ints]:
+def _read_texts(store: Store, gold: Gold, progress: ShowProgress) -> tuple[dict[int, str], set[int], Ints]:
     """Return the failing equation of each step that has one, by the step's place in the dataset; the places of the
     steps that state equations of which none fails; and the number of the problem of each trace."""
     findings: dict[int, str] = {}

@@ -1,10 +1,10 @@
 """Running a stress test: draw traces of a file, judge the variants, and gather what is measured and written."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepsight.core.errors import Check, UserError, never_cancel
+from stepsight.core.errors import Check, ShowProgress, UserError, never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement
@@ -27,9 +27,6 @@ from stepsight.storage.judgments.stress_tests import (
 )
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.gallery import read_gallery
-
-Progress = Callable[[Iterable[Any], int, str], Iterator[Any]]
-"""Iterates over items and shows how many of how many are done, in a unit."""
 
 
 def plan_of(transforms: Sequence[str], traces: int, seed: int) -> StressPlan:
@@ -66,7 +63,7 @@ class StressRun:
 
     place: Placement
     threshold: float | None
-    show: Progress
+    show: ShowProgress
     confirm: Callable[..., None]
     report: Callable[..., None]
     figures: dict[str, list[StressFigures]] = field(default_factory=dict)

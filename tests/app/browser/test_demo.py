@@ -1,0 +1,54 @@
+"""The demo in headless Chromium, at `/demo` of the app and as the command serves it: it scores a solution, in light
+and dark, on a desk and a phone."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.app.browser.acts import PROBLEM, SOLUTION, overflow
+from tests.app.browser.test_accessibility import COLOURS, violations
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def served_by_command() -> Iterator[str]:
+    command = [sys.executable, "-m", "stepsight", "demo", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            found = next(match for line in process.stderr if (match := re.search(r"http://\S+", line)))
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def scores_a_solution(page: Page) -> None:
+    page.get_by_label("Problem").fill(PROBLEM)
+    page.get_by_label("Solution").fill(SOLUTION)
+    page.get_by_role("button", name="Score", exact=True).click()
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    expect(page.get_by_role("button", name="Download the record")).to_be_visible()
+
+
+@pytest.mark.parametrize("by", ["address", "served_by_command"])
+def test_the_demo_scores_a_solution_and_can_be_read(opened, request, by):
+    base = request.getfixturevalue(by)
+    with opened(base=base, reduced_motion="reduce") as page:
+        page.goto("/demo" if by == "address" else "/")
+        scores_a_solution(page)
+        found = {"light": violations(page)}
+        page.set_viewport_size({"width": 390, "height": 1000})
+        expect(page.locator("ol.steps > li").first).to_be_visible()
+        assert overflow(page) == 0
+        found["at 390"] = violations(page)
+    with opened(base=base, width=390, color_scheme="dark", reduced_motion="reduce") as page:
+        page.goto("/demo" if by == "address" else "/")
+        scores_a_solution(page)
+        found["dark"] = violations(page, COLOURS)
+        assert overflow(page) == 0
+    assert {where: wrong for where, wrong in found.items() if wrong} == {}
