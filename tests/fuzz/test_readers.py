@@ -46,6 +46,7 @@ from tests.core.test_judgment_record import TRACE as JUDGED
 from tests.core.test_judgment_record import described
 from tests.fuzz.attack import attack
 from tests.fuzz.mutations import changed_json, changed_lines, damaged
+from tests.storage.importers.agents.test_formats import ATIF, HEADER, SAMPLE, conversation, otlp
 from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.samples import add, plain_row
 
@@ -169,10 +170,21 @@ def beginning(path: Path) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-@pytest.mark.parametrize("kind", [*SAMPLES, "plain"])
+ROWS = {
+    "plain": plain_row(1),
+    "atif": ATIF,
+    "otel": json.loads(otlp(conversation(3, "b", as_text=False))),
+    "inspect": {**HEADER, "samples": [SAMPLE]},
+    "agent": {
+        "messages": [*SAMPLE["messages"], {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}]
+    },
+}
+
+
+@pytest.mark.parametrize("kind", [*SAMPLES, *ROWS])
 def test_datasets(kind, data, sqlite_store, tmp_path):
     assert kind in KINDS
-    sound = json.dumps(plain_row(1)).encode() if kind == "plain" else beginning(data / SAMPLES[kind])
+    sound = json.dumps(ROWS[kind]).encode() + b"\n" if kind in ROWS else beginning(data / SAMPLES[kind])
     read = unless_stored(sqlite_store, lambda path: import_file(sqlite_store, kind, path, f"d{random.random()}"))
     attack(kind, sound, tmp_path / "rows.jsonl", read, damaged, changed_lines)
 

@@ -38,6 +38,8 @@ _KEPT = (
     "gen_ai.agent.name",
     "gen_ai.conversation.id",
 )
+# The digits of an unsigned number of 64 bits.
+_LONGEST_TIME = 20
 _HINT = "Record the contents of messages, as the conventions describe it for gen_ai.input.messages."
 
 
@@ -104,10 +106,9 @@ def _listed(values: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _plain(span: dict[str, Any]) -> dict[str, Any]:
-    """Return a span with its attributes as an object of plain values."""
-    return span | {
-        "attributes": {str(one.get("key")): _value(one.get("value")) for one in _listed(span, "attributes")}
-    }
+    """Return a span with its attributes as an object of plain values, and its start in nanoseconds."""
+    attributes = {str(one.get("key")): _value(one.get("value")) for one in _listed(span, "attributes")}
+    return span | {"start": _start(span), "attributes": attributes}
 
 
 def _value(value: Any) -> Any:
@@ -115,16 +116,16 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if isinstance(value.get("arrayValue"), dict):
-        return [_value(one) for one in value["arrayValue"].get("values", [])]
+        return list(map(_value, _listed(value["arrayValue"], "values")))
     if isinstance(value.get("kvlistValue"), dict):
-        return {str(one.get("key")): _value(one.get("value")) for one in value["kvlistValue"].get("values", [])}
+        return {str(one.get("key")): _value(one.get("value")) for one in _listed(value["kvlistValue"], "values")}
     return next(iter(value.values()), None)
 
 
 def _conversations(spans: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the spans whose messages no later span of the trace goes on from, in the order of their start."""
     models = [span for span in spans if span["attributes"].get(_INPUT) or span["attributes"].get(_OUTPUT)]
-    models.sort(key=lambda span: int(span.get("startTimeUnixNano") or 0))
+    models.sort(key=lambda span: span["start"])
     kept: list[dict[str, Any]] = []
     begun: list[list[str]] = []
     # From the last one on: what is the beginning of one that is kept is the same conversation, earlier.
@@ -134,6 +135,16 @@ def _conversations(spans: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             kept.append(span)
             begun.append(keys)
     return kept[::-1]
+
+
+def _start(span: Mapping[str, Any]) -> int:
+    """Return when a span began, in nanoseconds. Raises `UserError` if it is no time."""
+    start = span.get("startTimeUnixNano", 0)
+    if isinstance(start, bool) or not str(start).isdecimal() or len(str(start)) > _LONGEST_TIME:
+        raise UserError(
+            f"startTimeUnixNano is {describe(start)}, expected nanoseconds.", "Export the spans as OTLP's JSON."
+        )
+    return int(start)
 
 
 def _key(message: Any) -> str:
