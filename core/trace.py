@@ -27,12 +27,18 @@ class Step:
     `share` is a soft label from 0 to 1, such as the share of rollouts that reach the right answer from here, or
     None if there is none. It says nothing of `label` and `valid`, and a step may have both. Raises `UserError` if
     it is out of range.
+
+    `repaired` is the 0-based index of the later step that puts a wrong step right, and `notices` that of the
+    earlier step that this step says is wrong, rightly or not. Both are None if there is no such step. They are
+    checked where traces are read and stored (`core.repair`), so that a trace can be cut.
     """
 
     substeps: tuple[str, ...]
     label: Label | None = None
     valid: bool | None = None
     share: float | None = None
+    repaired: int | None = None
+    notices: int | None = None
 
     def __post_init__(self) -> None:
         if self.label is not None:
@@ -50,7 +56,26 @@ class Step:
         nothing is known."""
         if self.label is not None:
             return self.label.text
-        return "valid" if self.valid else None
+        return VALID if self.valid else None
+
+
+VALID = "valid"
+"""The gold of a step that is not wrong, and may be redundant."""
+
+
+def gold_of(step: Step) -> str | None:
+    """Return the gold label of a step as `neg`, `neu`, `pos`, `VALID` or None."""
+    if step.label is not None:
+        return step.label.text
+    return None if step.valid is None else VALID if step.valid else Label.NEG.text
+
+
+def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
+    """Return the `label` and `valid` of a `Step` whose gold label, as `gold_of` returns it, is `gold`."""
+    if gold in (None, VALID):
+        return None, None if gold is None else True
+    label = Label[str(gold).upper()]
+    return label, label != Label.NEG
 
 
 # The names of the answer in the benchmarks that we read, and in most others.
@@ -202,10 +227,15 @@ class Trace:
         """True if there is gold to show: labels, validities or shares."""
         return self.has_gold or self.has_shares
 
+    @property
+    def has_links(self) -> bool:
+        """True if a step is repaired or notices another one."""
+        return any(step.repaired is not None or step.notices is not None for step in self.steps)
+
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the problem, steps, gold labels and, if there is one, the context. Traces with equal
-        digests are the same trace."""
+        """The SHA-256 of the problem, steps, gold labels and, if there are any, the context and links. Traces with
+        equal digests are the same trace."""
         body: list[Any] = [
             self.problem,
             [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid,
@@ -214,6 +244,9 @@ class Trace:
         ]  # fmt: skip
         if self.context is not None:
             body.append(self.context.to_dict())
+        # Most traces have no links, and keep the digest that they always had.
+        if self.has_links:
+            body.append([[step.repaired, step.notices] for step in self.steps])
         return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
     @cached_property

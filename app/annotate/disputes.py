@@ -20,8 +20,8 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
 from stepsight.core.errors import UserError
-from stepsight.core.files.label_patch import GOLD_VALUES, format_patch, gold_of
-from stepsight.core.trace import check_text
+from stepsight.core.files.label_patch import GOLD_VALUES, format_patch
+from stepsight.core.trace import check_text, gold_of
 from stepsight.core.validation import Model, choice
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.annotation import LONGEST, Count

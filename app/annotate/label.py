@@ -89,7 +89,6 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         annotation=annotation,
         state=json.dumps(annotation.as_json()),
         person=user.id,
-        stepwise=campaign.view is CampaignView.STEPWISE,
         guideline_text=guideline_text(store, campaign.id, assignment.guideline),
         progress=campaign_progress(store, campaign.id, user.id),
         sees_everybody=sees_everybody(user),
@@ -145,7 +144,8 @@ def _steps(
         (kind, key, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, ""))
         for kind, key in zip(campaign.error_kinds, KIND_KEYS, strict=False)
     ]
-    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors}
+    stepwise = campaign.view is CampaignView.STEPWISE
+    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors, "stepwise": stepwise}
 
 
 def in_context(trace: Trace, number: int) -> StepContext:

@@ -68,12 +68,20 @@ def _row(
         "bars": score_bars(review.scores if review else (), number),
         "label": label,
         "error": _error_name(annotation.errors[number]) if label == "neg" else "",
+        "links": _links(annotation, number),
         "comment": annotation.comments[number],
         "correction": annotation.corrections[number],
         "agrees": agreement,
         "peers": peers,
         "dispute": _dispute_url(review, number),
     }
+
+
+def _links(annotation: Annotation, number: int) -> str:
+    """Return what the person says of a step's repair, and of the step that changed their label, in words."""
+    repaired = annotation.repaired[number] if annotation.labels[number] == "neg" else None
+    parts = {"repaired by": repaired, "changed by": annotation.evidence[number]}
+    return ", ".join(f"{what} step {step + 1}" for what, step in parts.items() if step is not None)
 
 
 def _dispute_url(review: Review | None, number: int) -> str:

@@ -54,7 +54,8 @@ class _Place(PageQuery):
 
     `trace` is a database id. `view` shows either the trace alone or all candidates of its problem. `page` counts
     from 1, and `field` is the metadata field whose values are listed. `outcomes` is the metadata field by whose
-    values outcomes are counted, or `steps` for the number of steps.
+    values outcomes are counted, or `steps` for the number of steps. `convention` is the convention that the gold
+    behind the first error follows, on the page of a trace and in downloads.
     """
 
     dataset: str = ""
@@ -63,6 +64,7 @@ class _Place(PageQuery):
     page: PageNumber = 1
     field: str = ""
     outcomes: str = ""
+    convention: Literal["", "first-error", "all-wrong", "until-ceased", "unless-repaired"] = ""
 
 
 class Address(ListQuery, _Place):

@@ -102,9 +102,10 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
     """Return the content of the file as an iterator over chunks of bytes, and the file's format."""
     store = selection.store
     if address.content == "traces":
-        return trace_lines(store, ids), "jsonl"
+        return trace_lines(store, ids, address.convention), "jsonl"
     if address.content == "judgments":
-        frames = judgment_frames(store, address.dataset, ids, _evaluators(selection, address.by))
+        by = _evaluators(selection, address.by)
+        frames = judgment_frames(store, address.dataset, ids, by, address.convention)
         return frame_parts(frames, address.format), address.format
     if address.content == "outcomes":
         columns, outcomes = selection.outcomes(ids, address.by)

@@ -63,6 +63,8 @@ _CONDITIONS = (
         "Gold",
         (
             ("error", "has an error"),
+            ("open", "has an open error"),
+            ("repaired", "has repaired errors alone"),
             ("clean", "has no error"),
             ("redundant", "has a redundant step"),
             ("not-redundant", "has no redundant step"),
@@ -236,12 +238,18 @@ def _section(
     values = condition.values or _values(condition, address, numbers, choices, about)
     if condition.name == "verdict" and not about.outputs.has_redundancy:
         values = tuple(value for value in values if value[0] != "redundant")
-    if condition.name == "gold" and not numbers.get("not-redundant") and address.gold != "not-redundant":
-        values = tuple(value for value in values if value[0] != "not-redundant")
+    if condition.name == "gold":
+        values = tuple(value for value in values if _is_asked(value[0], address, numbers))
     if numbers and not any(numbers.values()) and condition.name not in address.active:
         values = ()
     lines = [_choice(condition.name, value, label, address, numbers) for value, label in values]
     return FacetSection(condition.title, condition.about_evaluator, lines)
+
+
+def _is_asked(value: str, address: Address, numbers: Mapping[str, int]) -> bool:
+    """True if the dataset gives reason to ask for a value of gold. Without a repaired error every error is open."""
+    needs = {"open": "repaired", "repaired": "repaired", "not-redundant": "not-redundant"}
+    return value not in needs or address.gold == value or bool(numbers.get(needs[value]))
 
 
 def _values(

@@ -59,6 +59,8 @@ _PER_PAGE = 25
 _TITLE = Markup("<h1>Browse</h1>")
 # The kinds of error of a dataset whose gold has both.
 _KINDS = (("", "invalid"), ("redundant", "redundant"))
+# Of gold; `until-ceased` is as labelled.
+_CONVENTIONS = (("", "as labelled"), *((name, name) for name in ("first-error", "all-wrong", "unless-repaired")))
 # The number of datasets that the error for an unknown one lists.
 _MOST_NAMES = 10
 _LONGEST_VALUE = 160
@@ -289,7 +291,15 @@ def _trace_html(
         csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
         stress_offers=stress_offers(evaluators),
         stress_of=next((one.loaded for one in chosen if one.loaded and one.outputs.has_steps), ""),
-        judged=trace_html(trace, judgments, address.text, people.labels, dispute_links(store, trace, user)),
+        judged=trace_html(
+            trace.in_convention(address.convention),
+            judgments,
+            address.text,
+            people.labels,
+            dispute_links(store, trace, user),
+        ),
+        conventions=_conventions(trace),
+        by_convention={name: value for name, value in address.query().items() if name != "convention"},
         people=people,
         siblings=count_siblings(store, trace),
         notes=[
@@ -298,6 +308,13 @@ def _trace_html(
             if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
         ],
     )
+
+
+def _conventions(trace: StoredTrace) -> Sequence[tuple[str, str]]:
+    """Return the conventions by which the gold of a trace can be shown. Empty if no step comes after an error."""
+    if trace.first_error in (None, len(trace.steps) - 1):
+        return ()
+    return _CONVENTIONS
 
 
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -316,7 +333,7 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
     address = Address.exact({key: query.getlist(key) for key in query})
     if address.trace is None:
         raise UserError("No trace is named.", "Follow the link on the page of a trace.")
-    trace = get_trace(store, address.trace)
+    trace = get_trace(store, address.trace).in_convention(address.convention)
     shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
     judgments: list[ByMode] = []
     for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
@@ -328,6 +345,6 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
 
 def file_address(path: str, address: Address) -> str:
     """Return the URL of a download of the trace that an address names, for use in an HTML attribute."""
-    kept = ("trace", "evaluator", "against", "other", "beside")
+    kept = ("trace", "evaluator", "against", "other", "beside", "convention")
     short = Address(**{name: getattr(address, name) for name in kept})
     return short.url(path)

@@ -194,6 +194,12 @@ class JudgedStep:
     def gold(self) -> Markup:
         return gold_html(self.step)
 
+    @property
+    def links(self) -> str:
+        """What gold says of the step's repair and of what it notices, or "" if nothing."""
+        parts = {"repaired by": self.step.repaired, "notices": self.step.notices}
+        return ", ".join(f"{what} step {to + 1}" for what, to in parts.items() if to is not None)
+
 
 def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
     """Return a row for each sub-step of a trace. `html_of` renders the text of a sub-step as HTML, before failing

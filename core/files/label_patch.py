@@ -24,35 +24,16 @@ from pydantic import Field, PositiveInt
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json, read_bytes
-from stepsight.core.label import Label
-from stepsight.core.trace import Step
 from stepsight.core.validation import ListOf, Model, validate
 
 FORMAT = "stepsight-label-patch"
 VERSION = 1
-VALID = "valid"
-"""The gold of a step that is not wrong, and may be redundant."""
 
 GoldValue = Literal["neg", "neu", "pos", "valid"]
 GOLD_VALUES = (*get_args(GoldValue), None)
 """The gold that a step can have."""
 
 _EXPORTED = "Name a file that stepsight patch export wrote."
-
-
-def gold_of(step: Step) -> str | None:
-    """Return the gold label of a step as one of `GOLD_VALUES`."""
-    if step.label is not None:
-        return step.label.text
-    return None if step.valid is None else VALID if step.valid else Label.NEG.text
-
-
-def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
-    """Return the `label` and `valid` of a `Step` whose gold label is `gold`, one of `GOLD_VALUES`."""
-    if gold in (None, VALID):
-        return None, None if gold is None else True
-    label = Label[str(gold).upper()]
-    return label, label != Label.NEG
 
 
 @dataclass(frozen=True)

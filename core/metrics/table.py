@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
 from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.trace import VALID, Trace, label_and_validity
 
 _OF_STEPS = ("trace", "position", "label", "valid", "redundancy", "probs", "share")
 
@@ -218,6 +218,18 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
     columns = np.column_stack([redundancy, least.probs])
     columns[silent] = np.nan
     return columns
+
+
+def gold_of_codes(label: int, valid: int) -> str | None:
+    """Like `core.trace.gold_of`, but takes the `label` and `valid` of a step as codes in a table."""
+    if label != SILENT:
+        return Label(label).text
+    return None if valid == SILENT else VALID if valid else Label.NEG.text
+
+
+def codes_of_gold(gold: str | None) -> tuple[int, int]:
+    """Return the codes of `label` and `valid` of a step whose gold is `gold`."""
+    return _gold(*label_and_validity(gold))
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,8 +125,14 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
 def dataset_facets(traces: TraceColumns, not_redundant: Bools) -> dict[str, Facet]:
     """Return the facets that do not depend on an evaluator, keyed by filter field. `not_redundant` selects the
     traces whose steps are all labelled, and none as redundant."""
+    also = {
+        "open": (traces.gold == GOLD.index("error")) & ~traces.repaired,
+        "repaired": traces.repaired,
+        "redundant": traces.redundant,
+        "not-redundant": not_redundant,
+    }
     return {
-        "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant, "not-redundant": not_redundant}),
+        "gold": Facet(GOLD, traces.gold, also),
         "group": Facet(traces.groups, traces.group),
         "error_at": Facet(tuple(third.value for third in Third), traces.third),
         "relabelled": Facet(("no", "yes"), traces.relabelled.astype(np.int8)),

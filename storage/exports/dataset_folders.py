@@ -88,17 +88,22 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
 
 
 def write_judgments(
-    store: Store, path: Path, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
+    store: Store,
+    path: Path,
+    dataset: str,
+    trace_ids: Sequence[int],
+    evaluators: Collection[int] | None = None,
+    convention: str = "",
 ) -> dict[str, int]:
     """Write the given traces of a dataset and their judgments to a folder, like `write_dataset`.
 
     `trace_ids` and `evaluators` are database ids. By default all evaluators that have judged the dataset are
-    included.
+    included. The gold follows the convention, if any.
     """
     judged = evaluators_of(store, find_dataset(store, dataset).id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
     of = store, dataset, trace_ids, [one.id for one in chosen]
-    frames = judgment_frames(*of)
+    frames = judgment_frames(*of, convention)
     names = [f"- {plain(one.name)}, fingerprint `{one.fingerprint}`" for one in chosen]
     about = "\n".join(
         [f"What evaluators say of each step of the traces of {plain(dataset)}:", "", *(names or ["- nobody yet"])]
@@ -107,7 +112,9 @@ def write_judgments(
         "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
         **_if_any("left_out", _LEFT_OUT_COLUMNS, partial(left_out_frames, *of)),
         **_if_any("stress", _STRESS_COLUMNS, partial(stress_frames, *of[:3], evaluators)),
-        "traces": ParquetTable(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
+        "traces": ParquetTable(
+            table_parts(TRACES, _traces(store, trace_ids, convention), "parquet"), _TRACE_COLUMNS
+        ),
     }
     return write_dataset(path, f"Judgments of {dataset}", about, tables)
 
@@ -162,10 +169,10 @@ _JUDGMENT_COLUMNS = {
 }
 
 
-def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
+def _traces(store: Store, trace_ids: Sequence[int], convention: str) -> Iterator[Row]:
     for batch in trace_batches(store, trace_ids):
         for trace in batch:
-            labels = [step.gold for step in trace.steps]
+            labels = [step.gold for step in trace.in_convention(convention).steps]
             steps = [step.text for step in trace.steps]
             shares = [step.share for step in trace.steps]
             yield {"id": trace.id, "problem": trace.problem, "steps": steps, "labels": labels, "shares": shares}

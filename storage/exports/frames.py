@@ -41,6 +41,7 @@ from stepsight.storage.judgments.evaluators import (
     find_thresholds,
     list_evaluators,
 )
+from stepsight.storage.judgments.gold_conventions import apply_convention
 from stepsight.storage.judgments.step_profiles import step_rows, unsaid
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_trace_ids
 
@@ -142,25 +143,35 @@ def named_evaluators(
 
 
 def judgment_frames(
-    store: Store, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
+    store: Store,
+    dataset: str,
+    trace_ids: Sequence[int],
+    evaluators: Collection[int] | None = None,
+    convention: str = "",
 ) -> Iterator[pd.DataFrame]:
     """Yield frames with one row per sub-step of the given traces, in order. If no rows exist, one empty frame is
-    yielded. `evaluators` are database ids and default to all evaluators."""
+    yielded. `evaluators` are database ids and default to all evaluators. `gold` follows the convention, if any."""
     chosen = [one for one in list_evaluators(store) if evaluators is None or one.id in evaluators]
-    parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
+    parts = read_judgment_columns(store, trace_ids, chosen, substeps=True, convention=convention)
     yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
     for part in parts:
         yield _frame(part, chosen, dataset, substeps=True)
 
 
 def read_judgment_columns(
-    store: Store, trace_ids: Sequence[int], evaluators: Sequence[StoredEvaluator], *, substeps: bool
+    store: Store,
+    trace_ids: Sequence[int],
+    evaluators: Sequence[StoredEvaluator],
+    *,
+    substeps: bool,
+    convention: str = "",
 ) -> Iterator[JudgmentColumns]:
     """Yield evaluators' scores of the given traces, ordered by trace, then evaluator, with online before offline.
 
     Without `substeps`, a step gets the scores of its least valid sub-step and the greatest redundancy among its
     sub-steps, as in `core.metrics.table`. The rows of each mode come from the standing judgment. A judgment of only
-    the whole solution gives a single row without a step. No database connection is held between batches.
+    the whole solution gives a single row without a step. The gold follows the convention, if any. No database
+    connection is held between batches.
     """
     shown = _ShownEvaluators.of(store, evaluators)
     size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
@@ -169,6 +180,7 @@ def read_judgment_columns(
             gold, meta = read_gold_of(session, trace_ids[start : start + size])
             if not gold.ids:
                 continue
+            gold = apply_convention(session, gold, convention)
             judgments = read_rows(
                 session, gold, slice(None), [one.id for one in evaluators], _ASKED, rationales=True
             )

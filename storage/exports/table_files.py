@@ -68,10 +68,12 @@ def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     return _frames_parquet(frames, plain=True)
 
 
-def trace_lines(store: Store, trace_ids: Sequence[int]) -> Iterator[bytes]:
-    """Yield JSON Lines with the given traces and their gold labels. `stepsight import jsonl` can read them back."""
+def trace_lines(store: Store, trace_ids: Sequence[int], convention: str = "") -> Iterator[bytes]:
+    """Yield JSON Lines with the given traces and their gold labels, which follow a convention if one is given.
+    `stepsight import jsonl` can read them back."""
     for batch in trace_batches(store, trace_ids):
-        yield "".join(f"{json.dumps(format_trace(trace), ensure_ascii=False)}\n" for trace in batch).encode()
+        rows = (format_trace(trace.in_convention(convention)) for trace in batch)
+        yield "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
 
 
 def _check_format(format: str) -> None:

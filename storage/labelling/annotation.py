@@ -29,7 +29,9 @@ UNSURE = "unsure"
 LABELS = (*LABEL_NAMES, UNSURE)
 """The labels that a person can give a step."""
 
-ON_STEPS = ("label", "comment", "correction", "error")
+LINKS = ("repaired", "evidence")
+"""The links of a step to a later one: one that repairs it, and one that changed the person's mind about it."""
+ON_STEPS = ("label", "comment", "correction", "error", *LINKS)
 UNDOABLE = (*ON_STEPS, "flag")
 SUGGEST = "suggest"
 """The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step, and
@@ -38,9 +40,9 @@ DECIDE = "decide"
 """The kind of a decision, which belongs to no slot: see `storage.labelling.results.decisions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """The actions possible in a slot. `new` holds: for `label`, one of `LABELS` or None; for `comment`, `correction`
-and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `reveal`, the number of
-steps then visible; for `skip`, the reason; for the others, nothing. Events of the kind `decide` exist outside
-slots."""
+and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `repaired` and
+`evidence`, a 0-based step or None; for `reveal`, the number of steps then visible; for `skip`, the reason; for the
+others, nothing. Events of the kind `decide` exist outside slots."""
 
 LONGEST_TEXT = 10_000
 _MOST_SECONDS = 7 * 24 * 3600
@@ -58,12 +60,14 @@ def check_key(key: str) -> str:
 
 
 Key = Annotated[str, AfterValidator(check_key)]
-Count = Annotated[int, Field(ge=0, lt=2**31)]
+Count = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 
 _COLUMNS = ("id", "item_id", "slot_id", "user_id", "kind", "step", "old", "new", "cause", "of", "key", "moment",
             "seconds", "guideline", "view", "revealed", "visible")  # fmt: skip
 StepTexts = tuple[str | None, ...]
 """A label, comment or the like per step, None for a step without one."""
+StepLinks = tuple[int | None, ...]
+"""A 0-based step per step, or None."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def _says(kind: str, value: Any) -> bool:
         return isinstance(value, str) and value in LABELS
     if kind in ("error", "comment", "correction", "flag", "skip"):
         return isinstance(value, str)
-    if kind == "reveal":
+    if kind == "reveal" or kind in LINKS:
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
     if kind == SUGGEST:
         return isinstance(value, list) and all(one is None or one in LABELS for one in value)
@@ -206,6 +210,8 @@ _VALUES: dict[str, Any] = {
     "comment": _text("the comment") | None,
     "correction": _text("the correction") | None,
     "flag": _text("the flag") | None,
+    "repaired": Count | None,
+    "evidence": Count | None,
     "reveal": Count,
     "skip": _text("the reason for skipping"),
 }
@@ -219,6 +225,9 @@ class Annotation:
     submitted. `undo` and `redo` are stacks of event keys that end with the next event to undo or redo. `first`
     holds each label as it was when the next step was revealed or, failing that, when the annotation was first
     submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
+
+    `repaired` holds the step that repairs each step. In a stepwise campaign, `evidence` holds the step that changed
+    the person's mind about a step: the newest one in view when they changed its label, unless they name another.
     """
 
     labels: StepTexts
@@ -232,11 +241,17 @@ class Annotation:
     redo: tuple[str, ...]
     first: StepTexts
     suggested: StepTexts
+    repaired: StepLinks
+    evidence: StepLinks
+    stepwise: bool
 
-    def value(self, kind: str, step: int | None) -> str | None:
+    def value(self, kind: str, step: int | None) -> str | int | None:
         """Return the current value that an undoable event of kind `kind` would replace."""
         if step is None:
             return self.flag
+        if kind in LINKS:
+            links: StepLinks = getattr(self, kind)
+            return links[step]
         columns = {"label": self.labels, "comment": self.comments, "correction": self.corrections}
         return columns.get(kind, self.errors)[step]
 
@@ -262,7 +277,8 @@ class Fold:
 
     def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
-        self._values: dict[str, list[str | None]] = {kind: [None] * n_steps for kind in ON_STEPS}
+        self._values: dict[str, list[Any]] = {kind: [None] * n_steps for kind in ON_STEPS}
+        self._stepwise = stepwise
         self._first: dict[int, str | None] = {}
         self._suggested: list[str | None] = [None] * n_steps
         self._flag: str | None = None
@@ -281,9 +297,10 @@ class Fold:
             if event.step is None:
                 self._flag = event.new
             else:
-                self._values[event.kind][event.step] = event.new
                 if event.kind == "label":
                     self._suggested[event.step] = None
+                    self._ask_for_evidence(event.step, event.new)
+                self._values[event.kind][event.step] = event.new
         elif event.kind == SUGGEST:
             for step, label in enumerate(event.new[: len(self._suggested)]):
                 self._suggested[step] = self._values["label"][step] = label
@@ -297,6 +314,12 @@ class Fold:
             self._keep_first(n_steps)
         elif event.kind in ("reopen", "withdraw", "skip"):
             self._submitted = False
+
+    def _ask_for_evidence(self, step: int, label: str | None) -> None:
+        """Take the newest step in view as evidence if a label changes once a later step is in view."""
+        newest, before = self._revealed - 1, self._values["label"][step]
+        if self._stepwise and step < newest and before not in (None, label):
+            self._values["evidence"][step] = None if label is None else newest
 
     def _stack(self, event: AnnotationEvent) -> None:
         if event.of is not None:
@@ -332,6 +355,9 @@ class Fold:
             redo=tuple(self._keys[event] for event in self._redo),
             first=tuple(self._first.get(step, label) for step, label in enumerate(labels)),
             suggested=tuple(self._suggested),
+            repaired=tuple(self._values["repaired"]),
+            evidence=tuple(self._values["evidence"]),
+            stepwise=self._stepwise,
         )
 
 

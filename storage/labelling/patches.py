@@ -19,9 +19,8 @@ from dataclasses import replace
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.label_patch import VALID, LabelChange, Patch, label_and_validity
-from stepsight.core.label import Label
-from stepsight.core.metrics.table import SILENT
+from stepsight.core.files.label_patch import LabelChange, Patch
+from stepsight.core.metrics.table import codes_of_gold, gold_of_codes
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold
@@ -114,18 +113,11 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
         if change.step >= gold.counts[place]:
             raise UserError(f"{where}: the trace has {gold.counts[place]} steps.", "Export the patch again.")
         row = int(starts[place]) + change.step
-        value = _gold_value(label[row], valid[row])
+        value = gold_of_codes(label[row], valid[row])
         if value != change.old:
             raise UserError(
                 f"{where}: the gold says {value or 'nothing'}, the patch changes {change.old or 'nothing'}.",
                 "Export the patch again.",
             )
-        label[row], valid[row] = (SILENT if part is None else int(part) for part in label_and_validity(change.new))
+        label[row], valid[row] = codes_of_gold(change.new)
     return replace(gold, label=label, valid=valid)
-
-
-def _gold_value(label: int, valid: int) -> str | None:
-    """Like `core.files.label_patch.gold_of`, but takes the `label` and `valid` of a step."""
-    if label != SILENT:
-        return Label(label).text
-    return None if valid == SILENT else VALID if valid else Label.NEG.text

@@ -9,10 +9,12 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.repair import check_repair
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.labelling.annotation import (
+    LINKS,
     UNDOABLE,
     Annotation,
     AnnotationEvent,
@@ -173,6 +175,8 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         raise UserError(
             f"The kind of error is {event.new!r:.60}.", f"This campaign has {', '.join(slot.error_kinds)}."
         )
+    if event.kind in LINKS and event.new is not None and not event.cause:
+        _check_link(slot, annotation, event)
     if event.kind == "reveal":
         _check_reveal(slot, annotation, event.new)
     elif event.kind == "submit":
@@ -185,6 +189,19 @@ def _check_step(slot: Slot, annotation: Annotation, step: int) -> None:
         raise UserError(f"Step {step + 1} is not revealed yet.", "Label the steps before it first.")
     if step >= slot.n_steps:
         raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")
+
+
+def _check_link(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
+    step: int = event.step or 0
+    if event.kind == "evidence" and not slot.stepwise:
+        raise UserError("All steps are seen in this campaign.", "Only stepwise campaigns ask what changed a label.")
+    seen = min(annotation.revealed, slot.n_steps)
+    if event.new >= seen:
+        raise UserError(f"Step {event.new + 1} is not there to be linked to.", f"Name one of the first {seen}.")
+    if event.kind == "repaired":
+        check_repair(step, event.new, slot.n_steps, is_wrong=annotation.labels[step] == "neg")
+    elif event.new <= step:
+        raise UserError(f"Step {step + 1} cannot be changed by step {event.new + 1}.", "Name a later step.")
 
 
 def _check_reveal(slot: Slot, annotation: Annotation, count: int) -> None:

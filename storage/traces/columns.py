@@ -29,6 +29,7 @@ class TraceColumns:
     - `steps` are the step counts.
     - `first_error` is the 0-based index of the first gold error, or `SILENT` if there is none.
     - `gold` is an index into `GOLD`.
+    - `repaired` is True if the gold labels have an error and later steps repair them all.
     - `redundant` is True if the gold labels call a step redundant.
     - `group` is the index in `groups` of the benchmark's class of the trace, or `SILENT` if it has none.
     - `third` says in which third of the solution the first error is, as an index into
@@ -41,6 +42,7 @@ class TraceColumns:
     steps: NDArray[np.int32]
     first_error: NDArray[np.int32]
     gold: NDArray[np.int8]
+    repaired: NDArray[np.bool_]
     redundant: NDArray[np.bool_]
     group: NDArray[np.int32]
     groups: tuple[str, ...]
@@ -94,10 +96,17 @@ def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
     """Read the columns of a dataset's traces. Memory use grows with the number of traces."""
     row = TraceRow
-    numbers = row.id, row.n_steps, func.coalesce(row.first_error, SILENT), row.has_gold, row.n_redundant
+    numbers = (
+        row.id,
+        row.n_steps,
+        func.coalesce(row.first_error, SILENT),
+        row.has_gold,
+        row.repaired,
+        row.n_redundant,
+    )
     statement = select(*numbers, func.substr(row.digest, 1, 16), trace_group())
     columns = read_columns(session, statement.where(row.dataset_id == dataset_id).order_by(row.position))
-    ids, steps, errors, with_gold, redundant, digests, groups = columns
+    ids, steps, errors, with_gold, repaired, redundant, digests, groups = columns
     names = {name: place for place, name in enumerate(dict.fromkeys(str(group) for group in groups if group))}
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
@@ -108,6 +117,7 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         steps=counts,
         first_error=first_error,
         gold=np.where(has_error, 0, np.where(np.array(with_gold, np.bool_), 1, 2)).astype(np.int8),
+        repaired=np.array(repaired, np.bool_),
         redundant=np.array(redundant, np.int64) > 0,
         group=np.array([names.get(str(group), SILENT) for group in groups], np.int32),
         groups=tuple(names),

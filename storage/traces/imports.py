@@ -12,8 +12,8 @@ from typing import IO, Protocol
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import stem_of
-from stepsight.core.row_conditions import RowConditions
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store

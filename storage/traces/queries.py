@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.context import TraceContext
 from stepsight.core.label import Label
+from stepsight.core.repair import by_convention, find_convention
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
@@ -34,8 +35,8 @@ _BYTES = 8
 class Dataset:
     """A dataset and its counts.
 
-    `labelled` is the number of traces with gold labels, and `errors` those with a gold error. `left_out` is the
-    number of bad rows that were left out on import.
+    `labelled` is the number of traces with gold labels, `errors` those with a gold error, and `repaired` those in
+    which later steps repair every error. `left_out` is the number of bad rows that were left out on import.
     """
 
     id: int
@@ -47,6 +48,7 @@ class Dataset:
     traces: int
     labelled: int
     errors: int
+    repaired: int
     redundant: int
     steps: int
     substeps: int
@@ -67,6 +69,11 @@ class StoredTrace(Trace):
     dataset_id: int = field(kw_only=True)
     dataset: str = field(kw_only=True)
     position: int = field(kw_only=True)
+
+    def in_convention(self, name: str) -> "StoredTrace":
+        """Return a copy whose gold follows a convention, or this trace if the name is "". Raises `UserError` if
+        there is no such convention."""
+        return by_convention(self, find_convention(name))
 
 
 @dataclass(frozen=True)
@@ -279,11 +286,12 @@ def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
     ):
         texts[trace_id, step].append(text)
     steps: defaultdict[int, list[Step]] = defaultdict(list)
-    labels = select(StepRow.trace_id, StepRow.position, StepRow.label, StepRow.valid, StepRow.share)
-    labels = labels.where(StepRow.trace_id.in_(ids)).order_by(StepRow.trace_id, StepRow.position)
-    for trace_id, position, label, valid, share in session.execute(labels):
+    row = StepRow
+    labels = select(row.trace_id, row.position, row.label, row.valid, row.share, row.repaired, row.notices)
+    labels = labels.where(row.trace_id.in_(ids)).order_by(row.trace_id, row.position)
+    for trace_id, position, label, valid, share, repaired, notices in session.execute(labels):
         gold = None if label is None else Label(label)
-        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid, share))
+        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid, share, repaired, notices))
     return steps
 
 
@@ -336,6 +344,7 @@ def _count(session: Session, dataset_id: int) -> dict[str, int]:
         func.count(TraceRow.dataset_id).label("traces"),
         func.count(case((TraceRow.has_gold, 1))).label("labelled"),
         func.count(TraceRow.first_error).label("errors"),
+        func.count(case((TraceRow.repaired, 1))).label("repaired"),
         func.count(case((TraceRow.n_redundant > 0, 1))).label("redundant"),
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
         func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),

@@ -11,6 +11,7 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.repair import ErrorState, check_links, state_of
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.database.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow, check_name
 from stepsight.storage.database.store import Store
@@ -28,12 +29,12 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 class TraceRows(NamedTuple):
     """What is stored of a trace, made before anything is locked. `where` is its place in the file, `trace` has the
-    columns of its row, `steps` the label, validity and share of each step, and `substeps` each step's number, the
-    sub-step's number within it, and its text."""
+    columns of its row, `steps` the label, validity, share and links of each step, and `substeps` each one's step,
+    the sub-step's number within it, and its text."""
 
     where: str
     trace: Values
-    steps: list[tuple[int | None, bool | None, float | None]]
+    steps: list[tuple[int | None, bool | None, float | None, int | None, int | None]]
     substeps: list[tuple[int, int, str]]
 
     @property
@@ -191,7 +192,14 @@ def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[T
             _refuse(error, on_bad, where, trace.id, trace.digest)
         else:
             steps = [
-                (None if step.label is None else int(step.label), step.valid, step.share) for step in trace.steps
+                (
+                    None if step.label is None else int(step.label),
+                    step.valid,
+                    step.share,
+                    step.repaired,
+                    step.notices,
+                )
+                for step in trace.steps
             ]
             parts = [(i, j, text) for i, step in enumerate(trace.steps) for j, text in enumerate(step.substeps)]
             yield TraceRows(where, _trace_values(trace), steps, parts)
@@ -204,9 +212,11 @@ def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest:
 
 
 def _check(where: str, trace: Trace) -> None:
-    """Raise `UserError` if a database cannot store the trace's id or metadata."""
+    """Raise `UserError` if a database cannot store the trace's id or metadata, or if a step has a link to a wrong
+    place."""
     try:
         check_text(trace.id, "the id")
+        check_links(trace.steps)
         if len(trace.id) > ID_LENGTH:
             raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
         written = json.dumps(trace.meta, ensure_ascii=False)
@@ -244,12 +254,14 @@ def _trace_values(trace: Trace) -> Values:
         "n_redundant": trace.n_redundant,
         "meta": _without_nan(dict(trace.meta)),
         "context": None if trace.context is None else trace.context.to_dict(),
+        "repaired": state_of(trace) == ErrorState.REPAIRED,
     }
 
 
 def _step_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:
-    for position, (label, valid, share) in enumerate(rows.steps):
-        yield {"trace_id": trace_id, "position": position, "label": label, "valid": valid, "share": share}
+    names = ("label", "valid", "share", "repaired", "notices")
+    for position, known in enumerate(rows.steps):
+        yield {"trace_id": trace_id, "position": position} | dict(zip(names, known, strict=True))
 
 
 def _substep_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:

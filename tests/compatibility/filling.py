@@ -51,9 +51,10 @@ ROWS = [
     {"id": "error", "problem": "What is $1 + 1$?", "steps": ["A sum.", ["So 1 + 1 = 3.", "Done."]],
      "labels": ["pos", "neg"], "level": 2, "generator": "hand", "answer": "2"},
     {"id": "clean", "problem": "Was ist 2 + 2 = ∑?", "steps": ["It is 4.", "Nice.", "So 4."],
-     "labels": ["pos", "neu", "pos"]},
+     "labels": ["pos", "neu", "pos"], "notices": [None, 1, None]},
     {"id": "unlabelled", "problem": "What is 3 + 3?", "steps": ["It is 6.", "Yes."], "shares": [0.75, None]},
-    {"id": "part", "problem": "What is 4 + 4?", "steps": ["It is 9.", "So 9."], "labels": ["neg", None]},
+    {"id": "part", "problem": "What is 4 + 4?", "steps": ["It is 9.", "So 9."], "labels": ["neg", None],
+     "repaired": [2, None]},
     {"id": "bad", "problem": "No steps.", "steps": []},
 ]  # fmt: skip
 CONTROL = {"id": "gold", "problem": "What is 5 + 5?", "steps": ["add(5, 5)"], "labels": ["pos"],

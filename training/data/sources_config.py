@@ -20,7 +20,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.row_conditions import Scalar
+from stepsight.core.files.row_conditions import Scalar
 from stepsight.core.validation import STRICT, ListOf, Record, choice, invalid
 from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
@@ -107,7 +107,7 @@ class Source(TraceOrigin):
     step valid without saying whether it is redundant. `valid` is the label that these steps get, pos or unlabelled,
     and is required if the source has any.
 
-    `where` gives the required values of a record's fields (`core.row_conditions`), such as `{phase: 2,
+    `where` gives the required values of a record's fields (`core.files.row_conditions`), such as `{phase: 2,
     finish_reason: [solution, found_error]}`. `corrupt` is the fraction of traces in which an error is planted,
     before the trace's own first error (`training.data.corruption`). `correct` keeps only traces without a wrong
     step. `online` ends each trace at one labelled step and learns only from that step (`training.data.transforms`).

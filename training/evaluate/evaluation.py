@@ -26,6 +26,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers.benchmarks import agentprocessbench
 from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.judgments.evaluators import Calibration, StoredEvaluator, count_shared, find_calibration
+from stepsight.storage.judgments.gold_conventions import in_convention
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.data.transforms import draw_kept
@@ -226,7 +227,8 @@ class Evaluation:
     `traces` is the number of traces. `warning` says why offline figures are left out, or how far they can be
     trusted. `published` holds the paper's figures that match none of the rows. `patch` is the label patch that was
     applied to the gold labels, if any. The paper's figures are for the original labels, so a patched evaluation
-    shows none of them. `cut` is the seed of the random cuts, or None if traces are not cut.
+    shows none of them. `cut` is the seed of the random cuts, or None if traces are not cut. `convention` is the
+    convention of the gold, or "" if it is as in the store.
     """
 
     dataset: Dataset
@@ -238,16 +240,18 @@ class Evaluation:
     published: tuple[Published, ...] = ()
     patch: Patch | None = None
     cut: int | None = None
+    convention: str = ""
 
     @property
     def size(self) -> str:
-        """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`, with any group or cut."""
+        """The number of traces in words, such as `6,116 of 6,216 rows`, with any group, cut or convention."""
+        gold = f", gold {self.convention}" if self.convention else ""
         traces = f"{self.traces:,} {'trace' if self.traces == 1 else 'traces'}"
         if self.cut is not None:
-            return f"{traces}, each cut after a step drawn by seed {self.cut}"
+            return f"{traces}, each cut after a step drawn by seed {self.cut}{gold}"
         if self.group:
-            return f"{traces} of group {self.group}"
-        return f"{self.dataset.size} rows" if self.dataset.left_out else traces
+            return f"{traces} of group {self.group}{gold}"
+        return f"{self.dataset.size} rows{gold}" if self.dataset.left_out else traces + gold
 
     @property
     def judged(self) -> list[Question]:
@@ -266,6 +270,7 @@ class Evaluation:
         }
         shown |= {"patch": self.patch.about()} if self.patch else {}
         shown |= {"cut": self.cut} if self.cut is not None else {}
+        shown |= {"convention": self.convention} if self.convention else {}
         return shown | ({"warning": self.warning} if self.warning else {})
 
 
@@ -292,14 +297,15 @@ def evaluate(
     group: str = "",
     patch: Patch | None = None,
     cut: int | None = None,
+    convention: str = "",
 ) -> Evaluation:
     """Measure the evaluators and every baseline on a dataset, or on the traces of one `group`.
 
     If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator has
     no row in a mode in which it has not judged any trace. If `cut` is given, it is the seed for cutting each trace
     after a step chosen uniformly at random, and evaluators need hindsight judgments. With `patch`, the labels of
-    the patch replace gold labels (`storage.labelling.patches`). Raises `UserError` if the dataset has no such group
-    or the patch does not fit.
+    the patch replace gold labels (`storage.labelling.patches`), and with `convention` the labels behind the first
+    error follow it (`core.repair`). Raises `UserError` if the dataset has no such group or the patch does not fit.
     """
     gold = read_gold(store, dataset)
     inside = _inside(gold, group)
@@ -307,6 +313,7 @@ def evaluate(
     gives_away = ENDS_AT_ERROR if cut is None else CUT_AT_ERROR
     warning = gives_away.format(name=dataset.name) if gold.ends_at_first_error() else ""
     gold = apply_patch(gold, patch) if patch else gold
+    gold = in_convention(store, gold, convention)
     gold = gold if cut is None else cut_at_random(gold, cut)
     chosen = [Mode.ONLINE] if warning and not force and cut is None else list(dict.fromkeys(modes))
     weights = _weights(inside, draws)
@@ -324,10 +331,10 @@ def evaluate(
         if one.id is None:
             done[id(table)] = of_table
     rows = [against_baselines(row, rows, weights) for row in rows]
-    reference = () if patch or cut is not None else published(dataset.kind, group)
+    reference = () if patch or cut is not None or convention else published(dataset.kind, group)
     printed = [row for row in reference if row.benchmark.traces == inside.sum()]
     rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
-    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch, cut)
+    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch, cut, convention)
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:

@@ -105,7 +105,8 @@ def lead(evaluation: Evaluation) -> str:
     dataset = evaluation.dataset
     sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
     if not evaluation.group:
-        sentence += f", {dataset.errors:,} with a wrong step, {dataset.steps:,} steps"
+        repaired = f" ({dataset.repaired:,} of them repaired)" if dataset.repaired else ""
+        sentence += f", {dataset.errors:,} with a wrong step{repaired}, {dataset.steps:,} steps"
     return f"{sentence}.{f' {patched_by(evaluation.patch)}' if evaluation.patch else ''}"
 
 

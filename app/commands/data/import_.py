@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
-from stepsight.core.row_conditions import parse_conditions
+from stepsight.core.files.row_conditions import parse_conditions
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.location import folder_of

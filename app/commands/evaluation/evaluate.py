@@ -4,6 +4,7 @@ stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
 stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
+stepsight evaluate --dataset mr-math-invalid --convention all-wrong
 stepsight evaluate --dataset prm800k --evaluator mini-bidir --random-cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
 stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda --engine ray --workers 8
@@ -19,7 +20,7 @@ from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.commands.options import add_db
+from stepsight.app.commands.options import add_convention, add_db
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
@@ -61,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patch", metavar="FILE", help="a label patch: every figure with and without it, and the change"
     )
+    add_convention(parser)
     parser.add_argument(
         "--random-cut",
         type=int,
@@ -125,7 +127,17 @@ def run(args: argparse.Namespace) -> None:
         ours.wait()
         if not ours.is_main:
             return
-        measure = partial(evaluate, store, dataset, evaluators, modes, args.draws, args.force, args.group)
+        measure = partial(
+            evaluate,
+            store,
+            dataset,
+            evaluators,
+            modes,
+            args.draws,
+            args.force,
+            args.group,
+            convention=args.convention,
+        )
         evaluation = measure(cut=args.random_cut)
         patched = Patched(evaluation, measure(patch=patch), patch) if patch else None
         fields = outcome_fields(store, dataset.id)

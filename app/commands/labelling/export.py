@@ -8,13 +8,13 @@ stepsight export traces mr-math-invalid errors.jsonl --gold error
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
-from stepsight.app.commands.options import add_db
+from stepsight.app.commands.options import add_convention, add_db
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.outcomes import outcome_table
@@ -58,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
     judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, EVENTS, FOLDER), help=_FORMAT)
+    for one in (judgments, traces):
+        add_convention(one)
     for one in (outcomes, left_out, stress):
         one.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
     for one in (judgments, outcomes, left_out, stress):
@@ -92,7 +94,11 @@ _OUTCOMES = (
 _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE"
 
 
-_FRAMES = {"judgments": judgment_frames, "left-out": left_out_frames, "stress": stress_frames}
+_FRAMES: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
+    "judgments": judgment_frames,
+    "left-out": left_out_frames,
+    "stress": stress_frames,
+}
 
 
 def run(args: argparse.Namespace) -> None:
@@ -120,19 +126,23 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     by = [] if args.what == "traces" else args.by
     named = named_evaluators(store, dataset, by or None)
     chosen = {one.id for one in named} if by else None
+    convention = args.convention if args.what in ("judgments", "traces") else ""
     rows = 0
 
     def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
-        for frame in _FRAMES[args.what](store, args.dataset, ids, chosen):
+        frames = _FRAMES[args.what](store, args.dataset, ids, chosen)
+        if args.what == "judgments":
+            frames = judgment_frames(store, args.dataset, ids, chosen, convention)
+        for frame in frames:
             rows += len(frame)
             yield frame
 
     if args.what == "judgments" and args.format == FOLDER:
-        written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
+        written = write_judgments(store, Path(args.path), args.dataset, ids, chosen, convention)
         return f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}."
     if args.what == "traces":
-        parts = trace_lines(store, ids)
+        parts = trace_lines(store, ids, convention)
     elif args.what == "outcomes":
         evaluators = {one.name: one.id for one in with_distinct_names(named)}
         parts = table_parts(*outcome_table(store, dataset.id, where, ids, evaluators), args.format)

@@ -1,7 +1,7 @@
 """Importing annotations from a file into a campaign, which is created if it does not exist."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,6 +81,7 @@ def _events(annotation: ImportedAnnotation) -> Iterator[EventValues]:
     for step in changed:
         if step < steps - 1:
             yield _change(annotation, step, first[step])
+    yield from _evidence(annotation)
     yield from _notes(annotation)
     yield _event("submit", None, None, steps) | {"seconds": annotation.seconds}
     if steps - 1 in changed:
@@ -91,17 +92,37 @@ def _events(annotation: ImportedAnnotation) -> Iterator[EventValues]:
 
 def _notes(annotation: ImportedAnnotation) -> Iterator[EventValues]:
     steps = len(annotation.labels)
-    notes = (("error", annotation.errors), ("comment", annotation.comments), ("correction", annotation.corrections))
-    for kind, texts in notes:
-        for step, text in enumerate(texts):
-            if text is not None:
-                yield _event(kind, step, text, steps)
+    notes: dict[str, Sequence[Any]] = {
+        "error": annotation.errors,
+        "comment": annotation.comments,
+        "correction": annotation.corrections,
+        "repaired": annotation.repaired,
+    }
+    for kind, values in notes.items():
+        for step, value in enumerate(values):
+            if value is not None:
+                yield _event(kind, step, value, steps)
     if annotation.flag is not None:
         yield _event("flag", None, annotation.flag, steps)
 
 
 def _change(annotation: ImportedAnnotation, step: int, old: str | None) -> EventValues:
     return _event("label", step, annotation.labels[step], len(annotation.labels)) | {"old": old}
+
+
+def _evidence(annotation: ImportedAnnotation) -> Iterator[EventValues]:
+    """Yield events that name the evidence of each changed label in place of the newest step, which it has by
+    default."""
+    steps = len(annotation.labels)
+    for step in range(steps) if annotation.view == "stepwise" else ():
+        named = annotation.evidence[step] if annotation.evidence else None
+        changed = annotation.labels[step] is not None and annotation.first[step] not in (
+            None,
+            annotation.labels[step],
+        )
+        default = steps - 1 if changed else None
+        if named != default and step < steps - 1:
+            yield _event("evidence", step, named, steps) | {"old": default}
 
 
 def _event(kind: str, step: int | None, new: Any, revealed: int) -> EventValues:
@@ -151,12 +172,15 @@ class AnnotationImporter:
         self._row = session.scalar(select(CampaignRow).where(CampaignRow.name == campaign))
         self._newest, self._most = 1, 1
         self._made = self._row is None
-        self._contents: dict[tuple[int, str], bytes] = {}
+        # The evidence of a changed label has a default, so an answer without any is the same as well.
+        self._contents: dict[tuple[int, str], set[bytes]] = {}
         self._decided: dict[tuple[int, int], Decision] = {}
         if self._row is not None:
             self._newest = session.scalar(self._versions(func.max(GuidelineRow.version))) or 1
             for annotation in iterate_annotations(store, self._row.id, session):
-                self._contents[annotation.item_id, annotation.user] = canonical(format_annotation(annotation))
+                row = format_annotation(annotation)
+                without = {name: value for name, value in row.items() if name != "evidence"}
+                self._contents[annotation.item_id, annotation.user] = {canonical(row), canonical(without)}
             self._decided = read_decisions(store, self._row.id)
 
     def add(self, row: ImportedTrace) -> None:
@@ -239,7 +263,7 @@ class AnnotationImporter:
     def _add_annotation(
         self, item: ItemRow, slots: list[SlotRow], annotation: ImportedAnnotation, about: str
     ) -> None:
-        if self._contents.get((item.id, annotation.annotator)) == annotation.content:
+        if annotation.content in self._contents.get((item.id, annotation.annotator), ()):
             self.repeated += 1
             return
         person = self.persons.id(annotation.annotator)
@@ -260,7 +284,7 @@ class AnnotationImporter:
         self._session.flush()
         self._most = max(self._most, slot.number + 1)
         self._insert(item, person, slot.id, annotation_events(annotation, about))
-        self._contents[item.id, annotation.annotator] = annotation.content
+        self._contents[item.id, annotation.annotator] = {annotation.content}
         self.annotations += 1
 
     def _add_decision(self, item: ItemRow, row: ImportedDecision, about: str) -> None:

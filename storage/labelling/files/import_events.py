@@ -22,7 +22,7 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
 from stepsight.storage.importers.rows.fields import field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import LABELS, SUGGEST, NewEvent
+from stepsight.storage.labelling.annotation import LABELS, LINKS, SUGGEST, NewEvent
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
@@ -253,6 +253,10 @@ def _check_event(line: EventLine, steps: int) -> None:
     elif line.event != DECIDE:
         event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}
         validate(NewEvent, event, "the event")
+        if line.event in LINKS and line.new is not None and not line.step < line.new < steps:
+            raise UserError(
+                f"step {line.step} is linked to step {line.new}.", "A link is to a later step of the trace."
+            )
     elif not isinstance(line.new, dict) or line.step is None:
         raise UserError("a decision without a step or a label.")
 

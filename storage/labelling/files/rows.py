@@ -11,11 +11,12 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict,
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
+from stepsight.core.repair import check_repair
 from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.rows.fields import canonical
-from stepsight.storage.labelling.annotation import LABELS, Count, Key, check_reason
+from stepsight.storage.labelling.annotation import LABELS, LINKS, Count, Key, check_reason
 from stepsight.storage.labelling.error_kinds import Kind
 from stepsight.storage.people.exposures import WHAT
 from stepsight.storage.traces.queries import StoredTrace
@@ -63,12 +64,15 @@ class ImportedAnnotation(LabelRow):
     guideline: Version
     submitted: Moment
     seconds: Number
+    repaired: ListOf[Count | None] = ()
+    evidence: ListOf[Count | None] = ()
 
     @property
     def content(self) -> bytes:
-        """The annotation as canonical JSON."""
+        """The annotation as canonical JSON, without links if it has none."""
         exact = {"exposed": sorted(self.exposed), "submitted": self.submitted.isoformat()}
-        return canonical(self.model_dump() | exact)
+        without = {name for name in LINKS if not getattr(self, name)}
+        return canonical(self.model_dump(exclude=without) | exact)
 
     def check_steps(self, steps: int) -> None:
         """Raise `UserError` unless every list has one value per step."""
@@ -77,6 +81,27 @@ class ImportedAnnotation(LabelRow):
             if entries != steps:
                 hint = "Give one per step, null where there is none."
                 raise UserError(f"{entries} {name} for {steps} steps.", hint)
+        for name in LINKS:
+            self._check_links(name, steps)
+
+    def _check_links(self, name: str, steps: int) -> None:
+        links = getattr(self, name)
+        if links and len(links) != steps:
+            raise UserError(
+                f"{len(links)} {name} for {steps} steps.", "Give one per step, null where there is none."
+            )
+        for step, link in enumerate(links):
+            if link is None:
+                continue
+            if name == "repaired":
+                check_repair(step, link, steps, is_wrong=self.labels[step] == "neg")
+            elif (
+                self.view != "stepwise" or not step < link < steps or self.first[step] in (None, self.labels[step])
+            ):
+                raise UserError(
+                    f"step {step + 1} has step {link + 1} as evidence.",
+                    "Evidence is a later step of a stepwise campaign, for a label that it changed.",
+                )
 
 
 class ImportedDecision(LabelRow):

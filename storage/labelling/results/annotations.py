@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
@@ -20,6 +20,7 @@ from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.qualification import qualification_slots
 from stepsight.storage.people.exposures import OWN, WHAT
 
+_V = TypeVar("_V")
 # Annotations whose events are in memory at once.
 _BATCH = 200
 
@@ -31,7 +32,8 @@ class SubmittedAnnotation:
     `labels` has one label per step: `neg`, `neu`, `pos`, `unsure` or None. Steps after the first `neg` have None
     unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was
     seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
-    `corrections` map 0-based steps to texts.
+    `corrections` map 0-based steps to texts. `repaired` maps `neg` steps to the steps that repair them, and
+    `evidence` maps steps whose label is not the first one to the later steps that changed the person's mind.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
@@ -63,6 +65,8 @@ class SubmittedAnnotation:
     submitted: datetime
     seconds: float
     qualification: bool
+    repaired: Mapping[int, int] = field(default_factory=dict)
+    evidence: Mapping[int, int] = field(default_factory=dict)
 
 
 def iterate_annotations(
@@ -145,14 +149,21 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
     end = needed_steps(annotation.labels, after_error)
     labels = _cut(annotation.labels, end)
     seen = _seen(log)
+    first = _cut(annotation.first, needed_steps(annotation.first, after_error)) if stepwise else labels
     submission = next(event for event in reversed(log) if event.kind == "submit")
     return SubmittedAnnotation(
         **about,
         labels=labels,
-        first=_cut(annotation.first, needed_steps(annotation.first, after_error)) if stepwise else labels,
+        first=first,
         errors={step: kind for step, kind in _by_step(annotation.errors) if labels[step] == "neg"},
         comments=dict(_by_step(annotation.comments)),
         corrections=dict(_by_step(annotation.corrections)),
+        repaired={step: by for step, by in _by_step(annotation.repaired) if labels[step] == "neg"},
+        evidence={
+            step: by
+            for step, by in _by_step(annotation.evidence)
+            if labels[step] is not None and first[step] not in (None, labels[step])
+        },
         flag=annotation.flag,
         exposed=seen.intersection(WHAT),
         labelled_before=OWN in seen,
@@ -166,8 +177,8 @@ def _cut(labels: Sequence[str | None], end: int) -> tuple[str | None, ...]:
     return tuple(label if step < end else None for step, label in enumerate(labels))
 
 
-def _by_step(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
-    return ((step, text) for step, text in enumerate(texts) if text is not None)
+def _by_step(values: Sequence[_V | None]) -> Iterator[tuple[int, _V]]:
+    return ((step, value) for step, value in enumerate(values) if value is not None)
 
 
 def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, islice
 
 from sqlalchemy import select
 
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
@@ -141,7 +141,7 @@ class LabelledTrace:
     def relabelled(self) -> Trace:
         """Return a copy of the trace that has these labels as its gold labels."""
         steps = (
-            replace(step, label=None if label is None else Label[label.upper()], valid=None)
+            Step(step.substeps, None if label is None else Label[label.upper()])
             for step, label in zip(self.trace.steps, self.labels, strict=True)
         )
         return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta, self.trace.context)

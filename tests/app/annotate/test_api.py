@@ -86,6 +86,9 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
         "labels": [None, None], "comments": [None, None], "corrections": [None, None], "errors": [None, None],
         "flag": None, "revealed": 2, "submitted": False, "undo": [], "redo": [],
         "suggested": [None, None],
+        "repaired": [None, None],
+        "evidence": [None, None],
+        "stepwise": False,
     }  # fmt: skip
     status, answer = ann.do(slot, "label", 0, "pos", seconds=1.5, revealed=2, guideline=1)
     assert (status, answer["repeated"], answer["state"]["labels"]) == (200, False, ["pos", None])

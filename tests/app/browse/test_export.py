@@ -106,10 +106,19 @@ def test_traces_can_be_imported_again(client, stored):
     assert [trace.digest for trace in again] == [trace.digest for trace in SAMPLES]
 
 
+def test_gold_behind_the_first_error_follows_the_convention_asked_for(client, stored):
+    query = {"dataset": "sums", "convention": "all-wrong"}
+    lines = client.get(PATH, params=query | {"content": "traces"}).text.splitlines()
+    # Valid, then neg at the error and behind it.
+    assert [json.loads(line).get("labels") for line in lines if '"first"' in line] == [[None, "neg", "neg"]]
+    rows = [row for row in read_csv(client.get(PATH, params=query)) if row["trace"] == "first"]
+    assert [row["gold"] for row in rows] == ["valid", "neg", "neg", "neg"]
+
+
 def test_the_command_writes_the_same_bytes(client, stored, sqlite_store, command, tmp_path):
     wanted = {
         "judgments": (["--format", "csv", "--by", "mini"], {"by": "mini"}),
-        "traces": ([], {"content": "traces"}),
+        "traces": (["--convention", "all-wrong"], {"content": "traces", "convention": "all-wrong"}),
     }
     for what, (options, query) in wanted.items():
         file = tmp_path / what

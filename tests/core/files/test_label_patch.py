@@ -6,41 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.files.label_patch import (
-    GOLD_VALUES,
-    VALID,
     LabelChange,
     Patch,
     format_patch,
-    gold_of,
-    label_and_validity,
     parse_patch,
     read_patch,
 )
-from stepsight.core.label import Label
-from stepsight.core.trace import Step
+from stepsight.core.trace import VALID
 from tests.cases import each
 from tests.messages import refused
 
 ONE = LabelChange("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")
 TWO = LabelChange("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T10:00:00+00:00")
 PATCH = Patch("sums", "f" * 64, "2026-11-21T14:30:00+00:00", (ONE, TWO), "fixes.json")
-
-
-def test_the_gold_of_a_step_is_one_of_five_values() -> None:
-    steps = [Step(("x",), Label.NEG), Step(("x",), Label.NEU), Step(("x",), Label.POS), Step(("x",), valid=True)]
-    assert [gold_of(step) for step in [*steps, Step(("x",))]] == list(GOLD_VALUES)
-    # Wrong without a label is neg.
-    assert gold_of(Step(("x",), valid=False)) == "neg"
-
-
-def test_a_gold_value_gives_label_and_validity() -> None:
-    assert {said: label_and_validity(said) for said in GOLD_VALUES} == {
-        "neg": (Label.NEG, False),
-        "neu": (Label.NEU, True),
-        "pos": (Label.POS, True),
-        VALID: (None, True),
-        None: (None, None),
-    }
 
 
 def test_a_patch_is_read_back(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
-from stepsight.core.row_conditions import RowConditions, parse_conditions
+from stepsight.core.files.row_conditions import RowConditions, parse_conditions
 from stepsight.storage.importers.rows.kind import Row
 
 Chosen = tuple[NDArray[np.bool_], ...]
@@ -23,8 +23,8 @@ Chosen = tuple[NDArray[np.bool_], ...]
 class Draw:
     """The rule that says which rows of the files belong to a pool.
 
-    A row must meet all conditions in `where`, which have the syntax of `core.row_conditions`. `size` is the number
-    of these rows to choose at random, using `seed`, or None to take them all.
+    A row must meet all conditions in `where`, which have the syntax of `core.files.row_conditions`. `size` is the
+    number of these rows to choose at random, using `seed`, or None to take them all.
     """
 
     where: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ class Filtering:
     `output` is the folder to write to. `by`, `match` and `seed` are explained in `SubsetRule`. `validity` and
     `redundancy` are thresholds, which default to the evaluator's own. `fields` gives the names of the query and
     response fields; if it is None, they are recognised. `chunk` is the number of rows scored together. `where`
-    holds conditions in the syntax of `core.row_conditions`. The remaining options are described by their
+    holds conditions in the syntax of `core.files.row_conditions`. The remaining options are described by their
     annotations, which also serve as help texts of the command.
     """
 

@@ -3,7 +3,9 @@
 // A copy of the fold in storage/labelling/annotation.py, so that a key press shows at once; tests hold both to the
 // same sequences of events.
 
-const LISTS = { label: "labels", comment: "comments", correction: "corrections", error: "errors" };
+const LISTS = {
+  label: "labels", comment: "comments", correction: "corrections", error: "errors", repaired: "repaired", evidence: "evidence",
+};
 
 const copy = (annotation) => ({
   ...annotation,
@@ -17,7 +19,16 @@ const copy = (annotation) => ({
 export const valueOf = (annotation, { kind, step }) =>
   (kind === "flag" ? annotation.flag : annotation[LISTS[kind]]?.[step]) ?? null;
 
+// If a label changes once a later step is in view, the newest step is taken as the evidence.
+const askForEvidence = (annotation, step, label) => {
+  const [newest, before] = [annotation.revealed - 1, annotation.labels[step]];
+  if (annotation.stepwise && step < newest && before !== null && before !== label) {
+    annotation.evidence[step] = label === null ? null : newest;
+  }
+};
+
 const setValue = (annotation, { kind, step }, value) => {
+  if (kind === "label") askForEvidence(annotation, step, value);
   if (kind === "flag") annotation.flag = value;
   else annotation[LISTS[kind]][step] = value;
   // A suggested label that a person sets becomes their own.

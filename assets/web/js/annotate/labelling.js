@@ -63,7 +63,7 @@ const click = (page, { target }) => {
 const leaveText = (page, event) => {
   const leaves = event.key === "Escape" || (event.key === "Enter" && !event.shiftKey);
   if (event.isComposing || !leaves) return;
-  if (event.target.matches("[data-field] textarea")) {
+  if (event.target.matches("[data-field] textarea, [data-link] input")) {
     event.preventDefault();
     page.moveTo(stepOf(event.target));
   } else if (event.key === "Escape" && event.target.closest("form[data-panel]")) page.closePanels();
@@ -81,6 +81,7 @@ const listen = (page) => {
   });
   section.addEventListener("focusout", ({ target }) => {
     if (isText(target)) page.texts.save(target);
+    if (target.matches("[data-link] input")) page.link(target);
     page.paint();
   });
   section.addEventListener("submit", (event) => {
@@ -273,7 +274,8 @@ class Labelling {
     if (this.isClosed || step >= this.needed) return;
     if (this.early && step === this.here) return this.announce(ON_ITS_WAY);
     if (this.annotation.labels[step] !== value) this.record("label", { step, new: value });
-    this.announce(`Step ${step + 1}: ${value ?? "no label"}.`);
+    const by = this.annotation.evidence[step];
+    this.announce(`Step ${step + 1}: ${value ?? "no label"}.${by === null ? "" : ` Changed by step ${by + 1}; w names another.`}`);
     if (value === null) return this.moveTo(step);
     this.labelled = step;
     this.reveal();
@@ -310,6 +312,27 @@ class Labelling {
     if (labels[step] !== "neg") return this.announce("Only a step labelled neg has a kind of error.");
     const kind = this.toggleError(chip.dataset.error, step);
     this.announce(`Step ${step + 1}: ${kind === null ? "no kind of error" : chip.lastChild.textContent}.`);
+  }
+
+  /** Store the step that a field names as the link of its own step, or that there is none. */
+  link(input) {
+    const [kind, step] = [input.closest("[data-link]").dataset.link, stepOf(input)];
+    const to = input.value === "" ? null : Number(input.value) - 1;
+    if (to === valueOf(this.annotation, { kind, step })) return;
+    if (to !== null && !(Number.isInteger(to) && to > step && to < this.rows.length)) {
+      return this.announce(`Name a step after step ${step + 1}, up to ${this.rows.length}.`);
+    }
+    this.record(kind, { step, new: to });
+    const told = kind === "repaired" ? "repaired by" : "changed by";
+    this.announce(`Step ${step + 1}: ${told} ${to === null ? "no step" : `step ${to + 1}`}.`);
+  }
+
+  /** Go to the field of a link: of the step just labelled, from which the page has moved on, or else of the current one. */
+  openLink(kind) {
+    const fields = [this.labelled, this.here].map((step) => this.rows[step]?.querySelector(`[data-link="${kind}"]:not([hidden])`));
+    const field = fields.find((one) => one);
+    if (!field) return this.announce(kind === "repaired" ? "Only a step labelled neg is repaired by another." : "No label was changed here.");
+    field.querySelector("input").select();
   }
 
   move(by) {
@@ -508,6 +531,8 @@ const registerKeys = (section) => {
   key("Z", "redo", () => page.undoOrRedo("redo"));
   key("c", "comment on the step", () => page.openText("comment", page.here));
   key("e", "correct the step", () => page.openText("correction", page.here));
+  key("v", "step that repairs a neg step", () => page.openLink("repaired"));
+  if ("stepwise" in section.dataset) key("w", "step that changed the label", () => page.openLink("evidence"));
   key("f", "flag a bad problem", () => page.openPanel("flag"));
   key("x", "skip the trace", () => page.openPanel("skip"));
 };

@@ -97,6 +97,16 @@ const paintKinds = (group, label, kind) => {
   for (const chip of group.querySelectorAll("[data-error]")) press(chip, chip.dataset.error === kind);
 };
 
+// Only errors are repaired, and only changed labels have evidence; it stays in view once it is taken back.
+const paintLink = (field, { labels, revealed, repaired, evidence }, step, over) => {
+  const isRepair = field.dataset.link === "repaired";
+  const link = (isRepair ? repaired : evidence)[step];
+  const input = field.querySelector("input");
+  field.hidden = isRepair ? labels[step] !== "neg" || step + 1 >= revealed : link === null && field.hidden;
+  if (input !== document.activeElement) input.value = link === null ? "" : link + 1;
+  input.disabled = over;
+};
+
 const stateOf = (step, { annotation, needed, waiting, lost }) => {
   const isAbout = (event) => event.step === step;
   if (lost.some(isAbout)) return "lost";
@@ -124,6 +134,7 @@ export const paintRow = (row, shown) => {
     button.disabled = over || step >= shown.needed;
   }
   paintKinds(row.querySelector(".kinds"), label, annotation.errors[step]);
+  for (const field of row.querySelectorAll("[data-link]")) paintLink(field, annotation, step, over);
   for (const field of row.querySelectorAll("[data-field]")) {
     paintField(field, annotation[`${field.dataset.field}s`][step], shown.texts);
   }

@@ -13,8 +13,9 @@
 Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how` and
 no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id. The
 annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
-missing; they are in the format `events`. An answer of somebody's qualification has `"qualification": true`, which
-an import ignores.
+missing; they are in the format `events`. An answer may also have `repaired`, the step that repairs each step, and
+`evidence`, the one that changed the annotator's mind about it. An answer of somebody's qualification has
+`"qualification": true`, which an import ignores.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,6 +51,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
     """Convert an annotation to JSON, without its trace."""
     steps = len(annotation.labels)
+    links = {"repaired": annotation.repaired, "evidence": annotation.evidence}
     return {
         "annotator": annotation.user,
         "view": annotation.view,
@@ -64,7 +66,7 @@ def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
         "guideline": annotation.guideline,
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
-    }
+    } | {name: [link.get(step) for step in range(steps)] for name, link in links.items() if link}
 
 
 def _format_decision(decision: Decision) -> dict[str, Any]:

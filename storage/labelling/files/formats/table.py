@@ -32,6 +32,8 @@ COLUMNS: dict[str, type] = {
     "submitted": str,
     "seconds": float,
     "qualification": int,
+    "repaired": int,
+    "evidence": int,
 }
 
 
@@ -74,7 +76,13 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
         "qualification": int(annotation.qualification),
+        "repaired": _from_one(annotation.repaired.get(place)),
+        "evidence": _from_one(annotation.evidence.get(place)),
     }
+
+
+def _from_one(step: int | None) -> int | None:
+    return None if step is None else step + 1
 
 
 def _writer(format: str) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:

@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.core.row_conditions import RowConditions, as_text, from_mapping, parse_conditions
+from stepsight.core.files.row_conditions import RowConditions, as_text, from_mapping, parse_conditions
 from tests.cases import each
 from tests.messages import refused
 

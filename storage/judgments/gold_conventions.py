@@ -1,0 +1,69 @@
+"""The gold of a dataset by a convention (`core.repair`), for figures and exports.
+
+Gold in the store is what labels say of each step, so it is read by the convention `until-ceased`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from stepsight.core.metrics.table import codes_of_gold, gold_of_codes
+from stepsight.core.repair import Convention, convert, find_convention
+from stepsight.storage.database.schema import StepRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import TraceGold, starts
+
+# The traces whose links are read at once.
+_MOST = 2_000
+_G = TypeVar("_G", bound=TraceGold)
+
+
+def in_convention(store: Store, gold: _G, name: str) -> _G:
+    """Like `apply_convention`, but with a store."""
+    if not name:
+        return gold
+    with store.read() as session:
+        return apply_convention(session, gold, name)
+
+
+def apply_convention(session: Session, gold: _G, name: str) -> _G:
+    """Return a copy of gold labels that follow a convention, or the labels as they are if its name is "". Raises
+    `UserError` if there is no such convention."""
+    convention = find_convention(name)
+    wrong = np.flatnonzero(gold.valid == 0)
+    if convention is None or convention == Convention.UNTIL_CEASED or not len(wrong):
+        return gold
+    first = starts(gold.counts)
+    label, valid = gold.label.copy(), gold.valid.copy()
+    places = np.unique(gold.trace[wrong]).tolist()
+    links = _read_links(session, [int(gold.trace_ids[place]) for place in places])
+    for place in places:
+        size, start = int(gold.counts[place]), int(first[place])
+        repaired = links.get(int(gold.trace_ids[place]), {})
+        steps = range(start, start + size)
+        before = [gold_of_codes(int(label[step]), int(valid[step])) for step in steps]
+        repairs = [repaired.get(step) for step in range(size)]
+        after = convert(before, repairs, Convention.UNTIL_CEASED, convention)
+        for step, old, new in zip(steps, before, after, strict=True):
+            if old != new:
+                label[step], valid[step] = codes_of_gold(new)
+    return replace(gold, label=label, valid=valid)
+
+
+def _read_links(session: Session, trace_ids: list[int]) -> dict[int, dict[int, int | None]]:
+    """Return the step that repairs each repaired step, by trace id and step."""
+    links: dict[int, dict[int, int | None]] = {}
+    for part in _parts(trace_ids):
+        columns = select(StepRow.trace_id, StepRow.position, StepRow.repaired)
+        there = StepRow.trace_id.in_(part), StepRow.repaired.is_not(None)
+        for trace_id, position, repaired in session.execute(columns.where(*there)):
+            links.setdefault(trace_id, {})[position] = repaired
+    return links
+
+
+def _parts(trace_ids: list[int]) -> Iterable[list[int]]:
+    return (trace_ids[start : start + _MOST] for start in range(0, len(trace_ids), _MOST))

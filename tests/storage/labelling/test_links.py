@@ -1,0 +1,139 @@
+"""The steps that people name: the one that repairs a wrong step, and the one that changed a label."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.people.users import local_user
+from tests.cases import each
+from tests.messages import refused
+from tests.storage.labelling.samples import DATASET, campaign, do, person, take
+from tests.storage.samples import add
+
+FOUR = Trace.of("What is 2 + 2?", ["It is 5.", "So 5.", "No, 2 + 2 is 4.", "So 4."], id="four")
+
+
+@pytest.fixture
+def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
+    """A second store that has the same trace."""
+    path = tmp_path / "other.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    with open_store(str(path)) as opened:
+        add(opened, [FOUR], DATASET)
+        yield opened
+
+
+def stepwise(store: Store) -> tuple[int, int]:
+    """Somebody calls step 1 pos, changes that to neg at step 3, which repairs it, and step 2 to neg by a slip."""
+    made = campaign(store, [FOUR], view="stepwise", after_error=True)
+    ann = person(store, "ann")
+    slot = take(store, made, ann).slot_id
+    for step, label in enumerate(["pos", "pos", "pos"]):
+        do(store, slot, ann, "label", step, label)
+        do(store, slot, ann, "reveal", None, step + 2)
+        if step == 1:
+            do(store, slot, ann, "label", 0, "neg")
+    do(store, slot, ann, "label", 1, "neg")
+    do(store, slot, ann, "evidence", 1, None)
+    do(store, slot, ann, "repaired", 0, 2)
+    do(store, slot, ann, "label", 3, "pos")
+    return made.id, slot
+
+
+def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back(store: Store) -> None:
+    campaign_id, slot = stepwise(store)
+    do(store, slot, person(store, "ann"), "submit")
+    (found,) = iterate_annotations(store, campaign_id)
+    assert (found.labels, found.first) == (("neg", "neg", "pos", "pos"), ("pos", "pos", "pos", "pos"))
+    assert (found.evidence, found.repaired) == ({0: 2}, {0: 2})
+
+
+@each(
+    "kind, step, new",
+    [
+        ("repaired", 0, 4),
+        ("repaired", 1, 1),
+        ("repaired", 1, 0),
+        ("repaired", 2, 3),
+        ("evidence", 0, 4),
+        ("evidence", 2, 1),
+        ("evidence", 1, 1),
+        ("evidence", 0, "2"),
+        ("repaired", 0, -1),
+    ],
+)
+def test_a_link_to_a_wrong_place_is_not_stored(sqlite_store: Store, kind: str, step: int, new: Any) -> None:
+    # Each case follows on the one before, since none is stored.
+    made = person(sqlite_store, "ann")
+    with sqlite_store.read() as session:
+        slot = session.scalar(select(EventRow.slot_id).limit(1))
+    slot = stepwise(sqlite_store)[1] if slot is None else slot
+    before = read_annotation(sqlite_store, slot)
+    with refused():
+        do(sqlite_store, slot, made, kind, step, new)
+    assert read_annotation(sqlite_store, slot) == before
+
+
+def test_a_step_that_is_not_revealed_repairs_nothing_and_a_whole_trace_has_no_evidence(store: Store) -> None:
+    for name, view in (("first", "stepwise"), ("second", "whole")):
+        made = campaign(store, [FOUR] if name == "first" else None, name=name, view=view)
+        ann = person(store, "ann")
+        slot = take(store, made, ann).slot_id
+        do(store, slot, ann, "label", 0, "neg")
+        with refused():
+            do(store, slot, ann, "repaired" if view == "stepwise" else "evidence", 0, 2)
+
+
+def test_links_are_the_same_after_a_round_trip(store: Store, other: Store, tmp_path: Path) -> None:
+    _, slot = stepwise(store)
+    do(store, slot, person(store, "ann"), "submit")
+    for format in ("jsonl", "events"):
+        path = tmp_path / format
+        export_labels(store, "first", path, format)
+    answer = json.loads((tmp_path / "jsonl").read_text())["answers"][0]
+    assert (answer["evidence"], answer["repaired"]) == ([2, None, None, None], [2, None, None, None])
+    import_labels(other, tmp_path / "jsonl", local_user(other))
+    export_labels(other, "first", tmp_path / "again", "jsonl")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "jsonl").read_bytes()
+    assert import_labels(other, tmp_path / "jsonl", local_user(other)).added == 0
+
+
+@each(
+    "changes",
+    [
+        {"repaired": [1]},
+        {"repaired": [None, 4, None, None]},
+        {"repaired": [None, None, 3, None]},
+        {"evidence": [0, None, None, None]},
+        {"evidence": [None, None, 3, None]},
+        {"evidence": [9, None, None, None]},
+    ],
+)
+def test_a_file_with_a_link_to_a_wrong_place_is_refused_as_a_whole(
+    sqlite_store: Store, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    if not path.exists():
+        _, slot = stepwise(sqlite_store)
+        do(sqlite_store, slot, person(sqlite_store, "ann"), "submit")
+        export_labels(sqlite_store, "first", path, "jsonl")
+    row = json.loads(path.read_text())
+    row["answers"][0] |= changes
+    (tmp_path / "bad.jsonl").write_text(json.dumps(row))
+    with sqlite_store.read() as session:
+        before = session.scalar(select(func.count()).select_from(EventRow))
+    with refused():
+        import_labels(sqlite_store, tmp_path / "bad.jsonl", local_user(sqlite_store), campaign="second")
+    with sqlite_store.read() as session:
+        assert session.scalar(select(func.count()).select_from(EventRow)) == before
