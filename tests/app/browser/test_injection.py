@@ -223,6 +223,10 @@ def test_evidence(view):
         query = urlencode({"trace": i, "evaluator": EVALUATORS[0]})
         visit(view, f"/evidence?{query}", f".pager[data-trace='{i}']")
         holds(view, [part[0], EVALUATORS[0]])
+        view.get_by_role("button", name="Test this solution").click()
+        expect(view.locator(".stressed :is(h4, .notice)").first).to_be_visible()
+        drawn(view)
+        quiet(view)
 
 
 def test_results_and_jobs(view):
@@ -234,6 +238,9 @@ def test_results_and_jobs(view):
         holds(view, DATASETS[:1])
         cells += sum(no_formula(text) for text in downloads(view))
     assert cells > 20
+    view.goto(f"/results/doubtful?{urlencode({'dataset': DATASETS[0]})}")
+    expect(view.locator("ol.doubts li").first).to_be_visible()
+    holds(view, DATASETS[:1])
     view.goto("/jobs")
     expect(view.get_by_role("heading", level=1)).to_have_count(1)
     holds(view, [])
