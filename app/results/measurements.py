@@ -32,6 +32,7 @@ from stepsight.training.report.dataset import Excerpt, difference_section, excer
 from stepsight.training.report.html import Section
 from stepsight.training.report.report import write_up, write_up_patched
 from stepsight.training.report.results import ordered
+from stepsight.training.report.shares import has_gold, has_shares
 
 # Seconds that a page waits for a measurement before it is shown without it.
 _PATIENCE = 0.4
@@ -81,8 +82,8 @@ class MeasuredDataset:
 
     @property
     def has_gold(self) -> bool:
-        """True if the dataset has gold labels to measure against."""
-        return any(row.n_steps or row.n_solutions for row in self.evaluation.rows)
+        """True if the dataset has gold labels or shares to measure against."""
+        return has_gold(self.evaluation) or has_shares(self.evaluation)
 
 
 @dataclass(frozen=True)

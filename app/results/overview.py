@@ -20,7 +20,8 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import table_html
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, measured_on, merged, notes
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, RIVAL_TITLES, measured_on, merged, notes
+from stepsight.training.report.shares import has_gold
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, slug
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
@@ -123,6 +124,8 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
             overview.waiting.append(dataset)
         elif not result[0].result.has_gold:
             overview.reasons.append(f"{dataset.name} has no gold labels to measure against.")
+        elif not has_gold(result[0].result.evaluation):
+            overview.reasons.append(f"{dataset.name} has soft labels alone, whose figures its own page has.")
         else:
             newest, minus = result
             measured = newest.result
@@ -240,7 +243,7 @@ def _remarks(
     if row.published is not None and figure in row.published.values:
         remarks.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
     if not row.is_baseline and row.beats.exists and not row.above_baselines:
-        where = "" if row.beats_in == figure else f" in {PROTOCOL[row.beats_in]}"
+        where = "" if row.beats_in == figure else f" in {RIVAL_TITLES[row.beats_in]}"
         remarks.append(("mark", f"≤ best baseline{where}"))
     if row.chosen_here:
         remarks.append(("mark", "thresholds chosen here"))

@@ -24,6 +24,7 @@ from stepsight.core.metrics.first_error import (
 )
 from stepsight.core.metrics.measurement import Measurement, Metric, Subject, Topic, measured, without_interval
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
+from stepsight.core.metrics.shares import brier_of_shares, order_within_traces, spearman_of_shares
 from stepsight.core.scores import Outputs
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
@@ -143,13 +144,21 @@ METRICS: tuple[Metric, ...] = (
     Metric("mr_mcc", "MR-Score, solutions (MCC)", Topic.FIRST_ERRORS, _mr_mcc),
     Metric("ece", "ECE", Topic.CALIBRATION, _ece),
     Metric("brier", "Brier", Topic.CALIBRATION, _brier),
+    Metric("share_spearman", "Spearman to shares", Topic.SHARES, spearman_of_shares),
+    Metric("share_order", "Order within traces", Topic.SHARES, order_within_traces),
+    Metric("share_brier", "Brier to shares", Topic.SHARES, brier_of_shares),
 )
 """The metrics that belong to no kind of error. A new one is a module of this package and its line here."""
 
 
-def others(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Compute all metrics in `METRICS`, by name. The result is empty if the evaluator does not judge steps."""
-    return {one.name: one.measure(subject, weights) for one in METRICS} if subject.outputs.has_steps else {}
+def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple(Topic)) -> dict[str, Measurement]:
+    """Compute the metrics in `METRICS` on these topics, by name: those of shares only if a step has one. The result
+    is empty if the evaluator does not judge steps."""
+    if not subject.outputs.has_steps:
+        return {}
+    left_out = Topic.SHARES if subject.table.share is None else None
+    wanted = (one for one in METRICS if one.topic in topics and one.topic != left_out)
+    return {one.name: one.measure(subject, weights) for one in wanted}
 
 
 def _titles(topic: Topic) -> dict[str, str]:
@@ -159,4 +168,5 @@ def _titles(topic: Topic) -> dict[str, str]:
 # The titles of metrics by name, as tables have them.
 FIRST_ERRORS = _titles(Topic.FIRST_ERRORS)
 CALIBRATION = _titles(Topic.CALIBRATION)
+SHARES = _titles(Topic.SHARES)
 AGENT_TURNS = {"step_micro_acc": "Accuracy of labels", "firsterroracc": "First errors found"}

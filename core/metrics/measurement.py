@@ -52,6 +52,7 @@ class Topic(StrEnum):
 
     FIRST_ERRORS = "first errors"
     CALIBRATION = "calibration"
+    SHARES = "soft labels"
 
 
 @dataclass(frozen=True)

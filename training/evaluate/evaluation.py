@@ -17,7 +17,7 @@ from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
 from stepsight.core.metrics.figures import agent_figures, others, prm_scores, protocol, three_way
-from stepsight.core.metrics.measurement import Measurement, Subject, as_json
+from stepsight.core.metrics.measurement import Measurement, Subject, Topic, as_json
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.table import StepTable
@@ -143,7 +143,7 @@ Question = tuple[Mode, Errors]
 """The mode and the kind of error that figures are of."""
 _AGENTS = agentprocessbench.KIND.name
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
-RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
+RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1", "share_spearman")
 """The figures for comparison with the baselines: the first of these that an evaluator has is used."""
 
 
@@ -457,26 +457,26 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
     for row in (first, second):
         table = row.subject.table
         subject = replace(row.subject, table=table.where(both[table.trace]))
-        measured = protocol(subject, row.errors, weights, row.measured)
+        measured = protocol(subject, row.errors, weights, row.measured) | others(subject, weights, [Topic.SHARES])
         cut.append(replace(row, subject=subject, measured=measured, n_traces=int(both.sum())))
     return cut[0], cut[1]
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
     """Return a copy of the row with its difference to the best baseline, computed on the row's own traces."""
-    if row.is_baseline:
-        return row
-    rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
     name = next((name for name in RIVALRY if name in row.measured and row.measured[name].value.exists), RIVALRY[0])
+    beats, rival = above_best_baseline(row, rows, name, weights)
+    return replace(row, beats=beats, beats_in=name if rival else RIVALRY[0], rival=rival)
+
+
+def above_best_baseline(row: Row, rows: Sequence[Row], name: str, weights: Weights) -> tuple[Value, str]:
+    """Return the difference of a row to the best baseline in the figure `name`, and its name, "" without one."""
+    question = () if row.is_baseline else (row.mode, row.errors)
+    rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == question]
     differences = {rival.evaluator: _difference(row, rival, name, weights) for rival in rivals}
     existing = {rival: value for rival, value in differences.items() if value.exists}
-    if not differences:
-        # The traces that it judged have other kinds of error than the whole gold.
-        return row
-    if not existing:
-        return replace(row, beats=next(iter(differences.values())))
-    best = min(existing, key=lambda rival: existing[rival].number)
-    return replace(row, beats=existing[best], beats_in=name, rival=best)
+    best = min(existing, key=lambda rival: existing[rival].number, default="")
+    return existing.get(best) or next(iter(differences.values()), Value.none("no baseline")), best
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:

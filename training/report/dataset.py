@@ -60,6 +60,7 @@ from stepsight.training.report.results import (
     three_way_rows,
     why_missing,
 )
+from stepsight.training.report.shares import has_gold, has_shares, share_section
 from stepsight.training.report.tables import CellKind, Table, slug
 
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
@@ -68,9 +69,13 @@ _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsi
 def dataset_part(evaluation: Evaluation) -> Part:
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
+    shares = [share_section(evaluation)] if has_shares(evaluation) else []
+    if shares and not has_gold(evaluation):
+        return Part(measured_on(evaluation), lead(evaluation), shares, evaluation.warning)
     sections = [
         _results(evaluation, look),
         _calibration(evaluation, look),
+        *shares,
         _first_errors(evaluation),
         *_redundancy(evaluation),
         *_prm_score(evaluation),
@@ -106,7 +111,8 @@ def lead(evaluation: Evaluation) -> str:
     sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
     if not evaluation.group:
         repaired = f" ({dataset.repaired:,} of them repaired)" if dataset.repaired else ""
-        sentence += f", {dataset.errors:,} with a wrong step{repaired}, {dataset.steps:,} steps"
+        wrong = f"{dataset.errors:,} with a wrong step{repaired}" if dataset.labelled else "no hard labels"
+        sentence += f", {wrong}, {dataset.steps:,} steps"
     return f"{sentence}.{f' {patched_by(evaluation.patch)}' if evaluation.patch else ''}"
 
 
@@ -145,6 +151,9 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     validity covers both modes."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
+    shares = [share_section(_only(evaluation, mode=mode))] if has_shares(evaluation) else []
+    if shares and not has_gold(evaluation):
+        return Excerpt(shares, {})
     of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)
     printed = published(_only(of_mode, errors=errors), errors)
     contents: list[Content] = [results(evaluation, mode, errors)]
@@ -158,6 +167,7 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
         _by_mode(of_errors, look),
         _by_position(of_errors, look),
         _calibration(of_mode, look),
+        *shares,
         _classes(of_mode, look),
     ]
     rows = three_way_rows(of_mode)

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
 from stepsight.training.evaluate.evaluation import Evaluation, PairedComparison, Row
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, THREE_WAY, TRACES, make_table
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
-_FIGURES = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION
+_FIGURES = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
+_LESS_IS_BETTER = (*CALIBRATION, "share_brier")
 
 Compared = Sequence[tuple[Row, PairedComparison]]
 """Rows of one mode and kind of error, each with its comparison with the same reference."""
@@ -33,7 +34,7 @@ def difference_table(evaluation: Evaluation, compared: Compared) -> Table:
         for name in shown
         if name in pair.differences and not pair.differences[name].exists and not row.is_baseline
     ]
-    lower = [CALIBRATION[name] for name in shown if name in CALIBRATION]
+    lower = [_FIGURES[name] for name in shown if name in _LESS_IS_BETTER]
     notes += [f"Of {' and '.join(lower)}, less is better."] if lower else []
     return make_table(evaluation, f"minus-{slug(one.second)}", caption, columns, cells, notes)
 

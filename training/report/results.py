@@ -7,7 +7,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.published import published as published_rows
@@ -29,6 +29,7 @@ from stepsight.training.evaluate.evaluation import RIVALRY, Evaluation, Row, com
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 PROTOCOL = {"sol_f1": "Sol-F1", "sol_auc": "Sol-AUC", "step_f1": "Step-F1", "step_auc": "Step-AUC"}
+RIVAL_TITLES = PROTOCOL | SHARES
 THREE_WAY = {
     "accuracy": "Accuracy", "macro_f1": "Macro-F1", "macro_auc": "Macro-AUC",
     "neg_auc": "neg AUC", "neu_auc": "neu AUC", "pos_auc": "pos AUC",
@@ -97,7 +98,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     ]
     remarks = notes(rows, PROTOCOL, evaluation.traces)
     remarks += [
-        f"{row.evaluator}: compared with the best baseline in {PROTOCOL[row.beats_in]}"
+        f"{row.evaluator}: compared with the best baseline in {RIVAL_TITLES[row.beats_in]}"
         for row in rows
         if row.beats.exists and row.beats_in != RIVALRY[0]
     ]

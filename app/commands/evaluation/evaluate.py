@@ -41,6 +41,7 @@ from stepsight.training.evaluate.evaluation import (
 from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
 from stepsight.training.report.results import PROTOCOL, published, results
+from stepsight.training.report.shares import has_gold, has_shares, share_figures
 from stepsight.training.report.tables import CellKind, Table, show, to_text
 
 
@@ -221,7 +222,9 @@ def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
     """Print the tables of figures as they appear in a report. With a patch, also print those for the patched gold
     labels."""
     changes = change_tables(patched) if patched else {}
-    for mode, errors in evaluation.judged:
+    if has_shares(evaluation):
+        _print(share_figures(evaluation))
+    for mode, errors in evaluation.judged if has_gold(evaluation) or not has_shares(evaluation) else ():
         _print(results(evaluation, mode, errors))
         if patched and (mode, errors) not in changes:
             name = evaluation.dataset.name

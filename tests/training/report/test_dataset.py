@@ -1,10 +1,16 @@
+import pytest
+
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.report.dataset import dataset_part, evaluators_part, excerpt, plots_of, tables_of
 from stepsight.training.report.html import Part, Section
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.tables import Table
+from tests.storage.samples import add, evaluator, judge
 from tests.training.judged import fill, measure, measure_stored
 
 TITLES = [
@@ -45,6 +51,28 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
     # Every figure draws something or says why not.
     assert all(plot.figure is not None or plot.notes for plot in plots)
     assert sum(plot.figure is not None for plot in plots) > 15
+
+
+def test_a_dataset_of_soft_labels_alone_has_their_section_alone(sqlite_store):
+    steps = tuple(Step((f"step {'x' * size}",), share=share) for size, share in ((1, 1.0), (4, 0.5), (9, 0.25)))
+    (trace,) = add(sqlite_store, [Trace("soft", "What is it?", steps)], "soft")
+    mini = evaluator(sqlite_store)
+    save_judgments(sqlite_store, mini.id, [judge(trace, Mode.HINDSIGHT)])
+    evaluation = measure_stored(sqlite_store, find_dataset(sqlite_store, "soft"), [mini], draws=20)
+    part = dataset_part(evaluation)
+    assert [section.title for section in part.sections] == ["Soft labels"]
+    assert part.lead.endswith("1 trace, no hard labels, 3 steps.")
+    assert words_of(part, "Soft labels")[0].startswith("These traces have soft labels alone.")
+    assert [section.title for section in excerpt(evaluation, Mode.ONLINE, Errors.INVALID).shown()] == [
+        "Soft labels"
+    ]
+    rows = {(row[0], row[1]): dict(zip([one.key for one in table.columns], row, strict=True))
+            for table in tables_of([part]) for row in table.rows}  # fmt: skip
+    # Longer steps have smaller shares.
+    assert rows["baseline:length", "offline"]["share_spearman"].number == pytest.approx(1)
+    ours = rows["mini", "offline"]
+    assert ours["above_baseline"].number == pytest.approx(ours["share_spearman"].number - 1)
+    assert ours["n_shares"] == 3
 
 
 def test_a_section_without_figures_says_why(sqlite_store):

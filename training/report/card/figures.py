@@ -16,6 +16,7 @@ from stepsight.training.report.results import (
     EVALUATOR,
     MODE,
     PROTOCOL,
+    RIVAL_TITLES,
     TRACES,
     calibration_figures,
     first_error_figures,
@@ -25,6 +26,7 @@ from stepsight.training.report.results import (
     results,
     subjects,
 )
+from stepsight.training.report.shares import has_gold
 from stepsight.training.report.tables import Cell, CellKind, Column
 
 _LENGTH = "baseline:length"
@@ -71,11 +73,6 @@ def _choice(row: Row) -> str:
     return row.evaluator.rpartition(", ")[2]
 
 
-def has_gold(evaluation: Evaluation) -> bool:
-    """True if gold labels anything that can be measured."""
-    return any(row.n_steps or row.n_solutions for row in evaluation.rows)
-
-
 def _figures(evaluation: Evaluation) -> Section:
     look = styles(ordered(evaluation.rows))
     tables = [results(evaluation, *question) for question in evaluation.judged]
@@ -83,8 +80,8 @@ def _figures(evaluation: Evaluation) -> Section:
     for mode, errors in evaluation.judged:
         rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
         name = rows[0].beats_in
-        caption = f"{PROTOCOL[name]} beside the baselines, {errors} errors, {mode}"
-        plots.append(interval_plot(rows, look, name, PROTOCOL[name], caption))
+        caption = f"{RIVAL_TITLES[name]} beside the baselines, {errors} errors, {mode}"
+        plots.append(interval_plot(rows, look, name, RIVAL_TITLES[name], caption))
     first = first_error_figures(_judging(evaluation)) if _own(evaluation).subject.outputs.has_steps else None
     return Section("Figures", [*_against_baselines(evaluation), plots, *tables, *([first] if first else [])])
 
