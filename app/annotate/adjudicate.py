@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import Adjudicator
 from stepsight.app.annotate.campaigns import choose_html
-from stepsight.app.annotate.label import ERROR_NAMES, formula
+from stepsight.app.annotate.label import ERROR_NAMES, formula, in_context
 from stepsight.app.annotate.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
@@ -101,12 +101,12 @@ def _disagreement(
     annotations = with_letters(store, shown.item_id, shown.annotations)
     decisions = past_decisions(store, shown.item_id)
     rows = []
-    for number, step in enumerate(trace.steps if trace.digest == shown.digest else ()):
+    for number in range(len(trace.steps) if trace.digest == shown.digest else 0):
         labels = [annotation.labels[number] for annotation in shown.annotations]
         rows.append(
             {
                 "number": number,
-                "step": step,
+                "context": in_context(trace, number),
                 "disagreed": number in shown.steps,
                 "majority": vote(labels)[0],
                 "agreed": next((label for label in labels if label is not None), None),

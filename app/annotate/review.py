@@ -5,7 +5,7 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.annotate.disputes import DisputeAddress
-from stepsight.app.annotate.label import ERROR_NAMES, formula, marked_step, score_bars
+from stepsight.app.annotate.label import ERROR_NAMES, formula, in_context, marked_step, score_bars
 from stepsight.app.web.html import render
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.labelling.annotation import UNSURE, Annotation
@@ -65,6 +65,7 @@ def _row(
     return {
         "number": number,
         "step": trace.steps[number],
+        "context": in_context(trace, number),
         "bars": score_bars(review.scores if review else (), number),
         "label": label,
         "error": _error_name(annotation.errors[number]) if label == "neg" else "",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -29,7 +29,7 @@ from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.stress_frames import stress_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.storage.traces.queries import find_dataset, trace_batches
+from stepsight.storage.traces.queries import find_dataset, has_contexts, trace_batches
 
 if TYPE_CHECKING:
     # Loaded by what makes the frames.
@@ -100,7 +100,8 @@ def write_judgments(
     `trace_ids` and `evaluators` are database ids. By default all evaluators that have judged the dataset are
     included. The gold follows the convention, if any.
     """
-    judged = evaluators_of(store, find_dataset(store, dataset).id)
+    dataset_id = find_dataset(store, dataset).id
+    judged = evaluators_of(store, dataset_id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
     of = store, dataset, trace_ids, [one.id for one in chosen]
     frames = judgment_frames(*of, convention)
@@ -112,9 +113,7 @@ def write_judgments(
         "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
         **_if_any("left_out", _LEFT_OUT_COLUMNS, partial(left_out_frames, *of)),
         **_if_any("stress", _STRESS_COLUMNS, partial(stress_frames, *of[:3], evaluators)),
-        "traces": ParquetTable(
-            table_parts(TRACES, _traces(store, trace_ids, convention), "parquet"), _TRACE_COLUMNS
-        ),
+        "traces": _trace_table(store, dataset_id, trace_ids, convention),
     }
     return write_dataset(path, f"Judgments of {dataset}", about, tables)
 
@@ -156,6 +155,9 @@ _TRACE_COLUMNS = {
     " the benchmark says that alone, or null",
     "shares": "the soft label of each step, from 0 to 1, or null",
 }
+_CONTEXT = {
+    "context": "of an agent's trace, as JSON: the messages between its steps, and the calls that the steps make",
+}
 _JUDGMENT_COLUMNS = {
     "dataset, trace, step, substep": "what is judged; steps and sub-steps are counted from 1",
     "gold, share": "the gold and the soft label of the step, as in the traces",
@@ -169,13 +171,28 @@ _JUDGMENT_COLUMNS = {
 }
 
 
-def _traces(store: Store, trace_ids: Sequence[int], convention: str) -> Iterator[Row]:
+def _trace_table(store: Store, dataset_id: int, trace_ids: Sequence[int], convention: str) -> ParquetTable:
+    """Return the table of traces. It has the column of contexts only if the dataset has traces of agents."""
+    of_agents = has_contexts(store, dataset_id)
+    rows = _traces(store, trace_ids, convention, with_context=of_agents)
+    columns: dict[str, type] = TRACES | ({"context": str} if of_agents else {})
+    return ParquetTable(table_parts(columns, rows, "parquet"), _TRACE_COLUMNS | (_CONTEXT if of_agents else {}))
+
+
+def _traces(store: Store, trace_ids: Sequence[int], convention: str, *, with_context: bool) -> Iterator[Row]:
     for batch in trace_batches(store, trace_ids):
         for trace in batch:
-            labels = [step.gold for step in trace.in_convention(convention).steps]
-            steps = [step.text for step in trace.steps]
-            shares = [step.share for step in trace.steps]
-            yield {"id": trace.id, "problem": trace.problem, "steps": steps, "labels": labels, "shares": shares}
+            row: dict[str, Any] = {
+                "id": trace.id,
+                "problem": trace.problem,
+                "steps": [step.text for step in trace.steps],
+                "labels": [step.gold for step in trace.in_convention(convention).steps],
+                "shares": [step.share for step in trace.steps],
+            }
+            if with_context:
+                context = trace.context and trace.context.to_dict()
+                row["context"] = None if context is None else json.dumps(context, ensure_ascii=False)
+            yield row
 
 
 def plain(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, ChildError, Children
 from stepsight.core.files.jsonl import format_trace, parse_trace
-from stepsight.core.files.text_lines import PARQUET
+from stepsight.core.files.text_lines import PARQUET, ZIP
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
@@ -149,7 +149,7 @@ def _is_text(content: bytes) -> bool:
         content.decode("utf-8")
     except UnicodeDecodeError:
         return False
-    return not content.startswith(PARQUET)
+    return not content.startswith((PARQUET, ZIP))
 
 
 def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:

@@ -214,6 +214,13 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
         return list(session.scalars(statement))
 
 
+def has_contexts(store: Store, dataset_id: int) -> bool:
+    """True if a trace of the dataset is of an agent, with a context."""
+    statement = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id, TraceRow.context.is_not(None)).limit(1)
+    with store.read() as session:
+        return session.scalar(statement) is not None
+
+
 def count_siblings(store: Store, trace: StoredTrace) -> int:
     """Count the dataset's traces that solve the same problem, including `trace`: those with the same text and, if
     they name it, the same `problem_id`."""
