@@ -54,7 +54,7 @@ _SECTIONS = (
     ("Trust in suggestions", ("trust",)),
     ("All traces", ("estimates",)),
     ("Step numbers", ("positions",)),
-    ("Views", ("views", "majorities", "minds", "later")),
+    ("Views", ("views", "majorities", "minds", "later", "links")),
 )
 
 

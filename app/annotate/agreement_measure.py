@@ -13,6 +13,7 @@ from stepsight.app.annotate.agreement_tables import (
     estimates_table,
     gold_table,
     later_table,
+    links_table,
     majority_table,
     mind_table,
     overall_table,
@@ -120,7 +121,8 @@ def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: 
     weights = resamples(len(ratings.queue.traces), draws)
     tables = []
     if ratings.campaign.view == STEPWISE:
-        tables = [mind_table(ratings.queue, weights), later_table(ratings.queue, weights)]
+        queue = ratings.queue
+        tables = [one(queue, weights) for one in (mind_table, later_table, links_table)]
     if against is None:
         sides = view_ratings(ratings, ratings.queue)
         return [view_table(sides, ratings.queue, weights), *tables] if len(sides) > 1 else tables

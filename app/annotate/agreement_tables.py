@@ -303,6 +303,16 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
     return _moves("minds", caption, "then ", first.ravel(), last.ravel(), trace, weights)
 
 
+def links_table(rated: RatedTraces, weights: Weights) -> Table:
+    """Tabulate how far people name the same later step as the one that changed their label. The table has no row if
+    nobody names one."""
+    named = alpha(rated.evidence, Scale.NOMINAL, rated.last.trace, weights)
+    row = ("step that changed the label", named.alpha, named.agreeing, named.n_units, "steps", named.n_pairs)
+    rows = [row] if np.isfinite(rated.evidence).any() else []
+    caption = "Krippendorff's alpha of the later steps that changed a label"
+    return _table("links", caption, _HEADS["agreement"], rows, [(str(row[0]), named.alpha)] if rows else [])
+
+
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:
     """Cross-tabulate the majority labels in one view with those in another."""
     codes = [np.nan_to_num(side.ratings.majority, nan=UNLABELLED).astype(np.int8) for side in (first, second)]

@@ -38,6 +38,7 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
+from stepsight.training.report.evidence_links import as_json, evidence_table
 from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
 from stepsight.training.report.results import PROTOCOL, published, results
@@ -145,6 +146,8 @@ def run(args: argparse.Namespace) -> None:
         if args.by and args.by not in fields:
             raise UserError(f"{dataset.name} has no field {args.by!r:.60}.", f"Take one of {', '.join(fields)}.")
         ids = [(one.name, one.id) for one in evaluators if one.id is not None]
+        is_plain = not args.patch and args.random_cut is None
+        linked = evidence_table(store, dataset, ids, args.draws) if is_plain else None
         counted = [
             outcomes_by_field(store, evaluation, ids, question, args.by)[0]
             for question in (evaluation.judged if args.by else [])
@@ -153,7 +156,8 @@ def run(args: argparse.Namespace) -> None:
     pair = _table_names(compared_names, names, evaluators)
     compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
     if args.json:
-        print(json.dumps(_json(evaluation, patched, compared), indent=1, allow_nan=False))
+        whole = _json(evaluation, patched, compared) | ({"evidence_links": as_json(linked)} if linked else {})
+        print(json.dumps(whole, indent=1, allow_nan=False))
         return
     if evaluation.warning:
         print(evaluation.warning, file=sys.stderr)
@@ -163,7 +167,7 @@ def run(args: argparse.Namespace) -> None:
     if patched:
         print(f"\nLabel patch {patched.patch.name} (digest {patched.patch.digest[:12]}…): {patched.patch.size}")
     _print_tables(evaluation, patched)
-    for table in counted:
+    for table in [*counted, *([linked] if linked else [])]:
         _print(table)
     for one, comparisons in compared.items():
         for comparison in comparisons:

@@ -39,7 +39,8 @@ class RatedTraces:
     unless the campaign is stepwise. `later` has shape (people, steps) and counts the later steps that were visible
     when the current label was given; it is NaN without a label. `gold` and `valid` have shape (steps,) and hold the
     benchmark's labels and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the
-    steps before the error are valid but have no label.
+    steps before the error are valid but have no label. `evidence` has shape (people, steps) and holds the later
+    step that changed a person's label, or NaN.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -48,6 +49,7 @@ class RatedTraces:
     later: Floats64
     gold: Floats64
     valid: Floats64
+    evidence: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
         """Return a copy that contains only the traces with the indices `chosen`."""
@@ -62,6 +64,7 @@ class RatedTraces:
             self.later[:, steps],
             self.gold[steps],
             self.valid[steps],
+            self.evidence[:, steps],
         )
 
 
@@ -161,12 +164,14 @@ def _arrays(
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     shape = len(names), int(starts[-1])
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
-    seen = np.full(shape, np.nan)
+    seen, evidence = np.full((2, *shape), np.nan)
     for start, annotations in zip(starts, annotated, strict=False):
         for annotation in annotations:
             row, steps = rows[annotation.user_id], slice(start, start + len(annotation.labels))
             last[row, steps] = [_CODES[label] for label in annotation.labels]
             first[row, steps] = [_CODES[label] for label in annotation.first]
+            for step, by in annotation.evidence.items():
+                evidence[row, start + step] = by
             whose = annotation.item_id, annotation.user_id
             seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(annotation.labels))]
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
@@ -174,7 +179,7 @@ def _arrays(
     gold_rows = [gold_of[one.item_id] for one in traces]
     gold, valid = (np.concatenate([np.empty(0), *(row[kind] for row in gold_rows)]) for kind in (0, 1))
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
-    return RatedTraces(tuple(traces), standing, early, seen, gold, valid)
+    return RatedTraces(tuple(traces), standing, early, seen, gold, valid, evidence)
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:

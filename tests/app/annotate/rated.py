@@ -18,7 +18,12 @@ def codes(*said: str) -> np.ndarray:
 
 
 def rated(
-    *said: str, gold: str = "", valid: str = "", first: Sequence[str] = (), later: object = None
+    *said: str,
+    gold: str = "",
+    valid: str = "",
+    first: Sequence[str] = (),
+    later: object = None,
+    evidence: object = None,
 ) -> RatedTraces:
     """What each person said, and what the gold says, in the same way; people are called a, b and so on. In `valid`,
     n and p are what the gold says of validity where it has no label."""
@@ -37,7 +42,8 @@ def rated(
     traces = tuple(RatedTrace(10 + i, 100 + i, f"t{i}", "set", f"digest {i}", size) for i, size in enumerate(sizes))
     seen = np.full((len(said), n), np.nan) if later is None else np.array(later, float)
     told = np.where(np.isnan(known(gold)), known(valid), known(gold))
-    return RatedTraces(traces, ratings(said), ratings(first or said), seen, known(gold), valid_of(told))
+    named = np.full((len(said), n), np.nan) if evidence is None else np.array(evidence, float)
+    return RatedTraces(traces, ratings(said), ratings(first or said), seen, known(gold), valid_of(told), named)
 
 
 def cells(table: Table, row: int | str) -> dict[str, Cell]:

@@ -4,6 +4,7 @@ import pytest
 from stepsight.app.annotate.agreement_tables import (
     FIGURES,
     agreeing_shares,
+    links_table,
     overall_table,
     position_table,
     reasons,
@@ -33,6 +34,15 @@ def test_the_four_figures_by_hand():
     for figure in ("valid or not", "first error"):
         assert cells(table, figure)["alpha"].number == 1
     assert (cells(table, "first error")["units"], cells(table, "first error")["unit"]) == (2, "traces")
+
+
+def test_agreement_on_the_steps_that_changed_a_label_by_hand():
+    none = np.nan
+    # Both name step 2 for step 1, and steps 3 and 4 for step 2: 1 - (4 - 1) * 2 / (16 - 4 - 1 - 1).
+    table = links_table(rated("pppp", "pppp", evidence=[[1, 2, none, none], [1, 3, none, none]]), resamples(1, 5))
+    found = cells(table, "step that changed the label")
+    assert (found["alpha"].number, found["agreeing"].number) == (pytest.approx(1 - 3 * 2 / 10), 0.5)
+    assert links_table(rated("pp", "pp"), resamples(1, 5)).rows == ()
 
 
 def test_where_there_is_nothing_the_notes_say_why():

@@ -33,6 +33,7 @@ _KEYS = count(1)
 TWO = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 3.", "Done."]], ["pos", "neg"], id="two")
 THREE = Trace.of("What is 2 + 2?", ["A sum.", "It is nice.", "So 4."], ["pos", "neu", "pos"], id="three")
 ONE = Trace.of("What is 3 + 3?", ["It is 6."], id="one")
+FOUR = Trace.of("What is 2 + 2?", ["It is 5.", "So 5.", "No, 2 + 2 is 4.", "So 4."], id="four")
 TRACES = (TWO, THREE, ONE)
 
 
@@ -99,6 +100,24 @@ def label_all(store: Store, task: Assignment, user: User, labels: Sequence[str |
         if label is not None:
             do(store, task.slot_id, user, "label", step, label)
     do(store, task.slot_id, user, "submit")
+
+
+def change_minds(store: Store) -> tuple[int, int]:
+    """A stepwise campaign and a slot of it: somebody calls step 1 pos, changes that to neg at step 3, which repairs
+    it, and step 2 to neg by a slip."""
+    made = campaign(store, [FOUR], view="stepwise", after_error=True)
+    ann = person(store, "ann")
+    slot = take(store, made, ann).slot_id
+    for step, label in enumerate(["pos", "pos", "pos"]):
+        do(store, slot, ann, "label", step, label)
+        do(store, slot, ann, "reveal", None, step + 2)
+        if step == 1:
+            do(store, slot, ann, "label", 0, "neg")
+    do(store, slot, ann, "label", 1, "neg")
+    do(store, slot, ann, "evidence", 1, None)
+    do(store, slot, ann, "repaired", 0, 2)
+    do(store, slot, ann, "label", 3, "pos")
+    return made.id, slot
 
 
 def together(store: Store, campaign_id: int, exposed: bool = False) -> list[LabelledTrace]:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.files.export_labels import export_labels
@@ -18,10 +17,8 @@ from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import local_user
 from tests.cases import each
 from tests.messages import refused
-from tests.storage.labelling.samples import DATASET, campaign, do, person, take
+from tests.storage.labelling.samples import DATASET, FOUR, campaign, change_minds, do, person, take
 from tests.storage.samples import add
-
-FOUR = Trace.of("What is 2 + 2?", ["It is 5.", "So 5.", "No, 2 + 2 is 4.", "So 4."], id="four")
 
 
 @pytest.fixture
@@ -34,25 +31,8 @@ def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
         yield opened
 
 
-def stepwise(store: Store) -> tuple[int, int]:
-    """Somebody calls step 1 pos, changes that to neg at step 3, which repairs it, and step 2 to neg by a slip."""
-    made = campaign(store, [FOUR], view="stepwise", after_error=True)
-    ann = person(store, "ann")
-    slot = take(store, made, ann).slot_id
-    for step, label in enumerate(["pos", "pos", "pos"]):
-        do(store, slot, ann, "label", step, label)
-        do(store, slot, ann, "reveal", None, step + 2)
-        if step == 1:
-            do(store, slot, ann, "label", 0, "neg")
-    do(store, slot, ann, "label", 1, "neg")
-    do(store, slot, ann, "evidence", 1, None)
-    do(store, slot, ann, "repaired", 0, 2)
-    do(store, slot, ann, "label", 3, "pos")
-    return made.id, slot
-
-
 def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back(store: Store) -> None:
-    campaign_id, slot = stepwise(store)
+    campaign_id, slot = change_minds(store)
     do(store, slot, person(store, "ann"), "submit")
     (found,) = iterate_annotations(store, campaign_id)
     assert (found.labels, found.first) == (("neg", "neg", "pos", "pos"), ("pos", "pos", "pos", "pos"))
@@ -78,7 +58,7 @@ def test_a_link_to_a_wrong_place_is_not_stored(sqlite_store: Store, kind: str, s
     made = person(sqlite_store, "ann")
     with sqlite_store.read() as session:
         slot = session.scalar(select(EventRow.slot_id).limit(1))
-    slot = stepwise(sqlite_store)[1] if slot is None else slot
+    slot = change_minds(sqlite_store)[1] if slot is None else slot
     before = read_annotation(sqlite_store, slot)
     with refused():
         do(sqlite_store, slot, made, kind, step, new)
@@ -96,7 +76,7 @@ def test_a_step_that_is_not_revealed_repairs_nothing_and_a_whole_trace_has_no_ev
 
 
 def test_links_are_the_same_after_a_round_trip(store: Store, other: Store, tmp_path: Path) -> None:
-    _, slot = stepwise(store)
+    _, slot = change_minds(store)
     do(store, slot, person(store, "ann"), "submit")
     for format in ("jsonl", "events"):
         path = tmp_path / format
@@ -125,7 +105,7 @@ def test_a_file_with_a_link_to_a_wrong_place_is_refused_as_a_whole(
 ) -> None:
     path = tmp_path / "labels.jsonl"
     if not path.exists():
-        _, slot = stepwise(sqlite_store)
+        _, slot = change_minds(sqlite_store)
         do(sqlite_store, slot, person(sqlite_store, "ann"), "submit")
         export_labels(sqlite_store, "first", path, "jsonl")
     row = json.loads(path.read_text())

@@ -1,0 +1,70 @@
+"""How well an evaluator's evidence meets the later steps that people name.
+
+A person who changes a label once a later step is in view says which step changed it. The evaluator's evidence for a
+step is the later step at which its verdict moves most. Both are compared by the share of named steps among the
+evaluator's first 1 and first 3, beside two controls: the step right after, and a step drawn by chance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepsight.core.arrays import Floats64, Ints
+from stepsight.core.metrics.bootstrap import Value, mean, resamples
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Trace
+
+TOP = (1, 3)
+"""The numbers of later steps among which the named one may be."""
+
+
+@dataclass(frozen=True)
+class EvidenceHits:
+    """The hits on `links` links of `traces` traces, by the number of first steps in `TOP`.
+
+    `hit` is the share of links that the evaluator meets. `above_next` and `above_chance` are the differences to
+    naming the steps right after, and steps drawn by chance.
+    """
+
+    links: int
+    traces: int
+    hit: dict[int, Value]
+    above_next: dict[int, Value]
+    above_chance: dict[int, Value]
+
+
+def step_changes(hindsight: Hindsight, trace: Trace, step: int) -> Floats64:
+    """Return how far the validity of `step` moves as each later step is revealed, in absolute terms, with shape
+    (later steps,). The validity of a step is the least of its sub-steps."""
+    own = np.flatnonzero(trace.owners == step)
+    ends = np.flatnonzero(np.diff(trace.owners, append=len(trace.steps)))[step:]
+    rows = (hindsight.rows[end][own, 1:].sum(axis=1).min() for end in ends)
+    return np.abs(np.diff(np.fromiter(rows, np.float64, len(ends))))
+
+
+def hit(changes: Floats64, named: int, first: int) -> float:
+    """Return the chance that the later step `named`, counted from 0, is among the `first` ones with the largest
+    changes. Equal changes are in an order drawn by chance, so an evaluator that never moves is right by chance."""
+    above = int((changes > changes[named]).sum())
+    equal = int((changes == changes[named]).sum())
+    return float(np.clip((first - above) / equal, 0.0, 1.0))
+
+
+def evidence_hits(changes: Sequence[Floats64], named: Sequence[int], trace: Ints, draws: int) -> EvidenceHits:
+    """Measure hits on links, with intervals from `draws` resamples of the traces.
+
+    `changes` holds the result of `step_changes` for the step of each link, and `named` the later step that it
+    names, counted from 0. `trace` has shape (links,) and numbers the traces without a gap. There has to be at least
+    one link.
+    """
+    weights = resamples(int(trace.max()) + 1, draws)
+    values: dict[str, dict[int, Value]] = {"hit": {}, "above_next": {}, "above_chance": {}}
+    for first in TOP:
+        pairs = list(zip(changes, named, strict=True))
+        hits = np.array([hit(one, step, first) for one, step in pairs])
+        following = np.array([float(step < first) for step in named])
+        chance = np.array([min(first / len(one), 1.0) for one in changes])
+        for name, numbers in (("hit", hits), ("above_next", hits - following), ("above_chance", hits - chance)):
+            values[name][first] = mean(numbers, trace, weights)
+    return EvidenceHits(len(named), len(np.unique(trace)), **values)

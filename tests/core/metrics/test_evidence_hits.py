@@ -1,0 +1,49 @@
+"""Hits of an evaluator's evidence, by hand."""
+
+import numpy as np
+import pytest
+
+from stepsight.core.metrics.evidence_hits import evidence_hits, hit, step_changes
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Trace
+from tests.cases import each
+
+
+@each(
+    "changes, named, first, expected",
+    [
+        ([0.1, 0.5, 0.1], 1, 1, 1.0),
+        # One is above, and two share the next two places.
+        ([0.1, 0.5, 0.1], 0, 1, 0.0),
+        ([0.1, 0.5, 0.1], 0, 2, 0.5),
+        ([0.1, 0.5, 0.1], 0, 3, 1.0),
+        # A causal evaluator never moves.
+        ([0.0, 0.0, 0.0, 0.0], 2, 1, 0.25),
+        ([0.0, 0.0, 0.0, 0.0], 2, 3, 0.75),
+        ([0.0], 0, 3, 1.0),
+    ],
+)
+def test_the_named_step_is_among_the_first(changes, named, first, expected):
+    assert hit(np.array(changes), named, first) == expected
+
+
+def test_the_verdict_on_a_step_moves_once_a_later_step_is_whole():
+    trace = Trace.of("q", ["a", ["b", "c"], "d"])
+    validity = [[0.9], [0.8, 0.5], [0.4, 0.5, 0.6], [0.5, 0.1, 0.7, 0.5]]
+    rows = tuple(np.array([[1 - one, 0, one] for one in row], np.float32) for row in validity)
+    hindsight = Hindsight(rows, ends=trace.step_ends)
+    # Of step 1 after itself 0.9, after step 2 0.4 and after step 3 0.5; of step 2 the least of its sub-steps.
+    assert step_changes(hindsight, trace, 0) == pytest.approx([0.5, 0.1])
+    assert step_changes(hindsight, trace, 1) == pytest.approx([0.4])
+
+
+def test_hits_stand_beside_the_next_step_and_chance():
+    """The first link is met at 1, which the next step misses; the second is the next step, and met at 3 alone."""
+    changes = [np.array([0.0, 0.9, 0.1, 0.0]), np.array([0.1, 0.3, 0.2])]
+    found = evidence_hits(changes, [1, 0], np.array([0, 1]), 50)
+    assert (found.links, found.traces) == (2, 2)
+    assert [found.hit[first].number for first in (1, 3)] == [0.5, 1.0]
+    assert [found.above_next[first].number for first in (1, 3)] == [0.0, 0.0]
+    # Chance is 1/4 and 1/3 at 1, and 3/4 and 1 at 3.
+    assert [found.above_chance[first].number for first in (1, 3)] == pytest.approx([0.5 - 7 / 24, 1 - 7 / 8])
+    assert found.hit[1].low <= 0.5 <= found.hit[1].high
