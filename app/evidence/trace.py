@@ -7,6 +7,7 @@ from math import ceil
 
 from markupsafe import Markup
 
+from stepsight.app.agents.context_html import before_html
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
@@ -83,6 +84,7 @@ def evidence_html(
         size=next((name for most, name in _ROOM if n <= most), "many"),
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= MOST_CELLS else [],
         ends=evidence.trace.step_ends.tolist(),
+        before=lambda step: before_html(evidence.trace, step),
     )
 
 
