@@ -1,14 +1,18 @@
 """Measurements of the datasets in a store, made when a page requests them and cached until the data changes."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending, Snapshot
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.table import StepTable
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
@@ -20,6 +24,7 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.labelling.patches import find_accepted
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
+from stepsight.training.evaluate.baseline_check import BaselineCheck, check_row
 from stepsight.training.evaluate.evaluation import (
     Evaluation,
     PairedComparison,
@@ -34,12 +39,28 @@ from stepsight.training.report.report import write_up, write_up_patched
 from stepsight.training.report.results import ordered
 from stepsight.training.report.shares import has_gold, has_shares
 
-# Seconds that a page waits for a measurement before it is shown without it.
-_PATIENCE = 0.4
+PATIENCE = 0.4
+"""Seconds that a page waits for measurements before it is shown without them."""
+
 # The approximate size of a card in bytes, whose measurement is kept apart.
 _CARD = 100_000
 # Bytes in memory per byte of a figure's JSON.
 _FIGURE = 6
+# The approximate size of a row of a summary in bytes, and that of all summaries which are kept.
+_ROW = 6_000
+_SUMMARIES = 32_000_000
+_NONE = np.empty(0, np.int64)
+_NO_STEPS = StepTable(
+    ids=(),
+    trace=_NONE,
+    position=_NONE,
+    label=_NONE,
+    valid=_NONE,
+    redundancy=np.empty(0, np.float32),
+    probs=np.empty((0, 3), np.float32),
+    solution=np.empty(0),
+    groups=(),
+)
 
 Differences = Mapping[tuple[str, Mode, Errors], PairedComparison]
 """The comparison of an evaluator with a reference, by evaluator, mode and kind of error."""
@@ -80,10 +101,25 @@ class MeasuredDataset:
         """The names of the evaluators that were measured, and of the baselines, which come last."""
         return list(dict.fromkeys(row.evaluator for row in ordered(self.evaluation.rows)))
 
+    def checks(self) -> tuple[BaselineCheck, ...]:
+        """Return the baseline checks of the evaluators' rows that have one."""
+        found = map(check_row, self.evaluation.rows)
+        return tuple(check for check in found if check is not None)
+
     @property
     def has_gold(self) -> bool:
         """True if the dataset has gold labels or shares to measure against."""
         return has_gold(self.evaluation) or has_shares(self.evaluation)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures on a dataset with their intervals, their differences from a reference, and the baseline checks,
+    without the resamples and steps that these come from."""
+
+    newest: Snapshot[MeasuredDataset]
+    minus: Differences
+    checks: tuple[BaselineCheck, ...]
 
 
 @dataclass(frozen=True)
@@ -110,9 +146,10 @@ class Measurements:
     def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
         self._store = store
         self._cache = cache or BackgroundCache()
+        self._summaries = KeyedCache(_SUMMARIES)
 
     def measure(
-        self, dataset: Dataset, group: str = "", patience: float = _PATIENCE, *, patched: bool = False
+        self, dataset: Dataset, group: str = "", patience: float = PATIENCE, *, patched: bool = False
     ) -> Snapshot[MeasuredDataset] | Pending:
         """Measure the baselines and every evaluator that has judged the dataset, on all traces or on one `group`.
 
@@ -151,9 +188,30 @@ class Measurements:
         accepted = find_accepted(self._store, dataset)
         return accepted[1] if accepted else frozenset()
 
-    def is_measured(self, dataset: Dataset) -> bool:
-        """True if `measure` would return a result immediately."""
-        return self._cache.has_newest(self._state(dataset)[0])
+    def summary(self, dataset: Dataset, reference: str = "", patience: float = PATIENCE) -> Summary | Pending:
+        """Measure a dataset for an overview of many, whose measurements the cache would not hold. If `reference` is
+        not "", the differences from it are included. Raises the same errors as `measure`."""
+        subject, version = self._state(dataset)
+        kept = self._summaries.find((subject, reference))
+        if kept is not None and kept.version == version:
+            summary: Summary = kept.result()
+            return summary
+        newest = self.measure(dataset, patience=patience)
+        if isinstance(newest, Pending):
+            return newest
+        minus = self.minus(newest.result, reference, patience) if reference else {}
+        if isinstance(minus, Pending):
+            return minus
+        summary = Summary(replace(newest, result=_without_draws(newest.result)), minus, newest.result.checks())
+        if newest.is_current:
+            rows = len(newest.result.evaluation.rows) + len(minus)
+            self._summaries.get((subject, reference), version, lambda: summary, lambda _: _ROW * rows)
+        return summary
+
+    def is_measured(self, dataset: Dataset, reference: str = "") -> bool:
+        """True if `summary` would return a result immediately, but for the differences."""
+        subject, _ = self._state(dataset)
+        return self._cache.has_newest(subject) or self._summaries.find((subject, reference)) is not None
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
         """Return a key and a version of the data of a dataset.
@@ -165,16 +223,14 @@ class Measurements:
         return ("measured", dataset.id, group, dataset.left_out, traces, calibration), tuple(judged)
 
     def excerpt(
-        self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = _PATIENCE
+        self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = PATIENCE
     ) -> Snapshot[Excerpt] | Pending:
         """Return the tables and figures for one mode and one kind of error."""
         subject = ("excerpt", measured.subject, mode, errors)
         make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
         return self._cache.newest(subject, measured.version, make, _size_of_figures, patience)
 
-    def minus(
-        self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
-    ) -> Differences | Pending:
+    def minus(self, measured: MeasuredDataset, reference: str, patience: float = PATIENCE) -> Differences | Pending:
         """Return the comparisons of all rows with those of `reference`, the name of an evaluator or a baseline. The
         result is empty if the reference was not measured on the dataset."""
         key = ("minus", measured.subject, measured.version, reference)
@@ -182,7 +238,7 @@ class Measurements:
         return self._cache.get(key, make, lambda differences: 10_000, patience)
 
     def differences(
-        self, measured: MeasuredDataset, reference: str, mode: Mode, errors: Errors, patience: float = _PATIENCE
+        self, measured: MeasuredDataset, reference: str, mode: Mode, errors: Errors, patience: float = PATIENCE
     ) -> Section | Pending | None:
         """Return a section on the differences from `reference` in one mode and for one kind of error, or None if no
         row has any."""
@@ -193,7 +249,7 @@ class Measurements:
         compared = [(row, minus[key]) for row in rows if (key := (row.evaluator, mode, errors)) in minus]
         return difference_section(measured.evaluation, compared) if compared else None
 
-    def find_card(self, evaluator: str, dataset: str = "", patience: float = _PATIENCE) -> MeasuredCard:
+    def find_card(self, evaluator: str, dataset: str = "", patience: float = PATIENCE) -> MeasuredCard:
         """Return the card of the evaluator with this name or fingerprint, on a dataset or, if `dataset` is "", on
         the first that it has judged. Raises `UserError` if there is no such evaluator or dataset, or if the
         evaluator has not judged the dataset."""
@@ -223,7 +279,7 @@ class Measurements:
         card = self._cache.get(key, make, lambda card: _CARD, patience)
         return None if isinstance(card, Pending) else card
 
-    def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
+    def report(self, measured: MeasuredDataset, patience: float = PATIENCE) -> str | Pending:
         """Return the full report on the dataset as a single HTML page."""
         key = ("report", measured.subject, measured.version)
 
@@ -233,6 +289,23 @@ class Measurements:
             return write_up_patched(measured.before, measured.evaluation, measured.evaluators).page
 
         return self._cache.get(key, make, len, patience)
+
+
+def _without_draws(measured: MeasuredDataset) -> MeasuredDataset:
+    none = np.empty(0)
+    rows = [
+        replace(
+            row,
+            # Whether steps have shares still counts.
+            subject=replace(
+                row.subject, table=_NO_STEPS if row.subject.table.share is None else replace(_NO_STEPS, share=none)
+            ),
+            measured={name: replace(one, draws=none) for name, one in row.measured.items()},
+        )
+        for row in measured.evaluation.rows
+    ]
+    evaluation = replace(measured.evaluation, rows=rows, weights=np.empty((0, 0), np.uint8))
+    return replace(measured, evaluation=evaluation, before=None)
 
 
 def _minus(evaluation: Evaluation, reference: str) -> Differences:

@@ -1,5 +1,6 @@
 """The overview of results: one figure for every evaluator on every measured dataset."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -7,7 +8,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from stepsight.app.results.measurements import Differences, MeasuredDataset, Measurements
+from stepsight.app.results.measurements import PATIENCE, Differences, MeasuredDataset, Measurements, Summary
 from stepsight.app.web.background_cache import Pending, Snapshot
 from stepsight.app.web.html import macro
 from stepsight.core.errors import UserError
@@ -18,6 +19,7 @@ from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import table_html
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, RIVAL_TITLES, measured_on, merged, notes
@@ -36,13 +38,14 @@ class OverviewColumn:
     """A column of the overview: a dataset and a kind of error.
 
     `mode` is the mode shown, which is online for a dataset whose offline figures would be meaningless. `minus`
-    holds the differences from the chosen reference.
+    holds the differences from the chosen reference, and `checks` the dataset's baseline checks.
     """
 
     measured: MeasuredDataset
     mode: Mode
     errors: Errors
     minus: Differences
+    checks: Sequence[BaselineCheck] = ()
 
     @property
     def name(self) -> str:
@@ -111,44 +114,38 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
     """Collect the measurements of the datasets and, if `reference` is not "", the differences from the reference.
 
     At most one measurement is started at a time, so that a request for a single dataset need not wait for all of
-    them.
+    them. All of them together wait no longer than a page may.
     """
     overview = Overview()
+    until = time.monotonic() + PATIENCE
     for dataset in datasets:
         try:
-            result = _measure(measurements, dataset, reference, busy=bool(overview.waiting))
+            if overview.waiting and not measurements.is_measured(dataset, reference):
+                result: Summary | Pending = Pending()
+            else:
+                result = measurements.summary(dataset, reference, max(0.0, until - time.monotonic()))
         except UserError as error:
             overview.reasons.append(str(error.without_options()))
             continue
         if isinstance(result, Pending):
             overview.waiting.append(dataset)
-        elif not result[0].result.has_gold:
+        elif not result.newest.result.has_gold:
             overview.reasons.append(f"{dataset.name} has no gold labels to measure against.")
-        elif not has_gold(result[0].result.evaluation):
+        elif not has_gold(result.newest.result.evaluation):
             overview.reasons.append(f"{dataset.name} has soft labels alone, whose figures its own page has.")
         else:
-            newest, minus = result
+            newest, minus = result.newest, result.minus
             measured = newest.result
             if not newest.is_current:
                 overview.outdated[dataset.name] = newest
             warning = measured.evaluation.warning
             shown = mode if mode in measured.modes or not warning else measured.modes[0]
-            overview.columns.extend(OverviewColumn(measured, shown, errors, minus) for errors in measured.kinds)
+            overview.columns.extend(
+                OverviewColumn(measured, shown, errors, minus, result.checks) for errors in measured.kinds
+            )
             if warning and warning not in overview.warnings:
                 overview.warnings.append(warning)
     return overview
-
-
-def _measure(
-    measurements: Measurements, dataset: Dataset, reference: str, *, busy: bool
-) -> tuple[Snapshot[MeasuredDataset], Differences] | Pending:
-    if busy and not measurements.is_measured(dataset):
-        return Pending()
-    newest = measurements.measure(dataset)
-    if isinstance(newest, Pending) or not reference:
-        return newest if isinstance(newest, Pending) else (newest, {})
-    minus = measurements.minus(newest.result, reference)
-    return minus if isinstance(minus, Pending) else (newest, minus)
 
 
 def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:

@@ -35,7 +35,7 @@ from stepsight.core.validation import choice
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
-from stepsight.training.evaluate.baseline_check import check_row
+from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import change_section, lead
 from stepsight.training.report.html import Section
@@ -193,7 +193,7 @@ def _dataset(
         by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
     minus = measurements.differences(measured, address.against, mode, errors) if address.against else None
     differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
-    found = _shortfalls(measured, mode, errors)
+    found = _shortfalls(measured, measured.checks(), mode, errors)
     outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
     own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
     report = urlencode({"gold": address.gold}) if patched else ""
@@ -238,17 +238,19 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
     baselines. Only the dataset's first kind of error counts."""
     first = {column.name: column for column in reversed(columns)}
     found = [
-        (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())
+        (name, _shortfalls(column.measured, column.checks, column.mode, column.errors))
+        for name, column in reversed(first.items())
     ]
     return [(name, short) for name, short in found if short]
 
 
-def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[ComparedEvaluator]:
+def _shortfalls(
+    measured: MeasuredDataset, checks: Iterable[BaselineCheck], mode: Mode, errors: Errors
+) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the trivial baselines for this mode and kind of error."""
     by_name = {one.name: one for one in measured.evaluators}
-    rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
-    found = [(by_name[row.evaluator], check_row(row)) for row in rows if row.evaluator in by_name]
-    return shortfalls((one, check) for one, check in found if check is not None)
+    asked = [check for check in checks if (check.mode, check.errors) == (mode, errors)]
+    return shortfalls((by_name[check.evaluator], check) for check in asked if check.evaluator in by_name)
 
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:

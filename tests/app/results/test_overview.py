@@ -133,6 +133,17 @@ def test_one_dataset_at_a_time_is_set_going(sqlite_store):
     assert asked == [NAME, "second"]
 
 
+def test_more_datasets_than_the_cache_holds_are_measured_once(sqlite_store, monkeypatch):
+    results = Measurements(sqlite_store, BackgroundCache(kept=0))
+    for name in ("one", "two", "three", "four"):
+        results.summary(fill(sqlite_store, name=name), "baseline:constant", patience=60)
+    monkeypatch.setattr(results, "measure", lambda *args, **options: pytest.fail("measured again"))
+    found = gather(results, list_datasets(sqlite_store), Mode.OFFLINE, "baseline:constant")
+    assert {column.name for column in found.columns} == {"one", "two", "three", "four"}
+    table = overview_table(found.columns, "step_auc", Mode.OFFLINE, "baseline:constant")
+    assert table.rows[0][3].number == pytest.approx(table.rows[0][2].number - 0.5)
+
+
 def test_a_missing_figure_is_explained(sqlite_store, results):
     add(sqlite_store, [], dataset="none")
     add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
