@@ -8,7 +8,14 @@ from stepsight.app.agents.context_html import before_html, calls_html, step_said
 from stepsight.app.browse.hits import marked_markdown
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import TraceJudgments, column_names, failing_steps, judged_steps, legend_html
+from stepsight.app.web.step_bars import (
+    TraceJudgments,
+    column_names,
+    failing_steps,
+    judged_steps,
+    legend_html,
+    section_starts,
+)
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 
@@ -43,6 +50,7 @@ def trace_html(
         disputes=disputes or [Markup()] * len(trace.steps),
         lanes=column_names(columns),
         failing=failing_steps(trace),
+        sections=section_starts(trace),
         legend=legend_html(columns),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
         problem=marked_markdown(trace.problem, wanted),

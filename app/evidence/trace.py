@@ -17,6 +17,7 @@ from stepsight.app.web.step_bars import (
     equations_html,
     judged_steps,
     note_html,
+    section_starts,
     signed,
     solution_html,
 )
@@ -85,6 +86,7 @@ def evidence_html(
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= MOST_CELLS else [],
         ends=evidence.trace.step_ends.tolist(),
         before=lambda step: before_html(evidence.trace, step),
+        sections=section_starts(evidence.trace, by_substeps=True),
     )
 
 

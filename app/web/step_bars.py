@@ -18,6 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
+from stepsight.core.text.sections import find_sections
 from stepsight.core.trace import Step, Trace
 
 _TEMPLATE = "step_bars.html"
@@ -358,6 +359,19 @@ def blamed(one: TraceJudgments, trace: Trace) -> str:
 def failing_steps(trace: Trace) -> list[int]:
     """Return the indices of the sub-steps that have a failing equation or a miscopied number."""
     return [i for i, part in enumerate(checks_of(trace)) if faults(part)]
+
+
+def section_starts(trace: Trace, *, by_substeps: bool = False) -> list[tuple[int, str]]:
+    """Return the index of the first step of each section of a trace, and the kind of the section.
+
+    With `by_substeps`, the indices are those of sub-steps. If no words of the trace's language are known, there is
+    one section, and its kind is "".
+    """
+    found = find_sections([step.text for step in trace.steps])
+    firsts = (
+        [i for i, (_, part) in enumerate(trace.places) if part == 1] if by_substeps else range(len(trace.steps))
+    )
+    return [(firsts[part.start], part.kind.value if found.language else "") for part in found.parts]
 
 
 def only_miscopies(trace: Trace, step: int) -> bool:

@@ -43,16 +43,16 @@ _THEREFORE_WORDS = (
 _THEREFORE_SIGNS = (
     "所以|因此|综上|綜上|故|于是|したがって|よって|따라서|그러므로|इसलिए|অতএব|ดังนั้น|لذلك|إذن|بنابراین|לכן"
 )
-_ANSWER_HEADING = re.compile(
+ANSWER_HEADING = re.compile(
     rf"[#>\s]*[*_]*(?:(?:the )?final (?:answer|result)|answer|conclusion|{_ANSWER_WORDS})[*_:：.\s]*", re.IGNORECASE
 )
-_ANSWER = re.compile(
+ANSWER = re.compile(
     r"[#>\s*_]*(?:(?:the )?final answer\b|answer[ \t]*[*_]*:|the answer is\b|"
     rf"(?:{_ANSWER_WORDS})[ \t]*[*_]*[:：]|"
     r"(?:therefore|thus|so|hence)[,:]?\s+(?:the\s+)?(?:final\s+)?answer\b)|\s*<answer>|\s*####\s*\S|[\s$*_\\\[(]*\\boxed\b",
     re.IGNORECASE,
 )
-_CONCLUSION = re.compile(
+CONCLUSION = re.compile(
     r"[#>\s*_]*(?:(?:therefore|thus|so|hence|in conclusion|consequently|finally|"
     rf"{_THEREFORE_WORDS})\b|{_THEREFORE_SIGNS})",
     re.IGNORECASE,
@@ -258,7 +258,7 @@ def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[s
     The conclusion is put in front of `answers`."""
     for index in range(len(item) - 1, 0, -1):
         if not item[index - 1].strip() and item[index].strip() and not item[index][0].isspace():
-            if _CONCLUSION.match(item[index]):
+            if CONCLUSION.match(item[index]):
                 return item[:index], ["\n".join(item[index:]), *answers]
             break
     return item, answers
@@ -285,9 +285,9 @@ def _answer_start(lines: list[str]) -> int | None:
         line = lines[index]
         if not line.strip():
             continue
-        if _ANSWER_HEADING.fullmatch(line):
+        if ANSWER_HEADING.fullmatch(line):
             return index
-        if found is None and index >= last and (_ANSWER.match(line) or _concludes(lines, index)):
+        if found is None and index >= last and (ANSWER.match(line) or _concludes(lines, index)):
             found = index
     return found
 
@@ -315,7 +315,7 @@ def _last_paragraph(lines: list[str]) -> int:
 def _concludes(lines: list[str], index: int) -> bool:
     """True if a paragraph begins at line `index`, and it begins like a conclusion and contains a boxed answer."""
     is_first = index > 0 and not lines[index - 1].strip()
-    return is_first and bool(_CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
+    return is_first and bool(CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
 
 
 def _broken(text: str, mark: re.Pattern[str]) -> list[str]:

@@ -355,13 +355,17 @@ def test_pages_go_on_when_the_server_is_back(opened):
 
 @pytest.fixture(scope="module")
 def awkward(tmp_path_factory, seeded_file):
-    """The address of an application with a trace of 200 steps, and one of long words and formulas."""
+    """The address of an application with a trace of 200 steps, one with four sections, and one of long words and
+    formulas."""
     folder = tmp_path_factory.mktemp("awkward")
     words, formula = "pneumono" * 6, "$" + "+".join(f"x_{{{i}}}^2" for i in range(60)) + "$"
     tall = r"\[\frac{" + "+".join(f"a_{{{i}}}" for i in range(40)) + r"}{b}\]"
+    sums = ["It is 2 + 2 = 5."] * 4
+    thought = ["We count.", *["And so on."] * 4, "Wait, that is off.", "Let me check.", *sums, "Answer: 5"]
     rows = [
         {"id": "long", "problem": "Count.", "steps": [f"{i}+1={i + 1}" for i in range(200)]},
         {"id": "wide", "problem": f"{words} {formula}", "steps": [words, formula, [tall, f"{words} {words}"]]},
+        {"id": "thought", "problem": "Count.", "steps": thought, "labels": ["pos"] * 7 + ["neg"] + ["pos"] * 4},
     ]
     path = write_lines(folder / "awkward.jsonl", rows)
     with serving(folder, {"jsonl": path}, seeded_file) as address:
@@ -372,7 +376,7 @@ def awkward(tmp_path_factory, seeded_file):
 def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward, width):
     with opened(awkward, width=width, height=800) as page:
         page.goto("/browse?dataset=jsonl&evaluator=mini-causal")
-        expect(page.locator("a.open")).to_have_count(2)
+        expect(page.locator("a.open")).to_have_count(3)
         assert sticking_out(page) == []
         page.locator("a.open").first.click()
         expect(page.locator("ol.steps > li")).to_have_count(200)
@@ -387,7 +391,43 @@ def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward, wi
         here = page.url
         # The focus is on the box, and keys go on working.
         page.keyboard.press("u")
-        expect(page.locator("a.open")).to_have_count(2)
+        expect(page.locator("a.open")).to_have_count(3)
         page.goto(f"{here}&view=candidates")
         expect(page.locator("ol.candidates .katex").first).to_be_visible()
         assert sticking_out(page) == []
+
+
+def test_sections_of_a_long_trace_open_and_close_by_click_and_by_key(opened, awkward):
+    with opened(awkward, width=390, height=800) as page:
+        page.goto("/browse?dataset=jsonl&evaluator=equations")
+        page.locator("a.open").last.click()
+        rail, item = page.get_by_role("toolbar", name="Sections"), page.locator("ol.steps > li")
+        sections = rail.get_by_role("button")
+        expect(sections).to_have_count(4)
+        check = rail.get_by_role("button", name="check, steps 7 to 11, 4 flags, 4 failing equations", exact=True)
+        check.click()
+        expect(check).to_have_attribute("aria-expanded", "false")
+        expect(page.locator("#announced")).to_have_text("Steps 7 to 11: check, 4 flags: closed")
+        expect(item.nth(8)).to_be_hidden()
+        assert accessibility.violations(page) == []
+        # A flag within opens its section.
+        page.keyboard.press("f")
+        expect(item.nth(7)).to_be_focused()
+        expect(check).to_have_attribute("aria-expanded", "true")
+        page.keyboard.press("o")
+        folded = page.get_by_role("button", name="Steps 7 to 11: check, 4 flags")
+        expect(folded).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(item.nth(6)).to_be_focused()
+        # Only one button of the rail is reached by Tab, the others by arrows.
+        expect(rail.locator("[tabindex='0']")).to_have_count(1)
+        sections.first.focus()
+        page.keyboard.press("End")
+        expect(sections.last).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(sections.last).to_have_attribute("aria-expanded", "false")
+        page.keyboard.press("h")
+        expect(page.locator("ol.steps button.fold")).to_have_text(
+            ["Steps 1 to 5: computation, no flag", "Step 6: doubt, no flag", "Step 12: answer, no flag"]
+        )
+        assert overflow(page) <= 0
