@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 IGNORED = -100
 """The label value of a step end that is not supervised."""
+SOFT = -1
+"""The label value of a step end that is supervised by a share."""
 
 Layers = int | Literal["last", "mixture"]
 """The states that a head reads: those after the last layer, as in the paper; those after the layer with this
@@ -56,6 +58,18 @@ class Ensemble(nn.Module, ABC):
     def spread(self, hidden: Tensor) -> Tensor:
         """Return the standard deviation of the members' validities. `hidden` has the shape (…, hidden), and the
         result the shape (…)."""
+
+
+def soft_cross_entropy(logits: Tensor, shares: Tensor) -> Tensor:
+    """Return the cross-entropy of validity against a share `s`: `-s log v - (1 - s) log(1 - v)`, with `v = p_neu +
+    p_pos`.
+
+    `logits` has the shape (…, 3), `shares` and the result (…). A share says nothing of redundancy, so that neu and
+    pos keep the odds between them: their gradients only move both up or down in proportion to their probabilities.
+    """
+    logs = logits.log_softmax(-1)
+    valid = logs[..., [Label.NEU, Label.POS]].logsumexp(-1)
+    return -(shares * valid + (1 - shares) * logs[..., Label.NEG])
 
 
 class StepModel(nn.Module):
@@ -117,8 +131,12 @@ class StepModel(nn.Module):
         ends: Tensor,
         labels: Tensor | None = None,
         num_items_in_batch: Tensor | None = None,
+        shares: Tensor | None = None,
     ) -> dict[str, Tensor]:
         """Return `logits` of shape (batch, steps, 3) and, if `labels` are given, the mean cross-entropy as `loss`.
+
+        Where a label is `SOFT`, the loss is `soft_cross_entropy` with the entry of `shares`, of shape (batch,
+        steps); its other entries do not matter.
 
         `input_ids` and `attention_mask` (1 on real tokens) have the shape (batch, tokens) and are right-padded.
         `ends` has the shape (batch, steps) and holds the positions of step ends; where `labels` is `IGNORED`, the
@@ -131,9 +149,12 @@ class StepModel(nn.Module):
         logits = self.logits(hidden, ends)
         if labels is None:
             return {"logits": logits}
+        hard = labels.masked_fill(labels == SOFT, IGNORED)
         losses = functional.cross_entropy(
-            logits.float().transpose(1, 2), labels, ignore_index=IGNORED, reduction="none"
+            logits.float().transpose(1, 2), hard, ignore_index=IGNORED, reduction="none"
         )
+        if shares is not None:
+            losses = torch.where(labels == SOFT, soft_cross_entropy(logits.float(), shares), losses)
         supervised = labels != IGNORED
         if self.per_example:
             losses = losses.sum(1) / supervised.sum(1).clamp(min=1)

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stepsight.core.models.model import IGNORED
+from stepsight.core.models.model import IGNORED, SOFT
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Step, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +19,15 @@ class Example:
     """An encoded trace with its labels.
 
     `ids` has shape (tokens,) and holds the token ids. `ends` and `labels` have shape (n,): the positions at which
-    the model is read and the label at each of them, which is `IGNORED` for an unlabelled sub-step.
+    the model is read and the label at each of them, which is `IGNORED` for an unlabelled sub-step. A sub-step of a
+    step with a share and no label has the label `SOFT`, and its share in `shares`, of shape (n,). They are None if
+    no label is `SOFT`.
     """
 
     ids: NDArray[np.int64]
     ends: NDArray[np.int64]
     labels: NDArray[np.int64]
+    shares: NDArray[np.float32] | None = None
 
 
 def build_examples(
@@ -55,7 +59,7 @@ def build_examples(
         if truncation != "as-labelled" and rng.random() < 0.5:
             kept = int(rng.integers(1, kept + 1))
             # If only later steps are labelled, a cut would leave nothing to learn.
-            if labelled and all(label is None for label in trace.labels[:kept]):
+            if labelled and not any(map(teaches, trace.steps[:kept])):
                 kept = len(trace.steps)
         read = _read(replace(trace, steps=trace.steps[:kept]), encoder)
         if cut:
@@ -70,13 +74,25 @@ def build_examples(
 def _read(trace: Trace, encoder: Encoder) -> list[Example]:
     """Return the example of a whole trace or, if traces are read in both orders, one example for each order."""
     encoded = encoder.encode(trace)
-    values = [IGNORED if label is None else int(label) for label in trace.labels]
-    labels = np.asarray(values, np.int64)[trace.owners]
-    read = [Example(encoded.ids, encoded.reads, labels)]
+    labels = np.asarray([_label(step) for step in trace.steps], np.int64)[trace.owners]
+    given = np.asarray([step.share or 0.0 for step in trace.steps], np.float32)[trace.owners]
+    shares = given if (labels == SOFT).any() else None
+    read = [Example(encoded.ids, encoded.reads, labels, shares)]
     if encoded.prefix is not None and encoded.in_reverse:
         other = encoded.prefix(len(labels))
-        read.append(Example(other.ids, other.reads, labels[::-1]))
+        read.append(Example(other.ids, other.reads, labels[::-1], None if shares is None else shares[::-1]))
     return read
+
+
+def teaches(step: Step) -> bool:
+    """True if there is something to learn from a step: a label or a share."""
+    return step.label is not None or step.share is not None
+
+
+def _label(step: Step) -> int:
+    if step.label is not None:
+        return int(step.label)
+    return IGNORED if step.share is None else SOFT
 
 
 def _fits(example: Example, longest: int, *, labelled: bool) -> bool:
@@ -86,7 +102,8 @@ def _fits(example: Example, longest: int, *, labelled: bool) -> bool:
 def _beginning(example: Example, tokens: int) -> Example:
     """Return the first `tokens` tokens of an example, and the read positions and labels among them."""
     there = example.ends < tokens
-    return Example(example.ids[:tokens], example.ends[there], example.labels[there])
+    shares = None if example.shares is None else example.shares[there]
+    return Example(example.ids[:tokens], example.ends[there], example.labels[there], shares)
 
 
 def padded_width(longest: int, limit: int | None) -> int:
@@ -101,7 +118,8 @@ def padded_width(longest: int, limit: int | None) -> int:
 
 def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
     """Pad a batch of examples on the right and return the tensors for `StepModel.forward`. All examples are padded
-    to the width that `padded_width` returns for `limit`. The attention mask covers each example's own tokens."""
+    to the width that `padded_width` returns for `limit`. The attention mask covers each example's own tokens. There
+    are `shares` only if an example has any."""
     width, reads = padded_width(max(len(e.ids) for e in batch), limit), max(len(e.ends) for e in batch)
     ids = np.zeros((len(batch), width), np.int64)
     mask = np.zeros((len(batch), width), np.int64)
@@ -112,5 +130,10 @@ def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]
         mask[row, : len(example.ids)] = 1
         ends[row, : len(example.ends)] = example.ends
         labels[row, : len(example.ends)] = example.labels
-    arrays = {"input_ids": ids, "attention_mask": mask, "ends": ends, "labels": labels}
+    arrays: dict[str, NDArray[Any]] = {"input_ids": ids, "attention_mask": mask, "ends": ends, "labels": labels}
+    if any(example.shares is not None for example in batch):
+        arrays["shares"] = shares = np.zeros((len(batch), reads), np.float32)
+        for row, example in enumerate(batch):
+            if example.shares is not None:
+                shares[row, : len(example.ends)] = example.shares
     return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -105,7 +105,8 @@ class Mixture:
         - `read`: all traces of the source
         - `unwanted` (excluded by `where`), `overlapping` (in a benchmark), `unlabelled`, `wrong`, `unbalanced` and
           `not_drawn` (outside the sample): the traces left out, each counted under the first reason that applies
-        - `kept`: the remaining traces; `copies`: the copies yielded of these; `labels`: the labels of the copies
+        - `kept`: the remaining traces; `copies`: the copies yielded of these; `labels`: the labels of the copies;
+          `shares`: the steps with a share and no label, if there are any
         - `continued`, `complete`, `not_continued`: the outcomes of `continue_trace`, if `truncation` is `continued`
 
         `benchmarks` has an entry for each benchmark, with the number of its `problems` and the number of
@@ -174,7 +175,7 @@ class Mixture:
                 continue
             with located(self._name(at)):
                 trace = settle(read, source.valid)
-            if self._labelled and not any(label is not None for label in trace.labels):
+            if self._labelled and not trace.has_shares and not any(label is not None for label in trace.labels):
                 tally["unlabelled"] += 1
             elif source.correct and trace.first_error is not None:
                 tally["wrong"] += 1
@@ -185,6 +186,7 @@ class Mixture:
             else:
                 tally["kept"] += 1
                 tally.update(label.text for label in trace.labels if label is not None)
+                tally["shares"] += sum(step.label is None and step.share is not None for step in trace.steps)
                 yield number, self._whole(at, trace, tally)
         try:
             where.check()
@@ -235,6 +237,7 @@ class Mixture:
             "weight": self._sources[at].weight,
             **{name: tally[name] for name in (*names, "copies")},
             "labels": {name: tally[name] for name in LABEL_NAMES},
+            **({"shares": tally["shares"]} if tally["shares"] else {}),
         }
 
     def _notice(self, at: int) -> str:

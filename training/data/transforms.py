@@ -30,7 +30,8 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
     so a bidirectional evaluator would still learn from where the trace ends. Here the end of the trace reveals
     nothing.
     """
-    place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
+    taught = [step.label is not None or step.share is not None for step in trace.steps]
+    place = rng.choice([i for i, is_taught in enumerate(taught) if is_taught])
     before = tuple(Step(step.substeps) for step in trace.steps[:place])
     return replace(trace, steps=(*before, trace.steps[place]))
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from torch import Tensor
 from tqdm import tqdm
@@ -141,7 +142,8 @@ def _examples(
 def _digest(examples: Sequence[Example]) -> str:
     digest = hashlib.sha256()
     for example in examples:
-        for array in (example.ids, example.ends, example.labels):
+        arrays: list[NDArray[Any]] = [example.ids, example.ends, example.labels]
+        for array in arrays if example.shares is None else [*arrays, example.shares]:
             digest.update(f"{len(array)} ".encode())
             digest.update(array.tobytes())
     return digest.hexdigest()

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from stepsight.core.models.model import IGNORED
+from stepsight.core.label import Label
+from stepsight.core.models.model import IGNORED, SOFT
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.reading import Reading
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Step, Trace
 from stepsight.training.data.examples import Example, build_examples, collate
 from tests.checkpoints import tiny_tokenizer
 
@@ -32,6 +33,17 @@ def test_labels_stand_at_the_ends_of_substeps(encoder):
     assert example.ends.tolist() == [3, 5, 7, 9]
     assert example.labels.tolist() == [POS, NEG, NEG, IGNORED]
     assert (example.ids[example.ends] == encoder.separator).all()
+
+
+def test_a_share_without_a_label_is_learnt_and_stands_at_every_end_of_its_step(encoder):
+    steps = (Step(("x",), share=0.25), Step(("y", "z"), share=1.0), Step(("w",), Label.NEG, share=0.5))
+    soft, hard = build(encoder, Trace("", "q", steps), Trace.of("q", ["x"], ["pos"]))
+    assert soft.labels.tolist() == [SOFT, SOFT, SOFT, NEG]
+    assert soft.shares[:3].tolist() == [0.25, 1.0, 1.0]
+    assert hard.shares is None
+    batch = collate([hard, soft])
+    assert batch["shares"][1, :3].tolist() == [0.25, 1.0, 1.0]
+    assert "shares" not in collate([hard])
 
 
 def test_labels_stand_where_the_template_reads():

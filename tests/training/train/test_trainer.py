@@ -15,7 +15,7 @@ from torch.nn import functional
 from transformers import TrainerCallback
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.model import IGNORED, StepModel, linear_head
+from stepsight.core.models.model import IGNORED, SOFT, StepModel, linear_head
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.data.examples import build_examples, collate
 from stepsight.training.data.mixture import Mixture
@@ -119,6 +119,20 @@ def test_the_paper_s_loss_is_the_mean_over_each_trace_s_ends(tmp_path):
         assert abs(pooled - mean) > 0.01
         for model.per_example, expected in ((False, pooled), (True, mean)):
             assert float(model(ids, mask, ends, labels)["loss"]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_loss_of_a_share_is_the_cross_entropy_of_validity(tmp_path):
+    model = make(ONE, tmp_path).model
+    ids, mask, ends = torch.full((1, 20), 5), torch.ones(1, 20, dtype=torch.long), torch.arange(3)[None]
+    labels, shares = torch.tensor([[SOFT, 0, IGNORED]]), torch.tensor([[0.25, 0.9, 0.9]])
+    found = model(ids, mask, ends, labels, shares=shares)
+    neg, neu, pos = found["logits"][0, 0].softmax(-1)
+    soft = -(0.25 * (neu + pos).log() + 0.75 * neg.log())
+    hard = -found["logits"][0, 1].log_softmax(-1)[0]
+    torch.testing.assert_close(found["loss"], (soft + hard) / 2)
+    # The gradient of neu and pos is in the proportion of their probabilities.
+    (gradient,) = torch.autograd.grad(soft, found["logits"])
+    torch.testing.assert_close(gradient[0, 0, 1] / gradient[0, 0, 2], neu / pos)
 
 
 def mean_of_means(config, folder):
