@@ -49,7 +49,8 @@ LAUNCHED: dict[str, Any] = {
 """How the interface is launched by the command, by a Space and by the server."""
 LEAD = """# StepSight
 Every step of a solution is judged twice: *online*, with the steps up to it in view, and *offline*, with the whole
-solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines."""
+solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines.
+The evaluators that come with StepSight are demonstrations, which err often."""
 """The text above the form, as Markdown."""
 # Without a file on the server.
 _DOWNLOAD = """(text) => {

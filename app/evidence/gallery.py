@@ -28,14 +28,14 @@ _PREVIEW = 180
 _TITLES = {
     Flip.RIGHTED.value: "Wrong to right",
     Flip.MISLED.value: "Right to wrong",
-    Flip.UNJUDGED.value: "Without gold",
+    Flip.UNJUDGED.value: "On steps without gold",
     STAYED: "No verdict changed",
 }
 _LEADS = {
     Flip.RIGHTED.value: "Later steps changed the verdict on a step, and gold agrees with the new verdict.",
     Flip.MISLED.value: "Later steps changed the verdict on a step, and gold agrees with the old verdict.",
     Flip.UNJUDGED.value: "Later steps changed the verdict on a step that has no gold label.",
-    STAYED: "Later steps moved the scores, but no verdict on a step crossed the threshold.",
+    STAYED: "Later steps moved the scores, but in the end every step has the verdict that it had online.",
 }
 
 

@@ -86,9 +86,10 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
     carried = dependence.carries(step)
     fallen = [other for other in carried if dependence.turns[step, other]]
     if fallen:
-        falls, rest = ("falls", "it rests") if len(fallen) == 1 else ("fall", "they rest")
+        these = _steps(names, sorted(fallen))
+        falls, rest = ("falls", f"{these} rests") if len(fallen) == 1 else ("fall", "they rest")
         below = f"{falls} below {dependence.threshold:.2f}: {rest} on it."
-        parts.append(f"Without step {names[step]}, {_steps(names, sorted(fallen))} {below}")
+        parts.append(f"Without step {names[step]}, {these} {below}")
     elif carried:
         lost = -float(dependence.changes[step, carried[0]])
         parts.append(f"Without step {names[step]}, step {names[carried[0]]} loses {lost:.2f} of its validity.")

@@ -9,7 +9,7 @@ is ready reserves space for the line and refreshes itself.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -27,7 +27,7 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.traces.queries import Dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
-from stepsight.training.evaluate.strength import Strength, read_card, shows_strength
+from stepsight.training.evaluate.strength import read_card, shows_strength
 from stepsight.training.report.results import PROTOCOL
 
 _TEMPLATE = "baseline_check.html"
@@ -111,7 +111,7 @@ class BaselineChecks:
         more. It is empty for any other. The datasets are those of its model card and those of the store; a
         comparison that is not ready does not count yet."""
         card = read_card(name)
-        measured = Strength(card.clears | self._measured_here(fingerprint), card.exposed)
+        measured = replace(card, clears=card.clears | self._measured_here(fingerprint))
         if not measured.is_weak:
             return Markup()
         return macro(_TEMPLATE, "strength", name, measured, f"/evaluators#{card_id(fingerprint)}")

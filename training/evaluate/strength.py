@@ -13,6 +13,7 @@ from stepsight.training.evaluate.gallery import DATASET as GALLERY
 # In a model card: the row of a dataset, which ends in the difference from the best baseline, and a sentence.
 _ROW = re.compile(r"^\| ([\w-]+) \| (?:offline|online) \|.* \[([-+][\d.]+), [-+][\d.]+\] \|$", re.MULTILINE)
 _EXPOSED = re.compile(r"(?<!\d)(\d+) of (\d+) first errors that a later\s+step exposes")
+_VISIBLE = re.compile(r"(?<!\d)(\d+) of (\d+) errors visible at once found")
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class Strength:
 
     `clears` maps each dataset measured to True if the evaluator beats the trivial baselines on it. `exposed` is the
     number of gallery solutions in which it finds the step that a later step exposes, and the number of all such
-    solutions. It is empty if that is not known.
+    solutions. `visible` says the same of those with an error that shows at once. Both are empty if that is not
+    known.
     """
 
     clears: dict[str, bool] = field(default_factory=dict)
     exposed: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
 
     @property
     def short(self) -> int:
@@ -47,8 +50,8 @@ def read_card(name: str) -> Strength:
         return Strength()
     text = (folder / "README.md").read_text(encoding="utf-8")
     rows = reversed(_ROW.findall(text))
-    exposed = _EXPOSED.search(text)
-    return Strength({dataset: float(low) > 0 for dataset, low in rows}, exposed.groups() if exposed else ())
+    exposed, visible = (found.groups() if (found := one.search(text)) else () for one in (_EXPOSED, _VISIBLE))
+    return Strength({dataset: float(low) > 0 for dataset, low in rows}, exposed, visible)
 
 
 def shows_strength(dataset: str) -> bool:

@@ -17,6 +17,8 @@ _SPACED = re.compile(r"(?<=[\w)}\]])\s*([+=])\s*(?=[\w({\\$-])")
 _POINT = re.compile(r"(?<![\w.,])(\d+)\.(\d+)(?![\w.,]*\d)")
 _LETTER = re.compile(r"(?<![A-Za-z\\'])([b-zB-HJ-Z])(?![A-Za-z'])")
 _LETTERS = "xyzntkmpqr"
+# Metres, tonnes and thousands, where a number precedes them.
+_UNITS = "mtk"
 _TRIES = 12
 
 Rewrite = Callable[[str, str], str | None]
@@ -117,11 +119,13 @@ def _rename_variable(trace: Trace, rng: random.Random, others: Sequence[Trace]) 
 
 def _is_variable(letter: str, text: str) -> bool:
     """True if a letter occurs in a text only as a variable: in a formula, or beside a relation or an operation. The
-    x in 3 x 4 may be a multiplication sign."""
+    x in 3 x 4 may be a multiplication sign, and the m in 60 m is a unit."""
     spans = formulas(text)
     for match in re.finditer(rf"(?<![A-Za-z\\']){letter}(?![A-Za-z'])", text):
         before, after = text[: match.start()], text[match.end() :]
         if letter == "x" and re.search(r"\d\s+$", before) and re.match(r"\s+\d", after):
+            return False
+        if letter in _UNITS and re.search(r"\d\s*$", before):
             return False
         is_in_formula = any(start <= match.start() < end for start, end in spans)
         if (

@@ -279,7 +279,12 @@ def test_the_gallery_lists_by_kind_and_change(show):
     page = show("dataset=falls")
     counts = {link.text: link for link in page.one("nav", cls="kinds").all("a")}
     # 45 fall below 0.5: one each is called right and unlabelled by gold, the others wrong.
-    assert list(counts) == ["Wrong to right 43", "Right to wrong 1", "Without gold 1", "No verdict changed 0"]
+    assert list(counts) == [
+        "Wrong to right 43",
+        "Right to wrong 1",
+        "On steps without gold 1",
+        "No verdict changed 0",
+    ]
     assert [link.attributes.get("aria-current") for link in counts.values()] == ["page", None, None, None]
     rows = page.one("ol", cls="turns").all("li")
     assert len(rows) == 20
@@ -390,7 +395,7 @@ def test_the_page_may_hold_the_effects_of_leaving_steps_out(kept, evaluators, id
     assert record["rests"] == [
         "No other step rests on step 1.",
         "No other step rests on step 2.1.",
-        "Without step 2.2, step 3 falls below 0.50: it rests on it.",
+        "Without step 2.2, step 3 falls below 0.50: step 3 rests on it.",
         "No other step rests on step 3. Step 3 rests on step 2.2.",
     ]
     assert record["unused"] == "No other step rests on steps 1 and 2.1."

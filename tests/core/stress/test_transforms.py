@@ -93,9 +93,15 @@ def test_a_variable_is_renamed_everywhere_and_words_keep_their_letters():
     assert made.trace.substeps == (f"{letter} = 5 - 3 = 2, an exact value.", f"So {letter} = 2.")
 
 
-def test_an_x_between_numbers_is_no_variable():
-    trace = Trace.of("What is 3 x 4?", ["3 x 4 = 12."])
-    assert find_transform("renamed-variable").variant(trace) is None
+@pytest.mark.parametrize(
+    ("problem", "step"),
+    [
+        ("What is 3 x 4?", "3 x 4 = 12."),
+        ("A fence of 60 m has a post every 5 m.", "60 m / 5 m = 12, and 12 + 1 = 13."),
+    ],
+)
+def test_an_x_between_numbers_and_a_unit_are_no_variables(problem, step):
+    assert find_transform("renamed-variable").variant(Trace.of(problem, [step])) is None
 
 
 def test_confident_words_stand_behind_the_number_of_a_step():

@@ -6,7 +6,7 @@ import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
 import { quietly } from "../shared/storage.js";
 import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
-import { adoptSolution, onSteps, putSolution, settleSolution, solutionState, within } from "./solution.js";
+import { adoptSolution, onSteps, putSolution, settleSolution, solutionState, solutionSteps, within } from "./solution.js";
 import { endEdit } from "./steps.js";
 import { inAddress, settle, thresholdsOf } from "./thresholds.js";
 
@@ -31,6 +31,11 @@ const state = () => ({
   earlier: result()?.dataset.before ?? "",
   token: result()?.dataset.token ?? "",
 });
+
+// A result is of what was entered then, which may have changed since.
+let scored = "";
+const entered = () => JSON.stringify([within(problem().value).trim(), solutionSteps()]);
+const markStale = () => part("result").toggleAttribute("data-stale", Boolean(result()) && entered() !== scored);
 
 const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
 
@@ -79,7 +84,7 @@ const replaceResult = (content) => {
   controls.find((node) => nameOf(node) === held)?.focus({ preventScroll: true });
 };
 
-const put = (text, how) => {
+const put = (text, how, from = entered()) => {
   const content = html(text);
   drawMaths(content);
   const next = content.querySelector("section.scored");
@@ -90,6 +95,8 @@ const put = (text, how) => {
   }
   settleResult(how);
   tell(result()?.dataset.said);
+  scored = from;
+  markStale();
   wait();
 };
 
@@ -139,13 +146,15 @@ const score = latest(async (signal, how) => {
   setBusy(true);
   const start = performance.now();
   const sent = solutionState();
+  const from = entered();
   const run = newRun();
   const answer = await followed("score", [{ ...state(), run }], signal, run, how);
   if (signal.aborted) return;
   took = performance.now() - start;
   // Unless the steps have changed meanwhile.
+  const isSame = entered() === from;
   if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
-  put(answer.result, how);
+  put(answer.result, how, isSame ? entered() : from);
   part("saved").replaceChildren();
   return true;
 });
@@ -208,6 +217,7 @@ onRowEdit((isFirst) => {
 
 // Edits in the list of steps are scored too, once there is a result.
 onSteps((isDrawn) => {
+  if (isDrawn) markStale();
   if (isDrawn || !result() || isEditingRow() || !isQuick()) return false;
   base = null;
   scoreNow("pushState");
@@ -319,6 +329,8 @@ const restore = () => {
 };
 
 if (part("score")) {
+  scored = entered();
+  problem().addEventListener("input", markStale);
   restore();
   window.addEventListener("pagehide", remember);
   window.addEventListener("popstate", openAddress);
