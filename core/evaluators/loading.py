@@ -118,7 +118,9 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
     changed. Raises `UserError` if it cannot be loaded, if this machine has too little memory, or if a file has
     changed since it was downloaded.
     """
-    # What the child read, and no other file, is read here. The fingerprint tells whether it had these weights.
+    # What the child read, and no other file, is read here. Weights are mapped before they are compared: hashing a
+    # large file first would take as long again. They hold no code, no more numbers than their file has bytes, and
+    # their fingerprint is compared below, before anything is computed with them.
     check_files(fetched, weights=False)
     place = resolve_placement(place, fetched.folder)
     if place.on_processor:
