@@ -15,6 +15,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.escaping import csv_text, inert
 from stepsight.core.files.arrow import load_pyarrow
 from stepsight.core.files.jsonl import format_trace
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import trace_batches
 
@@ -32,6 +33,7 @@ MEDIA_TYPES = {
     "jsonl": "application/jsonl",
 }
 TABLE_FORMATS = tuple(MEDIA_TYPES)
+TRACE_FORMATS = ("jsonl", "stepwise")
 
 # The rows held in memory, and in a row group of Parquet.
 _PART = 5_000
@@ -68,12 +70,23 @@ def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     return _frames_parquet(frames, plain=True)
 
 
-def trace_lines(store: Store, trace_ids: Sequence[int], convention: str = "") -> Iterator[bytes]:
+def trace_lines(
+    store: Store, trace_ids: Sequence[int], convention: str = "", format: str = TRACE_FORMATS[0]
+) -> Iterator[bytes]:
     """Yield JSON Lines with the given traces and their gold labels, which follow a convention if one is given.
-    `stepsight import jsonl` can read them back."""
+
+    `format` is one of `TRACE_FORMATS`. `stepsight import` reads each back under the same name.
+    """
+    write = format_trace if format == TRACE_FORMATS[0] else _stepwise
     for batch in trace_batches(store, trace_ids):
-        rows = (format_trace(trace.in_convention(convention)) for trace in batch)
+        rows = (write(trace.in_convention(convention)) for trace in batch)
         yield "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
+
+
+def _stepwise(trace: Trace) -> Row:
+    """Return a trace as TRL's stepwise supervision: its shares if it has any, and otherwise its validities."""
+    labels = [step.share if trace.has_shares else step.valid for step in trace.steps]
+    return {"prompt": trace.problem, "completions": [step.text for step in trace.steps], "labels": labels}
 
 
 def _check_format(format: str) -> None:

@@ -26,7 +26,13 @@ from stepsight.storage.exports.evaluation_events import event_parts
 from stepsight.storage.exports.frames import judgment_frames, named_evaluators
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.stress_frames import stress_frames
-from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, table_parts, trace_lines
+from stepsight.storage.exports.table_files import (
+    TABLE_FORMATS,
+    TRACE_FORMATS,
+    frame_parts,
+    table_parts,
+    trace_lines,
+)
 from stepsight.storage.judgments.evaluators import with_distinct_names
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.traces.queries import find_dataset
@@ -58,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
     judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, EVENTS, FOLDER), help=_FORMAT)
+    traces.add_argument(
+        "--format",
+        default=TRACE_FORMATS[0],
+        choices=TRACE_FORMATS,
+        help="the plain format, or TRL's stepwise supervision, with shares if a trace has any (default: jsonl)",
+    )
     for one in (judgments, traces):
         add_convention(one)
     for one in (outcomes, left_out, stress):
@@ -142,7 +154,7 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
         written = write_judgments(store, Path(args.path), args.dataset, ids, chosen, convention)
         return f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}."
     if args.what == "traces":
-        parts = trace_lines(store, ids, convention)
+        parts = trace_lines(store, ids, convention, args.format)
     elif args.what == "outcomes":
         evaluators = {one.name: one.id for one in with_distinct_names(named)}
         parts = table_parts(*outcome_table(store, dataset.id, where, ids, evaluators), args.format)

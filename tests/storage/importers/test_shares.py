@@ -75,6 +75,9 @@ def test_shares_survive_the_store_and_the_export_beside_hard_labels(store: Store
     assert [step.share for step in trace.steps] == [1 / 3, 0.1 + 0.2, None]
     ids = list_trace_ids(store, find_dataset(store, "soft").id)
     assert json.loads(next(iter(trace_lines(store, ids))).splitlines()[0]) == given
+    stepwise = json.loads(next(iter(trace_lines(store, ids, format="stepwise"))).splitlines()[0])
+    assert stepwise["labels"] == given["shares"]
+    assert [step.share for step in STEPWISE.parse(stepwise, "f").steps] == given["shares"]
     save_judgments(store, evaluator(store).id, [judge(trace, "offline")])
     steps = frame(store, "soft")
     assert steps.share.tolist()[:2] == [1 / 3, 0.1 + 0.2]

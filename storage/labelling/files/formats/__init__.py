@@ -12,6 +12,7 @@ from stepsight.storage.labelling.files.formats import (
     prm800k,
     prmbench,
     processbench,
+    scout,
     stepwise,
     table,
 )
@@ -22,7 +23,7 @@ FORMATS: dict[str, LabelFormat] = {
     for format in (
         *(
             module.FORMAT
-            for module in (prm800k, processbench, prmbench, stepwise, label_studio, argilla, potato, jsonl)
+            for module in (prm800k, processbench, prmbench, stepwise, label_studio, argilla, potato, scout, jsonl)
         ),
         table.CSV,
         table.PARQUET,
