@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 HEAVY = ("torch", "transformers", "sklearn", "scipy", "pandas")
 # They compute with SciPy, whose import takes nearly as long as PyTorch's; scikit-learn draws curves, and `doubtful`
 # fits a regression with it.
-WITH_STATISTICS = ("agreement", "binary", "figures", "needed_steps", "shortcuts", "ternary")
+WITH_STATISTICS = ("agreement", "binary", "figures", "needed_steps", "ternary")
 METRICS = {path.stem for path in (ROOT / "core" / "metrics").glob("*.py")} - {"__init__"}
 
 

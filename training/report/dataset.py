@@ -60,7 +60,7 @@ from stepsight.training.report.results import (
     three_way_rows,
     why_missing,
 )
-from stepsight.training.report.shares import has_gold, has_shares, share_section
+from stepsight.training.report.shares import has_gold, has_shares, share_contents
 from stepsight.training.report.tables import CellKind, Table, slug
 
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
@@ -69,7 +69,7 @@ _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsi
 def dataset_part(evaluation: Evaluation) -> Part:
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
-    shares = [share_section(evaluation)] if has_shares(evaluation) else []
+    shares = _share_sections(evaluation)
     if shares and not has_gold(evaluation):
         return Part(measured_on(evaluation), lead(evaluation), shares, evaluation.warning)
     sections = [
@@ -86,6 +86,11 @@ def dataset_part(evaluation: Evaluation) -> Part:
         _neutral(evaluation, look),
     ]
     return Part(measured_on(evaluation), lead(evaluation), sections, evaluation.warning)
+
+
+def _share_sections(evaluation: Evaluation) -> list[Section]:
+    """Return the section on soft labels, if there are any."""
+    return [Section("Soft labels", share_contents(evaluation))] if has_shares(evaluation) else []
 
 
 def patched_part(patched: Patched) -> Part:
@@ -151,7 +156,7 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     validity covers both modes."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
-    shares = [share_section(_only(evaluation, mode=mode))] if has_shares(evaluation) else []
+    shares = _share_sections(_only(evaluation, mode=mode))
     if shares and not has_gold(evaluation):
         return Excerpt(shares, {})
     of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)

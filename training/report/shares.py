@@ -4,7 +4,6 @@ import numpy as np
 
 from stepsight.core.metrics.figures import SHARES
 from stepsight.training.evaluate.evaluation import Evaluation, Row, above_best_baseline
-from stepsight.training.report.html import Section
 from stepsight.training.report.results import EVALUATOR, MODE, TRACES, make_table, notes, ordered, subjects
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
@@ -25,9 +24,9 @@ def has_shares(evaluation: Evaluation) -> bool:
     return any(row.subject.table.share is not None for row in evaluation.rows)
 
 
-def share_section(evaluation: Evaluation) -> Section:
-    """Return the section on the soft labels of an evaluation, some of whose steps must have a share."""
-    return Section("Soft labels", [*([] if has_gold(evaluation) else [_ALONE]), share_figures(evaluation)])
+def share_contents(evaluation: Evaluation) -> list[str | Table]:
+    """Return what a section on soft labels has. Some of the steps of the evaluation must have a share."""
+    return [*([] if has_gold(evaluation) else [_ALONE]), share_figures(evaluation)]
 
 
 def share_figures(evaluation: Evaluation) -> Table:

@@ -9,7 +9,7 @@ from tests.app.browser.test_accessibility import in_both_schemes
 
 # The words that are first met on each page, in their order.
 MET = {
-    "/": ["neg", "neu", "pos", "online", "offline"],
+    "/": ["evaluator", "neg", "neu", "valid", "pos", "online", "offline"],
     "/evidence": ["online", "offline", "hindsight"],
     "/evidence?trace=2": ["online", "offline", "hindsight"],
     "/browse?dataset=gallery": ["offline"],
@@ -100,7 +100,7 @@ def goes_with_the_focus(page: Page) -> None:
     expect(hint(page)).to_have_text(f"neg {TERMS['neg']}")
     page.keyboard.press("Tab")
     expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
-    for _ in range(4):
+    for _ in range(5):
         page.keyboard.press("Tab")
     expect(page.get_by_label("Problem")).to_be_focused()
     expect(hint(page)).to_have_count(0)

@@ -15,6 +15,7 @@ from sqlalchemy import delete
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.metrics.figures import METRICS
+from stepsight.core.metrics.measurement import Topic
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
@@ -173,7 +174,7 @@ def test_json(command: Command, db: str) -> None:
     row = by_name(found)["first"]
     assert list(row) == [
         "evaluator", "mode", "errors", *FIGURES, "accuracy", "macro_f1", "macro_auc", "neg_auc", "neu_auc",
-        "pos_auc", *(one.name for one in METRICS), "intervals", "reasons",
+        "pos_auc", *(one.name for one in METRICS if one.topic != Topic.SHARES), "intervals", "reasons",
         "n_traces", "n_solutions", "n_steps", "beats_baseline_by", "beats_baseline_in", "above_baselines",
         "thresholds", "calibrated_on", "thresholds_chosen_on_this_dataset", "published",
     ]  # fmt: skip
