@@ -35,9 +35,12 @@ _EXAMPLES = 4
 # Seconds between looks at a judgment in progress.
 _LOOKS = 0.2
 _PROGRESS = gr.Progress()
+# White letters on a button need a darker blue than the theme's own.
+_THEME = gr.themes.Default(primary_hue="blue").set(
+    button_primary_background_fill="*primary_600", button_primary_background_fill_hover="*primary_700"
+)
 LAUNCHED: dict[str, Any] = {
-    # Its buttons have enough contrast.
-    "theme": gr.themes.Default(primary_hue="blue"),
+    "theme": _THEME,
     "favicon_path": str(asset("web") / "icon.svg"),
     "footer_links": [],
     "run_history": False,

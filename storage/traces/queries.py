@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import Select, case, distinct, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Ints
@@ -36,7 +36,8 @@ class Dataset:
     """A dataset and its counts.
 
     `labelled` is the number of traces with gold labels, `errors` those with a gold error, and `repaired` those in
-    which later steps repair every error. `left_out` is the number of bad rows that were left out on import.
+    which later steps repair every error. `soft` is the number of traces with soft labels, and `left_out` the number
+    of bad rows that were left out on import.
     """
 
     id: int
@@ -47,6 +48,7 @@ class Dataset:
     created: datetime
     traces: int
     labelled: int
+    soft: int
     errors: int
     repaired: int
     redundant: int
@@ -356,4 +358,8 @@ def _count(session: Session, dataset_id: int) -> dict[str, int]:
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
         func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),
     )
-    return dict(session.execute(select(*counts).where(TraceRow.dataset_id == dataset_id)).mappings().one())
+    there = TraceRow.dataset_id == dataset_id
+    soft = select(func.count(distinct(StepRow.trace_id))).join(TraceRow).where(there, StepRow.share.is_not(None))
+    return dict(
+        session.execute(select(*counts, soft.scalar_subquery().label("soft")).where(there)).mappings().one()
+    )

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import event, text
 
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces import queries
 from stepsight.storage.traces.queries import find_dataset, find_trace, get_trace, iterate_traces, list_datasets
@@ -29,13 +29,14 @@ def counted(store: Store) -> Iterator[list[str]]:
 
 def test_datasets_are_listed_by_name_with_their_counts(store: Store) -> None:
     add(store, SAMPLES, "b")
-    add(store, [CLEAN], "a")
+    add(store, [Trace("a", "?", (Step(("1",), share=0.5), Step(("2",), share=0.25)))], "a")
     add(store, [], "empty")
     found = list_datasets(store)
     assert [dataset.name for dataset in found] == ["a", "b", "empty"]
     # Of b: ERROR has 2 steps and 3 sub-steps, CLEAN 1 and 1, MISSING 2 and 2, FIRST_ERROR 3 and 4.
     counts = [(dataset.traces, dataset.errors, dataset.steps, dataset.substeps) for dataset in found]
-    assert counts == [(1, 0, 1, 1), (4, 2, 8, 10), (0, 0, 0, 0)]
+    assert counts == [(1, 0, 2, 2), (4, 2, 8, 10), (0, 0, 0, 0)]
+    assert [dataset.soft for dataset in found] == [1, 0, 0]
     assert find_dataset(store, "b") == found[1]
 
 
