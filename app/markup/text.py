@@ -20,7 +20,7 @@ CHECK_WORDS = {"neg": "equation fails", "pos": "equations hold"}
 TERMS = {
     "evaluator": "A model or a program that says of each step whether it is right.",
     "valid": "The step is not wrong: its validity, p(neu) + p(pos), reaches the threshold, which is 0.5 at first.",
-    "baselines": "What can be told without reading: the length of a step, and its place in the solution.",
+    "baselines": "Guesses made without reading: by the length of a step, or by its place in the solution.",
     "neg": "The step is wrong.",
     "neu": "The step is valid but redundant: the solution does not need it.",
     "pos": "The step is correct and useful.",

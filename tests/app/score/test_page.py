@@ -207,7 +207,7 @@ def test_the_first_response_holds_the_form_and_the_examples(page):
     assert 8 <= len(examples) < len(gallery)
     form = Entered.from_token(examples[0]["href"].removeprefix("/?s="))
     assert (form.trace.substeps, form.evaluators) == (gallery[0].substeps, ("tiny",))
-    assert f"All {len(gallery)} traces" in first.text
+    assert f"All {len(gallery)} example solutions" in first.text
 
 
 def test_the_first_response_holds_the_result_of_its_address(page):

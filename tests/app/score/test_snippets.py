@@ -18,6 +18,7 @@ WILD = Trace.of(
 )
 
 
+@pytest.mark.slow
 def test_the_program_runs_and_prints_what_the_page_shows(evaluators, tiny, tiny_causal, tmp_path):
     trace = Trace.of('What\'s "2 + 3"?', ["2 + 3 = 5.\n'''", ["So {it}", "is \\5 é."]])
     thresholds = Thresholds(0.45, 0.15)

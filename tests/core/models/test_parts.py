@@ -154,6 +154,7 @@ def test_an_adapters_base_that_cannot_be_fetched_is_named(hub, tmp_path):
     assert not storage_folder(PSA).exists()
 
 
+@pytest.mark.slow
 def test_an_adapter_of_an_adapter_comes_with_both_and_a_circle_is_refused(hub, tmp_path):
     base = publish_adapter(hub, tmp_path)
     second = tmp_path / "published" / "second"
@@ -175,6 +176,7 @@ def test_an_adapter_of_an_adapter_comes_with_both_and_a_circle_is_refused(hub, t
         load_evaluator(fetch(look_up("someone/second")).folder)
 
 
+@pytest.mark.slow
 def test_a_pair_comes_with_its_reference_and_takes_the_memory_of_both(hub, tmp_path):
     write_pair(tmp_path)
     folder, reference = tmp_path / "prm", tmp_path / "reference"
@@ -211,6 +213,7 @@ def test_weights_in_a_folder_get_config_and_tokenizer_of_their_base_without_its_
     assert memory_of(find_fetched(PQM), "float32") in [needed_memory(size // each, "float32") for each in (2, 4)]
 
 
+@pytest.mark.slow
 def test_the_disk_is_checked_for_all_of_it_and_for_pickles_twice(hub, tmp_path, monkeypatch):
     base = publish_adapter(hub, tmp_path)
     remote = look_up(PSA)

@@ -183,6 +183,7 @@ def test_a_run_goes_on_with_less_memory(whole, tmp_path, monkeypatch):
         torch.testing.assert_close(tensor, right[name], rtol=0, atol=1e-4, msg=name)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_it_and_says_how_to_go_on(tmp_path):
     output = tmp_path / "out"
     command = ["train", write_config(tmp_path / "config.yaml"), "--output", output]
