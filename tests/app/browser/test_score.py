@@ -310,9 +310,8 @@ def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened,
 
 def place_of(part):
     """The box of a part of a page within the document, however far that is scrolled."""
-    x, y, width, height, left, top = part.evaluate(
-        "part => (({ x, y, width, height }) => [x, y, width, height, scrollX, scrollY])(part.getBoundingClientRect())"
-    )
+    x, y, width, height = (part.bounding_box()[key] for key in ("x", "y", "width", "height"))
+    left, top = part.evaluate("() => [scrollX, scrollY]")
     return [x + left, y + top, width, height]
 
 
