@@ -142,6 +142,11 @@ def named_evaluators(
     return list({one.id: one for one in (find_by_name(store, name) for name in names)}.values())
 
 
+def named_ids(store: Store, dataset: Dataset, evaluators: str | Sequence[str] | None) -> set[int] | None:
+    """Return the database ids of the evaluators that `named_evaluators` finds, or None if `evaluators` is None."""
+    return None if evaluators is None else {one.id for one in named_evaluators(store, dataset, evaluators)}
+
+
 def judgment_frames(
     store: Store,
     dataset: str,

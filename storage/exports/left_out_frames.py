@@ -18,7 +18,7 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.frames import named_evaluators
+from stepsight.storage.exports.frames import named_ids
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
 from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
@@ -42,8 +42,7 @@ def left_out_frame(store: Store, dataset: str, evaluators: str | Sequence[str] |
     `evaluators` are names or fingerprints; by default, all evaluators with these scores are included. Raises
     `UserError` if the dataset or an evaluator does not exist.
     """
-    chosen = None if evaluators is None else named_evaluators(store, find_dataset(store, dataset), evaluators)
-    ids = None if chosen is None else {one.id for one in chosen}
+    ids = named_ids(store, find_dataset(store, dataset), evaluators)
     return pd.concat(list(left_out_frames(store, dataset, None, ids)), ignore_index=True)
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from stepsight.core.scores import StepScores
 from stepsight.core.stress.measure import judged_steps
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.frames import named_evaluators
+from stepsight.storage.exports.frames import named_ids
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
 from stepsight.storage.judgments.stress_tests import StoredStressTest, list_seeds, read_stress_test, stress_tested
 from stepsight.storage.traces.queries import find_dataset
@@ -47,8 +47,7 @@ def stress_frame(store: Store, dataset: str, evaluators: str | Sequence[str] | N
     `evaluators` are names or fingerprints; by default, all evaluators that were tested are included. Raises
     `UserError` if the dataset or an evaluator does not exist.
     """
-    chosen = None if evaluators is None else named_evaluators(store, find_dataset(store, dataset), evaluators)
-    ids = None if chosen is None else {one.id for one in chosen}
+    ids = named_ids(store, find_dataset(store, dataset), evaluators)
     return pd.concat(list(stress_frames(store, dataset, None, ids)), ignore_index=True)
 
 

@@ -10,6 +10,7 @@ import uvicorn
 from stepsight.app.commands.server.app import listen
 from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.scoring.scorer import Scorer
 
 
 class Held:
@@ -69,3 +70,24 @@ def posted(address, path, body):
         client.settimeout(30)
         client.sendall(head.encode() + text)
         yield client
+
+
+def check_end(app, path, method, monkeypatch):
+    """A method of the scorer, which a page waits for, ends when the page is left."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def held(*arguments):
+        begun.set()
+        try:
+            while True:
+                arguments[-1]()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(Scorer, method, held)
+    with served(app) as address:
+        with socket.create_connection(address) as client:
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert begun.wait(30)
+            assert not ended.is_set()
+        assert ended.wait(30)

@@ -20,7 +20,7 @@ import pandas as pd
 
 from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import Store, snapshot
-from stepsight.storage.exports.frames import named_evaluators
+from stepsight.storage.exports.frames import named_evaluators, named_ids
 from stepsight.storage.exports.stress_frames import stored_tests
 from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.labelling.campaigns import find_campaign
@@ -231,7 +231,7 @@ def _published(row: Row, name: str) -> float | None:
 
 def _stress_rows(store: Store, dataset: str, evaluators: str | Sequence[str] | None) -> Iterator[dict[str, Any]]:
     found = find_dataset(store, dataset)
-    chosen = None if evaluators is None else {one.id for one in named_evaluators(store, found, evaluators)}
+    chosen = named_ids(store, found, evaluators)
     for evaluator, stored in stored_tests(store, dataset, chosen):
         threshold = find_thresholds(store, evaluator.id).validity
         about = {"dataset": dataset, "evaluator": evaluator.name, "seed": stored.seed, "threshold": threshold}

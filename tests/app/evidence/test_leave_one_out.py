@@ -1,6 +1,5 @@
 """What leaving steps out does, asked for by several at once."""
 
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,7 +20,7 @@ from stepsight.core.left_out import Gap
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.app.held_up import served
+from tests.app.held_up import check_end
 from tests.messages import refused
 
 DELETED = Gap.DELETED
@@ -97,24 +96,8 @@ def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evide
 
 
 def test_the_work_ends_when_the_page_is_left(store, evaluators, monkeypatch):
-    begun, ended = threading.Event(), threading.Event()
-
-    def held(scorer, trace, gap, check):
-        begun.set()
-        try:
-            while True:
-                check()
-        finally:
-            ended.set()
-
-    monkeypatch.setattr(Scorer, "leave_one_out", held)
     token = Entered("What is 1 + 1?", (("It is 3.",), ("Check.",)), evaluators=("tiny",)).token()
-    with served(build_app(store, evaluators)) as address:
-        with socket.create_connection(address) as client:
-            client.sendall(f"GET {LEFT_OUT}?s={token} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-            assert begun.wait(30)
-            assert not ended.is_set()
-        assert ended.wait(30)
+    check_end(build_app(store, evaluators), f"{LEFT_OUT}?s={token}", "leave_one_out", monkeypatch)
 
 
 def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):

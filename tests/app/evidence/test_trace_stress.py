@@ -1,8 +1,6 @@
 """The stress test of one trace: what is shown of its variants, what is refused, and when the work ends."""
 
 import re
-import socket
-import threading
 
 import pytest
 
@@ -14,10 +12,9 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.scores import Thresholds
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.app.client import asking
-from tests.app.held_up import served
+from tests.app.held_up import check_end
 from tests.storage.samples import add
 from tests.vllm_server import Classifier, VllmServer
 
@@ -95,20 +92,5 @@ def test_an_evaluator_behind_a_server_says_what_it_takes_before(tiny):
 
 
 def test_the_test_ends_when_the_page_is_left(store, evaluators, monkeypatch):
-    begun, ended = threading.Event(), threading.Event()
-
-    def held(scorer, traces, check):
-        begun.set()
-        try:
-            while True:
-                check()
-        finally:
-            ended.set()
-
-    monkeypatch.setattr(Scorer, "offline_scores", held)
-    with served(build_app(store, evaluators)) as address:
-        with socket.create_connection(address) as client:
-            client.sendall(f"GET {STRESS}?s={token()}&evaluator=tiny HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-            assert begun.wait(30)
-            assert not ended.is_set()
-        assert ended.wait(30)
+    path = f"{STRESS}?s={token()}&evaluator=tiny"
+    check_end(build_app(store, evaluators), path, "offline_scores", monkeypatch)
