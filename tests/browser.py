@@ -77,7 +77,8 @@ class Windows:
         page.on = lambda event, f: (listeners.append((event, f)), listen(event, f))[1]  # type: ignore[method-assign]
         try:
             yield page
-        except BaseException:
+        except BaseException as error:
+            error.add_note(_shown(page))
             page.context.close()
             raise
         finally:
@@ -97,6 +98,14 @@ class Windows:
                 del self._free[place]
                 return page
         return None
+
+
+def _shown(page: Page) -> str:
+    """What a page shows, for the report of a test that failed in it."""
+    try:
+        return f"{page.url} shows:\n{page.locator('body').inner_text(timeout=5_000)[:4_000]}"
+    except Error as error:
+        return f"The page shows nothing: {error.message}"
 
 
 def _as_new(page: Page, base: str, options: dict[str, Any]) -> bool:

@@ -92,6 +92,9 @@ def opened(windows: Windows, address: str) -> Opener:
                 page.context.on(event, f)
             try:
                 yield page
+            except Exception as error:
+                error.add_note(f"Troubles of the page: {troubles}")
+                raise
             finally:
                 for event, f in watched.items():
                     page.context.remove_listener(event, f)

@@ -110,10 +110,11 @@ const look = async ({ dataset: { upload } }, given = "") => {
   asked.set(upload, mine);
   const response = await patiently(`/data/uploads/${upload}?${given}`, {}, tell);
   tell("");
+  const answer = await (response.ok ? response.text() : failure(response));
   const row = list()?.querySelector(`[data-upload="${upload}"]`);
   if (!row || asked.get(upload) !== mine) return;
-  if (response.ok) put(row, html(await response.text()).querySelector("li"));
-  else refuse(row, await failure(response));
+  if (response.ok) put(row, html(answer).querySelector("li"));
+  else refuse(row, answer);
 };
 
 const refuse = (row, message) => {

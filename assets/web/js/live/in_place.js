@@ -21,7 +21,9 @@ const copyOf = (node) => pair(node, document.importNode(node, true));
 const NAMES = ["id", "href", "name", "type", "data-key", "data-card", "data-post", "data-fetch", "data-mend", "data-changes"];
 const keyOf = (node) => {
   const names = NAMES.map((name) => node.getAttribute?.(name) ?? "");
-  return [node.nodeName, ...names, node.control?.name ?? ""].join(" ");
+  // A chosen option stays chosen where others come and go before it.
+  const value = node.nodeName === "OPTION" ? node.value : "";
+  return [node.nodeName, ...names, node.control?.name ?? "", value].join(" ");
 };
 
 // For each new node the old one that it continues: of those with its key one of its class, or else any.
