@@ -11,9 +11,11 @@ the source, and show what each step could rest on.
 `before` and `step` count steps from 1; a message after the last step stands before the next number.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -151,6 +153,36 @@ def shortened(text: str) -> str:
     if len(text) <= LONGEST_RESULT:
         return text
     return f"{text[:_HEAD]}\n[… {len(text) - _HEAD - _TAIL:,} characters left out …]\n{text[-_TAIL:]}"
+
+
+def ahead_of_step(context: str) -> str:
+    """Return what a prompt template puts before the text of a step for what `read_before` returned."""
+    return f"{context}\n\n" if context else ""
+
+
+def in_tags(context: str) -> str:
+    """Return what a critic's question puts before a step for what `read_before` returned."""
+    return f"<context>\n{context}\n</context>\n" if context else ""
+
+
+@cache
+def reading_mark() -> str:
+    """Return six hexadecimal digits that stand for the rule by which evaluators read a context.
+
+    They are a hash of what is read of a fixed context, so that they change whenever the rule does. The rule is no
+    part of an evaluator's fingerprint, because it changes no judgment of a trace without a context.
+    """
+    long = "".join(chr(ord("a") + i % 26) for i in range(10 * LONGEST_RESULT))
+    messages = [
+        ("system", long, None),
+        ("user", "q", None),
+        (THOUGHT, "t", None),
+        (_TOOL, long, "f"),
+        ("x", "", "n"),
+    ]
+    probe = TraceContext(tuple(ContextMessage(0, *one) for one in messages))
+    read = probe.read_before(0, "q")
+    return hashlib.sha256((ahead_of_step(read) + in_tags(read)).encode()).hexdigest()[:6]
 
 
 def turn_text(text: str, calls: Sequence[ToolCall]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from stepsight.core import notebook
 from stepsight.core.arrays import Ints
-from stepsight.core.context import TraceContext
+from stepsight.core.context import TraceContext, reading_mark
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label, parse_label
 
@@ -250,9 +250,22 @@ class Trace:
         return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
     @cached_property
+    def read_digest(self) -> str:
+        """The digest that is kept with a judgment by an evaluator that reads the trace: `digest`, or if the trace
+        has a context, its `reading_digest`."""
+        return self.digest if self.context is None else reading_digest(self.digest)
+
+    @cached_property
     def text_digest(self) -> str:
         """The `digest_text` of the problem and the steps. It does not depend on the gold labels or the source."""
         return digest_text(self.problem, self.substeps)
+
+
+def reading_digest(digest: str) -> str:
+    """Return the digest of a trace, with the mark of the rule by which contexts are read in place of its first
+    digits."""
+    mark = reading_mark()
+    return mark + digest[len(mark) :]
 
 
 def digest_text(problem: str, substeps: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ from typing import Annotated
 from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
+from stepsight.core.context import in_tags
 from stepsight.core.critics.verdict_parser import READINGS
 from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import validate_yaml
@@ -100,7 +101,7 @@ class Preset(Record):
 
     def _question(self, problem: str, steps: Sequence[str], before: Sequence[str]) -> str:
         shown = steps if READINGS[self.reading].of_all else steps[:-1]
-        contexts = [f"<context>\n{one}\n</context>\n" if one else "" for one in before] or [""] * len(steps)
+        contexts = [in_tags(one) for one in before] or [""] * len(steps)
         texts = [
             context + _filled(self.step, {"number": str(number), "text": self._stripped(text)})
             for number, (context, text) in enumerate(zip(contexts, shown, strict=False), start=1)

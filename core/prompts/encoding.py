@@ -11,6 +11,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.context import ahead_of_step
 from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
@@ -227,8 +228,8 @@ class Encoder:
         for number, text in enumerate(trace.substeps, start=1):
             *ahead, last = self._between if number > 1 and self._between else [""]
             yield from ahead if isinstance(last, str) else [*ahead, last]
-            if context := trace.read_before(number - 1):
-                yield f"{last if isinstance(last, str) else ''}{context}\n\n"
+            if context := ahead_of_step(trace.read_before(number - 1)):
+                yield f"{last if isinstance(last, str) else ''}{context}"
                 last = ""
             yield from self._lines(
                 (last if isinstance(last, str) else "") + template.step_text(number, text), separator
@@ -303,8 +304,7 @@ class CallEncoder(Encoder, ABC):
 
     def encode_once(self, trace: Trace) -> Encoded:
         texts = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
-        before = map(trace.read_before, range(len(texts)))
-        steps = [f"{context}\n\n{text}" if context else text for context, text in zip(before, texts, strict=True)]
+        steps = [ahead_of_step(trace.read_before(place)) + text for place, text in enumerate(texts)]
         opening = list(self._opening(trace))
         calls = tuple(
             tuple(self._encoded([*opening, *parts]) for parts in self.questions(steps[:number]))

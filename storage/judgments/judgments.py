@@ -16,13 +16,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, and_, exists, func, literal_column, select, tuple_
+from sqlalchemy import ColumnElement, and_, exists, func, literal, literal_column, select, tuple_
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.context import reading_mark
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
+from stepsight.core.trace import reading_digest
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.database.stored_json import DamagedError
@@ -77,7 +79,7 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
     saved, since = 0, time.monotonic()
     try:
         for judgment in judgments:
-            row = _values(evaluator_id, judgment)
+            row = _values(evaluator_id, judgment, judgment.trace.read_digest)
             waiting[row["trace_id"], row["mode"]] = row
             saved += 1
             if len(waiting) >= _BATCH or time.monotonic() - since > _SECONDS:
@@ -88,13 +90,19 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
     return saved
 
 
-def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
+def save_together(
+    session: Session, evaluator_id: int, judgments: Iterable[Judgment], *, are_from_file: bool = False
+) -> int:
     """Like `save_judgments`, but within the caller's transaction, so that nothing is stored if the iterable raises.
 
-    Each combination of trace and mode may occur only once, and the traces must be in file order.
+    Each combination of trace and mode may occur only once, and the traces must be in file order. Judgments from a
+    file were made elsewhere, and do not become stale when the rule by which contexts are read changes.
     """
     saved = 0
-    rows = (_values(evaluator_id, judgment) for judgment in judgments)
+    rows = (
+        _values(evaluator_id, one, one.trace.digest if are_from_file else one.trace.read_digest)
+        for one in judgments
+    )
     while batch := list(islice(rows, _BATCH)):
         _insert(session, batch)
         saved += len(batch)
@@ -154,7 +162,7 @@ def _insert(session: Session, rows: list[Values]) -> None:
         count_up(session, JudgedRow, {"dataset_id": dataset_id, "evaluator_id": evaluator_id}, "revision")
 
 
-def _values(evaluator_id: int, judgment: Judgment) -> Values:
+def _values(evaluator_id: int, judgment: Judgment, digest: str) -> Values:
     trace, result = judgment.trace, judgment.result
     if not isinstance(trace, StoredTrace):
         raise ValueError(f"trace {trace.id!r} is not from the store")
@@ -167,7 +175,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
         "dataset_id": trace.dataset_id,
         "evaluator_id": evaluator_id,
         "mode": judgment.mode.value,
-        "trace_digest": trace.digest,
+        "trace_digest": digest,
         "created": now(),
         **_summary(result),
         "probabilities": pack(result),
@@ -175,7 +183,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
         "rationale": judgment.rationale or None,
         "spent": None if judgment.spent is None else asdict(judgment.spent),
         "spread": None if result.spread is None else result.spread.astype(_PACKED).tobytes(),
-        _PROFILES: profile_columns(judgment),
+        _PROFILES: profile_columns(judgment, digest),
     }
 
 
@@ -218,10 +226,23 @@ def giving(mode: Mode) -> tuple[Mode, ...]:
 def is_fresh(judged: Any, trace: Any) -> Any:
     """True if a judgment was made of the current state of its trace. Otherwise the judgment is stale.
 
-    `judged` is the digest of the trace at the time of the judgment, and `trace` is the current one. Both may be
-    strings, arrays, or SQL columns.
+    A judgment of a trace with a context is also stale if contexts were read by another rule at the time. `judged`
+    is the digest that was kept with the judgment, either of the trace or of the trace as it was read
+    (`Trace.read_digest`), and `trace` is the current digest. Both may be strings, arrays, or SQL columns.
     """
-    return judged == trace
+    return (judged == trace) | (judged == _as_read(trace))
+
+
+def _as_read(digest: Any) -> Any:
+    """Return `reading_digest` of digests, which may be a string, an array of bytes, or an SQL column."""
+    if isinstance(digest, str):
+        return reading_digest(digest)
+    mark = reading_mark()
+    if not isinstance(digest, np.ndarray):
+        return literal(mark).concat(func.substr(digest, len(mark) + 1))
+    digits = np.frombuffer(digest.tobytes(), np.uint8).reshape(len(digest), digest.itemsize).copy()
+    digits[:, : len(mark)] = np.frombuffer(mark.encode(), np.uint8)
+    return digits.view(digest.dtype)[:, 0]
 
 
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:

@@ -36,9 +36,12 @@ _KEY = ("evaluator_id", "trace_id", "gap")
 _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
 
-def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap. Raises
-    `ValueError` unless the scores with nothing left out have one row per sub-step of the trace."""
+def save_left_out(
+    session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut, *, are_from_file: bool = False
+) -> None:
+    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap.
+    `are_from_file` has the meaning of `save_together`. Raises `ValueError` unless the scores with nothing left out
+    have one row per sub-step of the trace."""
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
     rows = scores.rows()
@@ -48,7 +51,7 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
         "trace_id": trace.trace_id,
         "gap": scores.gap.value,
         "dataset_id": trace.dataset_id,
-        "trace_digest": trace.digest,
+        "trace_digest": trace.digest if are_from_file else trace.read_digest,
         "whole": scores.whole.probs.astype(_FLOATS).tobytes(),
         "steps": np.array(list(rows), _PLACES).tobytes(),
         "probabilities": packed.tobytes(),
@@ -71,7 +74,7 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
         raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another name (--evaluator).")
     if stored is not None:
         scores = LeaveOneOut.of(scores.whole, dict(sorted((known | added).items())), scores.gap)
-    save_left_out(session, evaluator_id, trace, scores)
+    save_left_out(session, evaluator_id, trace, scores, are_from_file=True)
 
 
 def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:

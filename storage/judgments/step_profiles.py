@@ -35,27 +35,34 @@ NaN outside hindsight mode. `cells`: bit `3 a + b` is set if a step of gold labe
 Columns = dict[str, bytes | None]
 
 
-def profile_columns(judgment: Judgment) -> Columns:
+def profile_columns(judgment: Judgment, digest: str | None = None) -> Columns:
     """Return the profiles of a judgment, keyed by column name. The profile of a mode without scores is None."""
     trace, result, whole = judgment.trace, judgment.result, judgment.solution
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
-        return empty | {judgment.mode.value: pack_profile(trace, result, whole)}
+        return empty | {judgment.mode.value: pack_profile(trace, result, whole, digest=digest)}
     change = float(np.abs(result.retroactive).max())
-    return {name: pack_profile(trace, getattr(result, name), whole, change) for name in empty}
+    return {name: pack_profile(trace, getattr(result, name), whole, change, digest) for name in empty}
 
 
-def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: float = float("nan")) -> bytes:
+def pack_profile(
+    trace: Trace,
+    scores: StepScores,
+    whole: float | None,
+    change: float = float("nan"),
+    digest: str | None = None,
+) -> bytes:
     """Pack the profile of one mode from a trace's sub-step scores.
 
     `whole` is the evaluator's own score of the solution, and `change` is the largest absolute retroactive change.
+    `digest` is the one that is kept with the judgment, by default the trace's.
     """
     gold = [step.label for step in trace.steps], [step.valid for step in trace.steps]
     label, valid = np.array([[SILENT if value is None else value for value in values] for values in gold], np.int64)
     least, redundancy, silent = step_rows(scores.probs, trace.owners)
     called = scores.probs[least]
     head = np.zeros((), HEAD)
-    head["digest"] = trace.digest[:16].encode()
+    head["digest"] = (digest or trace.digest)[:16].encode()
     head["whole"] = np.nan if whole is None else whole
     head["redundancy"] = redundancy.max()
     head["change"] = change

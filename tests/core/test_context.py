@@ -3,7 +3,15 @@
 import json
 from typing import Any
 
-from stepsight.core.context import ContextMessage, ToolCall, TraceContext, said_text, shortened, turn_text
+from stepsight.core.context import (
+    ContextMessage,
+    ToolCall,
+    TraceContext,
+    reading_mark,
+    said_text,
+    shortened,
+    turn_text,
+)
 from stepsight.core.files.jsonl import format_trace, parse_trace
 from stepsight.core.trace import Trace
 from tests.cases import each
@@ -97,3 +105,11 @@ def test_without_a_step_its_result_stands_before_the_next() -> None:
 def test_a_bad_context_is_refused(context: object) -> None:
     with refused():
         trace(context=context)
+
+
+def test_the_rule_by_which_a_context_is_read_is_in_the_digest_kept_with_a_judgment() -> None:
+    # Whoever changes the rule makes the judgments of traces with a context stale, and writes the new mark here.
+    assert reading_mark() == "e2ca8f"
+    assert trace().read_digest == reading_mark() + trace().digest[6:]
+    without = Trace.of(ROW["problem"], ROW["steps"])
+    assert without.read_digest == without.digest
