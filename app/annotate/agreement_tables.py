@@ -27,6 +27,7 @@ from stepsight.core.metrics.agreement import (
 from stepsight.core.metrics.bootstrap import Value, Weights, difference, resamples, share
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
+from stepsight.storage.labelling.results.annotations import UNASKED
 from stepsight.storage.labelling.results.estimates import CampaignEstimates
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
 from stepsight.storage.labelling.results.trust import Confirmation
@@ -305,12 +306,14 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
 
 def links_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate how far people name the same later step as the one that changed their label. The table has no row if
-    nobody names one."""
+    no label changed. A note counts the changed labels whose step nobody asked for."""
     named = alpha(rated.evidence, Scale.NOMINAL, rated.last.trace, weights)
     row = ("step that changed the label", named.alpha, named.agreeing, named.n_units, "steps", named.n_pairs)
-    rows = [row] if np.isfinite(rated.evidence).any() else []
+    unasked = sum(trace.unasked for trace in rated.traces)
+    rows = [row] if unasked or np.isfinite(rated.evidence).any() else []
     caption = "Krippendorff's alpha of the later steps that changed a label"
-    return _table("links", caption, _HEADS["agreement"], rows, [(str(row[0]), named.alpha)] if rows else [])
+    notes = (f"Not in it: {unasked:,} {UNASKED}.",) if unasked else ()
+    return _table("links", caption, _HEADS["agreement"], rows, [(str(row[0]), named.alpha)] if rows else [], notes)
 
 
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:

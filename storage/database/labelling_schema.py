@@ -54,7 +54,9 @@ class CampaignRow(Base):
     are shown, of which one is wrong on purpose in the fraction `planted_share` of the gold items. If
     `shows_equations` is true, equations that do not hold are marked. Each person begins with
     `qualification_items` gold items, and gets the traces of the queue if at least `qualification_right` of them are
-    right. `archived` is when the campaign was archived. `exported` is the number of events in the newest complete
+    right. If `asks_evidence` is true, a person whose label changes is asked for the step that changed it: without
+    an answer it is the newest one in view. Campaigns of earlier versions asked nobody. `archived` is when the
+    campaign was archived. `exported` is the number of events in the newest complete
     export of its log, or NULL.
     """
 
@@ -92,6 +94,7 @@ class CampaignRow(Base):
     qualification_items: Mapped[int] = mapped_column(default=0, server_default="0")
     qualification_right: Mapped[int] = mapped_column(default=0, server_default="0")
     planted_share: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    asks_evidence: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
         CheckConstraint("overlap > 0", name="overlap"),

@@ -95,7 +95,8 @@ class DatasetRow(Base):
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
     traces, which a trigger counts if they are deletions, and the deletions of an evaluator's scores or a campaign.
     `archived` is when the dataset was archived. `withdrawn` is when it was deleted: its name is then replaced,
-    nothing finds it or its traces any more, and its rows are removed bit by bit.
+    nothing finds it or its traces any more, and its rows are removed bit by bit. `convention` is the one that gold
+    follows (`core.repair`), or "" if nothing is said of it.
     """
 
     __tablename__ = "datasets"
@@ -109,6 +110,7 @@ class DatasetRow(Base):
     revision: Mapped[int] = mapped_column(server_default="0")
     archived: Mapped[datetime | None] = mapped_column(UtcDateTime)
     withdrawn: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    convention: Mapped[str] = mapped_column(String(20), default="", server_default="")
 
     __table_args__ = (NEW_IDS,)
 

@@ -226,8 +226,8 @@ class Annotation:
     holds each label as it was when the next step was revealed or, failing that, when the annotation was first
     submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
 
-    `repaired` holds the step that repairs each step. In a stepwise campaign, `evidence` holds the step that changed
-    the person's mind about a step: the newest one in view when they changed its label, unless they name another.
+    `repaired` holds the step that repairs each step. `evidence` holds the step that changed the person's mind about
+    a step: one that they name or, if the campaign `asks`, the newest one in view when they changed its label.
     """
 
     labels: StepTexts
@@ -243,7 +243,7 @@ class Annotation:
     suggested: StepTexts
     repaired: StepLinks
     evidence: StepLinks
-    stepwise: bool
+    asks: bool
 
     def value(self, kind: str, step: int | None) -> str | int | None:
         """Return the current value that an undoable event of kind `kind` would replace."""
@@ -266,19 +266,20 @@ def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
     return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
-def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Annotation:
-    """Derive the annotation from a person's events on a trace with `n_steps` steps. The events must be in order."""
-    return Fold(events, n_steps, stepwise).annotation()
+def fold(events: Sequence[AnnotationEvent], n_steps: int, *, stepwise: bool, asks: bool) -> Annotation:
+    """Derive the annotation from a person's events on a trace with `n_steps` steps. The events must be in order.
+    `asks` is `asks_evidence` of the campaign."""
+    return Fold(events, n_steps, stepwise=stepwise, asks=asks).annotation()
 
 
 class Fold:
     """Derives an annotation from a log of events. Further events can be added. If the trace has lost steps since it
     was labelled, it is treated as having all the steps that the events refer to."""
 
-    def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
+    def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, *, stepwise: bool, asks: bool) -> None:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
         self._values: dict[str, list[Any]] = {kind: [None] * n_steps for kind in ON_STEPS}
-        self._stepwise = stepwise
+        self._asks = asks
         self._first: dict[int, str | None] = {}
         self._suggested: list[str | None] = [None] * n_steps
         self._flag: str | None = None
@@ -316,10 +317,11 @@ class Fold:
             self._submitted = False
 
     def _ask_for_evidence(self, step: int, label: str | None) -> None:
-        """Take the newest step in view as evidence if a label changes once a later step is in view."""
+        """Take the newest step in view as evidence if a label changes once a later step is in view, or none if the
+        campaign does not ask."""
         newest, before = self._revealed - 1, self._values["label"][step]
-        if self._stepwise and step < newest and before not in (None, label):
-            self._values["evidence"][step] = None if label is None else newest
+        if step < newest and before not in (None, label):
+            self._values["evidence"][step] = newest if self._asks and label is not None else None
 
     def _stack(self, event: AnnotationEvent) -> None:
         if event.of is not None:
@@ -357,7 +359,7 @@ class Fold:
             suggested=tuple(self._suggested),
             repaired=tuple(self._values["repaired"]),
             evidence=tuple(self._values["evidence"]),
-            stepwise=self._stepwise,
+            asks=self._asks,
         )
 
 

@@ -51,6 +51,7 @@ class Slot:
     error_kinds: list[str]
     evaluator_id: int | None
     planted_share: float
+    asks_evidence: bool
     seed: int
     lease: int
     closed: datetime | None

@@ -131,7 +131,10 @@ def _first_submission(
 ) -> Sequence[str | None] | None:
     """Return the labels that a person submitted first, or None if they have submitted none."""
     end = next((place for place, event in enumerate(log, start=1) if event.kind == "submit"), None)
-    return None if end is None else fold(log[:end], len(trace.steps), campaign.view == "stepwise").labels
+    if end is None:
+        return None
+    stepwise = campaign.view == "stepwise"
+    return fold(log[:end], len(trace.steps), stepwise=stepwise, asks=campaign.asks_evidence).labels
 
 
 def _ranked(campaign_id: int) -> Select[int, int, int]:

@@ -83,7 +83,7 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
             raise UserError(
                 f"This trace has {len(log):,} changes of yours.", "Submit or skip it; no more are stored."
             )
-        folded = Fold(log, slot.n_steps, slot.stepwise)
+        folded = Fold(log, slot.n_steps, stepwise=slot.stepwise, asks=slot.asks_evidence)
         annotation = folded.annotation()
         of = None
         if event.cause:
@@ -109,7 +109,7 @@ def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> A
 
 def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annotation:
     log = [] if user_id is None else read_events(session, slot.item_id, user_id)
-    return fold(log, slot.n_steps, slot.stepwise)
+    return fold(log, slot.n_steps, stepwise=slot.stepwise, asks=slot.asks_evidence)
 
 
 def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:

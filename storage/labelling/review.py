@@ -162,7 +162,9 @@ def _read_peers(store: Store, slot: Slot, user: User) -> tuple[PeerAnnotation, .
         ids = session.scalars(others.order_by(SlotRow.number)).all()
         logs = read_events_of_items(session, [slot.item_id]) if ids else {}
     annotations = [
-        fold(logs.get((slot.item_id, id), []), slot.n_steps, slot.stepwise) for id in ids if id is not None
+        fold(logs.get((slot.item_id, id), []), slot.n_steps, stepwise=slot.stepwise, asks=slot.asks_evidence)
+        for id in ids
+        if id is not None
     ]
     return tuple(_peer(annotation, slot.after_error) for annotation in annotations if annotation.submitted)
 

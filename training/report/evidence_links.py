@@ -15,7 +15,7 @@ from stepsight.core.scores import Hindsight
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import read_many, standing
 from stepsight.storage.labelling.campaigns import list_campaigns
-from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.labelling.results.annotations import UNASKED, iterate_annotations
 from stepsight.storage.traces.queries import Dataset, StoredTrace, trace_batches
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
@@ -38,7 +38,7 @@ def evidence_table(
     Evaluators are given by name and database id. The result is None if nobody names a step of the dataset, or if no
     evaluator has a hindsight judgment of such a trace.
     """
-    links = _read_links(store, dataset)
+    links, unasked = _read_links(store, dataset)
     found = [(name, _measure(store, links, id, draws)) for name, id in evaluators]
     rows = [_row(name, hits) for name, hits in found if hits is not None]
     if not rows:
@@ -55,8 +55,9 @@ def evidence_table(
             for first in TOP
         ),
     ]
+    left_out = (f"Not in it: {unasked:,} {UNASKED}.",) if unasked else ()
     caption = f"{dataset.name}: the later step that changed a person's label, among the evaluator's evidence"
-    return Table("evidence-links", caption, tuple(columns), tuple(rows), ("95 % intervals over traces.",))
+    return Table("evidence-links", caption, tuple(columns), tuple(rows), ("95 % intervals over traces.", *left_out))
 
 
 def as_json(table: Table) -> list[dict[str, object]]:
@@ -74,17 +75,20 @@ def _row(name: str, hits: EvidenceHits) -> tuple[Cell, ...]:
     return name, hits.links, hits.traces, *values
 
 
-def _read_links(store: Store, dataset: Dataset) -> Mapping[int, list[_Link]]:
-    """Return people's links by the database ids of their traces."""
+def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[_Link]], int]:
+    """Return people's links by the database ids of their traces, and the number of changed labels whose step nobody
+    asked for."""
+    unasked = 0
     links: defaultdict[int, list[_Link]] = defaultdict(list)
     for campaign in list_campaigns(store):
         if campaign.dataset_id != dataset.id or campaign.view != "stepwise":
             continue
         for one in iterate_annotations(store, campaign.id):
             if not one.exposed and one.chosen != "gold" and not one.qualification:
+                unasked += one.unasked
                 for step, by in one.evidence.items():
                     links[one.trace_id].append(_Link(one.digest, step, by))
-    return links
+    return links, unasked
 
 
 def _measure(store: Store, links: Mapping[int, list[_Link]], evaluator_id: int, draws: int) -> EvidenceHits | None:

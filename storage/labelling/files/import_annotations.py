@@ -27,12 +27,12 @@ from stepsight.storage.people.users import LOCAL, Role, User, find_row
 EventValues = dict[str, Any]
 
 
-def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[EventValues]:
+def annotation_events(annotation: ImportedAnnotation, about: str, *, asks: bool) -> Iterator[EventValues]:
     """Yield events that reproduce the annotation, all with the time of its submission.
 
     The labels given before the next step was seen come first, followed by later changes. The time taken is recorded
     with the submission. `about` identifies the campaign and the trace, so that equal annotations of different
-    traces get different keys.
+    traces get different keys. `asks` is True if the campaign asks for the evidence of changed labels.
     """
     key = digest(about.encode() + annotation.content)[:32]
     visible = {what: what in annotation.exposed for what in WHAT} | {OWN: annotation.labelled_before}
@@ -46,7 +46,7 @@ def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[Ev
         "of": None,
         "old": None,
     }
-    for number, event in enumerate(_events(annotation)):
+    for number, event in enumerate(_events(annotation, asks)):
         yield every | event | {"key": f"import-{key}-{number}"}
 
 
@@ -67,7 +67,7 @@ def decision_event(decision: ImportedDecision, about: str) -> EventValues:
     }
 
 
-def _events(annotation: ImportedAnnotation) -> Iterator[EventValues]:
+def _events(annotation: ImportedAnnotation, asks: bool) -> Iterator[EventValues]:
     steps, stepwise = len(annotation.labels), annotation.view == "stepwise"
     first = annotation.first if stepwise else annotation.labels
     for step, label in enumerate(first):
@@ -81,7 +81,7 @@ def _events(annotation: ImportedAnnotation) -> Iterator[EventValues]:
     for step in changed:
         if step < steps - 1:
             yield _change(annotation, step, first[step])
-    yield from _evidence(annotation)
+    yield from _evidence(annotation, asks)
     yield from _notes(annotation)
     yield _event("submit", None, None, steps) | {"seconds": annotation.seconds}
     if steps - 1 in changed:
@@ -110,9 +110,9 @@ def _change(annotation: ImportedAnnotation, step: int, old: str | None) -> Event
     return _event("label", step, annotation.labels[step], len(annotation.labels)) | {"old": old}
 
 
-def _evidence(annotation: ImportedAnnotation) -> Iterator[EventValues]:
+def _evidence(annotation: ImportedAnnotation, asks: bool) -> Iterator[EventValues]:
     """Yield events that name the evidence of each changed label in place of the newest step, which it has by
-    default."""
+    default if the campaign asks."""
     steps = len(annotation.labels)
     for step in range(steps) if annotation.view == "stepwise" else ():
         named = annotation.evidence[step] if annotation.evidence else None
@@ -120,7 +120,7 @@ def _evidence(annotation: ImportedAnnotation) -> Iterator[EventValues]:
             None,
             annotation.labels[step],
         )
-        default = steps - 1 if changed else None
+        default = steps - 1 if changed and asks else None
         if named != default and step < steps - 1:
             yield _event("evidence", step, named, steps) | {"old": default}
 
@@ -283,7 +283,7 @@ class AnnotationImporter:
         slot.taken = slot.ended = annotation.submitted
         self._session.flush()
         self._most = max(self._most, slot.number + 1)
-        self._insert(item, person, slot.id, annotation_events(annotation, about))
+        self._insert(item, person, slot.id, annotation_events(annotation, about, asks=self._asks))
         self._contents[item.id, annotation.annotator] = {annotation.content}
         self.annotations += 1
 
@@ -302,6 +302,11 @@ class AnnotationImporter:
         self._insert(item, self.persons.id(row.annotator), None, iter([event]))
         self._decided[item.id, row.step] = new
         self.decisions += 1
+
+    @property
+    def _asks(self) -> bool:
+        assert self._row is not None
+        return self._row.asks_evidence
 
     @property
     def _view(self) -> str:

@@ -195,6 +195,7 @@ class CampaignLine(LabelRow):
     qualification_items: Count = 0
     qualification_right: Count = 0
     planted_share: float = 0.0
+    asks_evidence: bool = False
     annotators: ListOf[Text]
 
 

@@ -20,6 +20,8 @@ from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.qualification import qualification_slots
 from stepsight.storage.people.exposures import OWN, WHAT
 
+UNASKED = "changed labels whose step nobody was asked for"
+
 _V = TypeVar("_V")
 # Annotations whose events are in memory at once.
 _BATCH = 200
@@ -33,7 +35,8 @@ class SubmittedAnnotation:
     unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was
     seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
     `corrections` map 0-based steps to texts. `repaired` maps `neg` steps to the steps that repair them, and
-    `evidence` maps steps whose label is not the first one to the later steps that changed the person's mind.
+    `evidence` maps steps whose label is not the first one to the later steps that changed the person's mind, as far
+    as they were asked. `unasked` counts the changed labels whose step nobody asked for.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
@@ -67,6 +70,7 @@ class SubmittedAnnotation:
     qualification: bool
     repaired: Mapping[int, int] = field(default_factory=dict)
     evidence: Mapping[int, int] = field(default_factory=dict)
+    unasked: int = 0
 
 
 def iterate_annotations(
@@ -114,6 +118,7 @@ def _submitted(campaign_id: int) -> Select[Any]:
     same = (ItemRow.trace_id, TraceRow.external_id, SlotRow.user_id, ItemRow.chosen, ItemRow.digest)
     columns: list[Any] = [
         *(*same, CampaignRow.view, CampaignRow.after_error, TraceRow.n_steps),
+        CampaignRow.asks_evidence,
         *(ItemRow.id.label("item_id"), SlotRow.id.label("slot_id"), DatasetRow.name.label("dataset")),
         *(UserRow.name.label("user"), TraceRow.digest.label("current_digest")),
         SlotRow.id.in_(qualification_slots(campaign_id)).label("qualification"),
@@ -140,16 +145,20 @@ def _annotations(session: Session, slots: Sequence[Mapping[Any, Any]]) -> Iterat
 
 def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> SubmittedAnnotation | None:
     about = dict(slot)
-    after_error, n_steps, current = (about.pop(name) for name in ("after_error", "n_steps", "current_digest"))
+    after_error, n_steps, current, asks = (
+        about.pop(name) for name in ("after_error", "n_steps", "current_digest", "asks_evidence")
+    )
     stepwise = about["view"] == CampaignView.STEPWISE
     # If the trace has changed since, only the log shows how many steps it had.
-    annotation = fold(log, n_steps if current == about["digest"] else 0, stepwise)
+    annotation = fold(log, n_steps if current == about["digest"] else 0, stepwise=stepwise, asks=asks)
     if not annotation.submitted:
         return None
     end = needed_steps(annotation.labels, after_error)
     labels = _cut(annotation.labels, end)
     seen = _seen(log)
     first = _cut(annotation.first, needed_steps(annotation.first, after_error)) if stepwise else labels
+    changed = {step for step, label in enumerate(labels) if label is not None and first[step] not in (None, label)}
+    evidence = {step: by for step, by in _by_step(annotation.evidence) if step in changed}
     submission = next(event for event in reversed(log) if event.kind == "submit")
     return SubmittedAnnotation(
         **about,
@@ -159,11 +168,8 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         comments=dict(_by_step(annotation.comments)),
         corrections=dict(_by_step(annotation.corrections)),
         repaired={step: by for step, by in _by_step(annotation.repaired) if labels[step] == "neg"},
-        evidence={
-            step: by
-            for step, by in _by_step(annotation.evidence)
-            if labels[step] is not None and first[step] not in (None, labels[step])
-        },
+        evidence=evidence,
+        unasked=0 if asks else len(changed - evidence.keys()),
         flag=annotation.flag,
         exposed=seen.intersection(WHAT),
         labelled_before=OWN in seen,

@@ -21,7 +21,8 @@ _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, na
 
 @dataclass(frozen=True)
 class RatedTrace:
-    """An annotated trace of a campaign. `digest` is the digest of the trace as it was labelled."""
+    """An annotated trace of a campaign. `digest` is the digest of the trace as it was labelled. `unasked` counts
+    the changed labels whose step nobody asked for."""
 
     item_id: int
     trace_id: int
@@ -29,6 +30,7 @@ class RatedTrace:
     dataset: str
     digest: str
     steps: int
+    unasked: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class RatedTraces:
     when the current label was given; it is NaN without a label. `gold` and `valid` have shape (steps,) and hold the
     benchmark's labels and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the
     steps before the error are valid but have no label. `evidence` has shape (people, steps) and holds the later
-    step that changed a person's label, or NaN.
+    step that changed a person's label, as far as they were asked, or NaN.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -145,7 +147,8 @@ def _trace(annotations: Sequence[SubmittedAnnotation]) -> RatedTrace:
     one = annotations[0]
     # If the trace has changed since, an annotation is as long as its person's events require.
     steps = max(len(annotation.labels) for annotation in annotations)
-    return RatedTrace(one.item_id, one.trace_id, one.external_id, one.dataset, one.digest, steps)
+    unasked = sum(annotation.unasked for annotation in annotations)
+    return RatedTrace(one.item_id, one.trace_id, one.external_id, one.dataset, one.digest, steps, unasked)
 
 
 def _arrays(

@@ -15,13 +15,14 @@ _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 class Log:
     """A person's events on a trace, as the store keeps them; their ids count from 1, their keys from k1."""
 
-    def __init__(self, n_steps: int = 3, stepwise: bool = False) -> None:
+    def __init__(self, n_steps: int = 3, stepwise: bool = False, asks: bool | None = None) -> None:
         self.events: list[AnnotationEvent] = []
         self.n_steps, self.stepwise = n_steps, stepwise
+        self.asks = stepwise if asks is None else asks
 
     @property
     def annotation(self) -> Annotation:
-        return fold(self.events, self.n_steps, self.stepwise)
+        return fold(self.events, self.n_steps, stepwise=self.stepwise, asks=self.asks)
 
     def do(self, kind: str, step: int | None = None, new: Any = None) -> None:
         if kind in ("undo", "redo"):
@@ -48,7 +49,7 @@ def as_json(annotation: Annotation) -> dict[str, Any]:
 
 def states(case: dict[str, Any]) -> Iterator[Log]:
     """The log before the first event of a case, and after each."""
-    log = Log(case["steps"], case.get("stepwise", False))
+    log = Log(case["steps"], case.get("stepwise", False), case.get("asks"))
     yield log
     for event in case["events"]:
         log.do(event["kind"], event.get("step"), event.get("new"))

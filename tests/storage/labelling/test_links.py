@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
-from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.campaigns import find_campaign, get_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.record import read_annotation
-from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.labelling.results.annotations import UNASKED, iterate_annotations
+from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.people.users import local_user
 from tests.cases import each
 from tests.messages import refused
@@ -37,6 +39,29 @@ def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back
     (found,) = iterate_annotations(store, campaign_id)
     assert (found.labels, found.first) == (("neg", "neg", "pos", "pos"), ("pos", "pos", "pos", "pos"))
     assert (found.evidence, found.repaired) == ({0: 2}, {0: 2})
+
+
+def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named(
+    store: Store, other: Store, tmp_path: Path
+) -> None:
+    campaign_id, slot = change_minds(store)
+    do(store, slot, person(store, "ann"), "submit")
+    with store.write() as session:
+        # As an earlier version left it. Nobody named a step for step 1, and the one of step 2 was taken back.
+        session.execute(update(CampaignRow).values(asks_evidence=False))
+    (found,) = iterate_annotations(store, campaign_id)
+    assert (found.evidence, found.unasked) == ({}, 2)
+    (rated,) = read_ratings(store, get_campaign(store, campaign_id)).queue.traces
+    assert rated.unasked == 2
+    assert export_labels(store, "first", tmp_path / "csv", "csv", per_annotator=True).left_out == {UNASKED: 2}
+    for format in ("events", "jsonl"):
+        left_out = export_labels(store, "first", tmp_path / format, format).left_out
+        assert left_out == ({} if format == "events" else {UNASKED: 2})
+    import_labels(other, tmp_path / "events", local_user(other))
+    import_labels(other, tmp_path / "jsonl", local_user(other), campaign="second")
+    for name in ("first", "second"):
+        (again,) = iterate_annotations(other, find_campaign(other, name).id)
+        assert (again.evidence, again.unasked) == ({}, 2)
 
 
 @each(

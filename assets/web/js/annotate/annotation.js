@@ -19,11 +19,11 @@ const copy = (annotation) => ({
 export const valueOf = (annotation, { kind, step }) =>
   (kind === "flag" ? annotation.flag : annotation[LISTS[kind]]?.[step]) ?? null;
 
-// If a label changes once a later step is in view, the newest step is taken as the evidence.
+// If a label changes once a later step is in view, the newest step is its evidence, or none if the campaign does not ask.
 const askForEvidence = (annotation, step, label) => {
   const [newest, before] = [annotation.revealed - 1, annotation.labels[step]];
-  if (annotation.stepwise && step < newest && before !== null && before !== label) {
-    annotation.evidence[step] = label === null ? null : newest;
+  if (step < newest && before !== null && before !== label) {
+    annotation.evidence[step] = annotation.asks && label !== null ? newest : null;
   }
 };
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
-from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
+from stepsight.storage.labelling.results.annotations import UNASKED, SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 from stepsight.storage.labelling.results.decisions import Decision
 
@@ -90,6 +90,7 @@ def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out:
     with open(path, "w", encoding="utf-8") as file:
         for trace in traces:
             written += 1
+            left_out[UNASKED] += sum(annotation.unasked for annotation in trace.annotations)
             file.write(f"{line(format_row(trace, campaign))}\n")
     return written
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from stepsight.storage.exports.table_files import table_parts
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally
+from stepsight.storage.labelling.results.annotations import UNASKED
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 # The type of each column: text, integer or number. All but the first few may be empty.
@@ -93,6 +94,8 @@ def _writer(format: str) -> Callable[[Iterable[LabelledTrace], Path, str, Tally]
             nonlocal written
             for trace in traces:
                 written += 1
+                if trace.how is None:
+                    left_out[UNASKED] += trace.annotations[0].unasked
                 yield from step_rows(trace, campaign)
 
         with open(path, "wb") as file:
