@@ -39,7 +39,7 @@ class Convention(StrEnum):
     - first-error: they have no label (PRM800K, ProcessBench).
     - all-wrong: they are wrong.
     - until-ceased: each has a label of its own, and the error ends where a step is right again (Beyond the First
-      Error). Gold in the store is read in this way.
+      Error). Gold is read in this way unless its dataset names another convention.
     - unless-repaired: they are wrong unless they rest on a repaired step, which are those from the repair on
       (AgentProcessBench).
     """
@@ -154,30 +154,51 @@ def _end(repair: int | None, size: int) -> int:
     return size if repair is None else repair
 
 
-def error_state(gold: Gold, repaired: Links) -> ErrorState | None:
-    """Return what became of the errors of a trace, or None if it has no gold."""
+def check_follows(gold: Gold, repaired: Links, convention: Convention) -> None:
+    """Raise `UserError` if a step behind the first error has a label that the convention does not give it."""
+    if _NEG not in gold:
+        return
+    first = list(gold).index(_NEG)
+    for step, part in enumerate(_parts(gold, repaired, convention, first), start=first + 1):
+        by_rule = _BY_RULE[convention, part]
+        if not _OWN[convention, part] and gold[step] not in (None, by_rule):
+            expected = f"is {by_rule}" if by_rule else "has no label"
+            raise UserError(
+                f"step {step + 1} is {gold[step]}, and by {convention} it {expected}, after the error in step"
+                f" {first + 1}.",
+                "Name the convention that the file follows (--convention), or none.",
+            )
+
+
+def error_state(gold: Gold, repaired: Links, source: Convention = Convention.UNTIL_CEASED) -> ErrorState | None:
+    """Return what became of the errors of a trace whose gold follows the convention `source`, or None if it has no
+    gold."""
     if _NEG not in gold:
         return ErrorState.CLEAN if any(one is not None for one in gold) else None
     first = list(gold).index(_NEG)
-    parts = _parts(gold, repaired, Convention.UNTIL_CEASED, first)
-    last_is_wrong = gold[-1] == _NEG and (not parts or parts[-1] == _Part.AFTER)
+    parts = _parts(gold, repaired, source, first)
+    last_is_wrong = gold[-1] == _NEG and (not parts or (parts[-1] == _Part.AFTER and _OWN[source, _Part.AFTER]))
     return ErrorState.OPEN if last_is_wrong or _Part.OPEN in parts else ErrorState.REPAIRED
 
 
-def state_of(trace: Trace) -> ErrorState | None:
-    """Return what became of the errors of a trace, or None if it has no gold."""
-    return error_state([gold_of(step) for step in trace.steps], [step.repaired for step in trace.steps])
+def state_of(trace: Trace, source: Convention = Convention.UNTIL_CEASED) -> ErrorState | None:
+    """Return what became of the errors of a trace whose gold follows the convention `source`, or None if it has no
+    gold."""
+    return error_state([gold_of(step) for step in trace.steps], [step.repaired for step in trace.steps], source)
 
 
-def by_convention(trace: _T, convention: Convention | None) -> _T:
-    """Return a copy of a trace whose gold follows a convention, or the trace as it is if that is None.
+def by_convention(trace: _T, convention: Convention | None, source: Convention | None = None) -> _T:
+    """Return a copy of a trace whose gold follows a convention, or the trace as it is if that is None. Its gold
+    follows the convention `source`, by default `until-ceased`.
 
     A step that is no longer wrong loses its repair.
     """
     if convention is None:
         return trace
     gold = [gold_of(step) for step in trace.steps]
-    converted = convert(gold, [step.repaired for step in trace.steps], Convention.UNTIL_CEASED, convention)
+    converted = convert(
+        gold, [step.repaired for step in trace.steps], source or Convention.UNTIL_CEASED, convention
+    )
     pairs = zip(trace.steps, gold, converted, strict=True)
     return replace(trace, steps=tuple(step if old == new else _with_gold(step, new) for step, old, new in pairs))
 

@@ -40,6 +40,7 @@ from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.core.judgment_record import judgment_record
+from stepsight.core.repair import Convention
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
@@ -59,8 +60,7 @@ _PER_PAGE = 25
 _TITLE = Markup("<h1>Browse</h1>")
 # The kinds of error of a dataset whose gold has both.
 _KINDS = (("", "invalid"), ("redundant", "redundant"))
-# Of gold; `until-ceased` is as labelled.
-_CONVENTIONS = (("", "as labelled"), *((name, name) for name in ("first-error", "all-wrong", "unless-repaired")))
+_CONVENTIONS = (("", "as labelled"), *((one.value, one.value) for one in Convention))
 # The number of datasets that the error for an unknown one lists.
 _MOST_NAMES = 10
 _LONGEST_VALUE = 160
@@ -314,7 +314,9 @@ def _conventions(trace: StoredTrace) -> Sequence[tuple[str, str]]:
     """Return the conventions by which the gold of a trace can be shown. Empty if no step comes after an error."""
     if trace.first_error in (None, len(trace.steps) - 1):
         return ()
-    return _CONVENTIONS
+    # Gold that names no convention is read so already.
+    source = trace.convention or Convention.UNTIL_CEASED
+    return [(name, title) for name, title in _CONVENTIONS if name != source]
 
 
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:

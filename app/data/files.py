@@ -14,6 +14,7 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
+from stepsight.core.repair import Convention
 from stepsight.core.validation import Model
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
@@ -30,7 +31,9 @@ _MOST_STEPS = 6
 # The kinds of file that a file of traces may be read as.
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
 # The fields that a person fills in besides the kind.
-_TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
+# How the gold of a file may label the steps behind the first error.
+_CONVENTIONS = (("", "each label of its own step"), *((one.value, one.value) for one in Convention))
+_TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out", "convention")
 
 
 class Beginning(Model):
@@ -143,6 +146,7 @@ def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
         shown=shown,
         given=dict.fromkeys(_TYPED, "") | given,
         kinds=_KINDS,
+        conventions=_CONVENTIONS,
         labels=list(LABELS.items()),
         traces=[(trace, list(trace.steps[:_MOST_STEPS])) for trace in shown.traces],
         columns=COLUMNS,

@@ -12,6 +12,7 @@ from typing import Any
 
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
+from stepsight.core.repair import find_convention
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, list_parts
@@ -159,7 +160,13 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         bad = bad_rows(upload.name, leave_out=wanted.leave_out)
         # If the job is cancelled meanwhile, nothing is stored.
         done = import_source(
-            store, kind, source, wanted.dataset, bad, lambda *_: progress(upload.size, upload.size)
+            store,
+            kind,
+            source,
+            wanted.dataset,
+            bad,
+            lambda *_: progress(upload.size, upload.size),
+            convention=find_convention(wanted.convention),
         )
         summary, left_out = str(done), done.left_out
     remove_upload(store, upload.id)

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.repair import Convention
 from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.catalogue import find_benchmark
@@ -23,7 +24,8 @@ class FileImport(Record):
 
     `upload` is the id of the upload, and `holds` says what it contains. `dataset` is the dataset to add the traces
     to, or the one that the scores refer to. For traces, `kind` is the file kind, `columns` is set if the kind is
-    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. For scores, `evaluator` names the
+    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. `convention` is
+    the one that their gold follows, if it is named. For scores, `evaluator` names the
     evaluator and `mode` is the mode in which it gave them. For labels, `campaign` is the campaign to put them
     into, `annotator` gave them if the file names nobody, and `user` is the person who adds them, whom the server
     sets. `sha256` is the hash of the content that the user previewed.
@@ -41,6 +43,7 @@ class FileImport(Record):
     campaign: str = ""
     annotator: str = ""
     user: int = 0
+    convention: Annotated[str, choice(("", *Convention))] = ""
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -1,6 +1,6 @@
 """The gold of a dataset by a convention (`core.repair`), for figures and exports.
 
-Gold in the store is what labels say of each step, so it is read by the convention `until-ceased`.
+Gold is read by the convention that its dataset names, and by `until-ceased` if that names none.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.metrics.table import codes_of_gold, gold_of_codes
 from stepsight.core.repair import Convention, convert, find_convention
-from stepsight.storage.database.schema import StepRow
+from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import TraceGold, starts
 
@@ -35,23 +35,38 @@ def apply_convention(session: Session, gold: _G, name: str) -> _G:
     `UserError` if there is no such convention."""
     convention = find_convention(name)
     wrong = np.flatnonzero(gold.valid == 0)
-    if convention is None or convention == Convention.UNTIL_CEASED or not len(wrong):
+    if convention is None or not len(wrong):
         return gold
     first = starts(gold.counts)
     label, valid = gold.label.copy(), gold.valid.copy()
     places = np.unique(gold.trace[wrong]).tolist()
-    links = _read_links(session, [int(gold.trace_ids[place]) for place in places])
+    ids = [int(gold.trace_ids[place]) for place in places]
+    sources = _read_sources(session, ids)
+    if not sources and convention == Convention.UNTIL_CEASED:
+        return gold
+    links = _read_links(session, ids)
     for place in places:
         size, start = int(gold.counts[place]), int(first[place])
         repaired = links.get(int(gold.trace_ids[place]), {})
         steps = range(start, start + size)
         before = [gold_of_codes(int(label[step]), int(valid[step])) for step in steps]
         repairs = [repaired.get(step) for step in range(size)]
-        after = convert(before, repairs, Convention.UNTIL_CEASED, convention)
+        source = sources.get(int(gold.trace_ids[place]), Convention.UNTIL_CEASED)
+        after = convert(before, repairs, source, convention)
         for step, old, new in zip(steps, before, after, strict=True):
             if old != new:
                 label[step], valid[step] = codes_of_gold(new)
     return replace(gold, label=label, valid=valid)
+
+
+def _read_sources(session: Session, trace_ids: list[int]) -> dict[int, Convention]:
+    """Return the convention that the gold of each trace follows, by trace id, if its dataset names one."""
+    sources: dict[int, Convention] = {}
+    named = select(TraceRow.id, DatasetRow.convention).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+    for part in _parts(trace_ids):
+        rows = session.execute(named.where(TraceRow.id.in_(part), DatasetRow.convention != ""))
+        sources.update((trace_id, Convention(name)) for trace_id, name in rows)
+    return sources
 
 
 def _read_links(session: Session, trace_ids: list[int]) -> dict[int, dict[int, int | None]]:

@@ -14,6 +14,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import stem_of
+from stepsight.core.repair import Convention
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
@@ -91,6 +92,7 @@ def import_file(
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
     change: Change | None = None,
+    convention: Convention | None = None,
 ) -> ImportSummary:
     """Store the traces of a file in one transaction and with bounded memory. The transaction, in which nobody else
     can write to a store on SQLite, begins when the whole file has been read and checked.
@@ -107,14 +109,17 @@ def import_file(
 
     Raises `UserError`, with the number of bad rows, if there are any and `skipped` is not given. Also raises
     `UserError` if the file has no trace or no wanted trace, looks like a different kind, or cannot be read to its
-    end, or if the dataset is of a different kind. Nothing is stored in these cases.
+    end, or if the dataset is of a different kind or convention. Nothing is stored in these cases. `convention` is
+    the one that the gold of the file follows; a trace that does not follow it is a bad row.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
     name = (chosen.dataset or stem_of(path)) if dataset is None else dataset
     with open_input(path) as file:
         source = FileSource(path, file)
-        return import_source(store, chosen, source, name, _bad_rows(source, skipped), progress, where, change)
+        return import_source(
+            store, chosen, source, name, _bad_rows(source, skipped), progress, where, change, convention
+        )
 
 
 def import_table(
@@ -125,9 +130,11 @@ def import_table(
     progress: Progress | None = None,
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
+    convention: Convention | None = None,
 ) -> ImportSummary:
     """Like `import_file`, but for one or more data files whose columns are mapped by `columns`."""
-    return import_source(store, data.kind(columns), data, dataset, _bad_rows(data, skipped), progress, where)
+    bad = _bad_rows(data, skipped)
+    return import_source(store, data.kind(columns), data, dataset, bad, progress, where, convention=convention)
 
 
 def _bad_rows(source: "LineSource", skipped: str | Path | None) -> BadRows:
@@ -163,6 +170,7 @@ def import_source(
     progress: Progress | None = None,
     where: RowConditions | None = None,
     change: Change | None = None,
+    convention: Convention | None = None,
 ) -> ImportSummary:
     """Like `import_file`, but for any source of lines. `bad` gets the bad rows."""
     check_name(dataset, "the name of the dataset")
@@ -171,7 +179,7 @@ def import_source(
         wanted = _Wanted(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
         located = iter(wanted)
         while batch := list(islice(located, _BATCH)):
-            waiting.add(list(rows_of(batch, bad)))
+            waiting.add(list(rows_of(batch, bad, convention)))
             if progress:
                 progress(0, _READING * source.fraction)
         wanted.check(source.name)
@@ -180,7 +188,7 @@ def import_source(
         if not waiting.count or waiting.count > _FEW:
             bad.check(waiting.count)
         with store.write() as session:
-            writer = TraceWriter(session, dataset, kind.name, source.file_name)
+            writer = TraceWriter(session, dataset, kind.name, source.file_name, convention)
             for rows in waiting:
                 writer.add_rows(rows, bad)
                 if progress:

@@ -3,7 +3,7 @@
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -37,7 +37,8 @@ class Dataset:
 
     `labelled` is the number of traces with gold labels, `errors` those with a gold error, and `repaired` those in
     which later steps repair every error. `soft` is the number of traces with soft labels, and `left_out` the number
-    of bad rows that were left out on import.
+    of bad rows that were left out on import. `convention` is the one that the gold follows, or "" if
+    it names none.
     """
 
     id: int
@@ -55,6 +56,7 @@ class Dataset:
     steps: int
     substeps: int
     left_out: int
+    convention: str = ""
 
     @property
     def size(self) -> str:
@@ -65,17 +67,20 @@ class Dataset:
 @dataclass(frozen=True)
 class StoredTrace(Trace):
     """A trace in the store. `id` is its id within the dataset, and `trace_id` is its database id. It can be scored
-    like any trace, and its judgment can be stored."""
+    like any trace, and its judgment can be stored. `convention` is the one that its gold follows, or "" if the
+    dataset names none."""
 
     trace_id: int = field(kw_only=True)
     dataset_id: int = field(kw_only=True)
     dataset: str = field(kw_only=True)
     position: int = field(kw_only=True)
+    convention: str = field(default="", kw_only=True)
 
     def in_convention(self, name: str) -> "StoredTrace":
         """Return a copy whose gold follows a convention, or this trace if the name is "". Raises `UserError` if
         there is no such convention."""
-        return by_convention(self, find_convention(name))
+        converted = by_convention(self, find_convention(name), find_convention(self.convention))
+        return replace(converted, convention=name or self.convention)
 
 
 @dataclass(frozen=True)
@@ -248,7 +253,7 @@ def traces(ids: Collection[int] | None = None) -> Select[Any]:
     there = (DatasetRow.id == TraceRow.dataset_id) & DatasetRow.withdrawn.is_(None)
     wanted = select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
-        TraceRow.context, TraceRow.dataset_id, DatasetRow.name,
+        TraceRow.context, TraceRow.dataset_id, DatasetRow.name, DatasetRow.convention,
     ).join(DatasetRow, there)  # fmt: skip
     return wanted if ids is None else wanted.where(TraceRow.id.in_(ids))
 
@@ -282,6 +287,7 @@ def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
             dataset_id=row.dataset_id,
             dataset=row.name,
             position=row.position,
+            convention=row.convention,
         )
         for row in rows
     ]
@@ -332,7 +338,7 @@ def _digest(text: str) -> bytes:
 
 
 def _datasets() -> Select[Any]:
-    names = ("id", "name", "kind", "source", "sha256", "created", "revision")
+    names = ("id", "name", "kind", "source", "sha256", "created", "revision", "convention")
     left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
     columns = [getattr(DatasetRow, name) for name in names]
     return select(*columns, left_out.label("left_out")).where(DatasetRow.withdrawn.is_(None))

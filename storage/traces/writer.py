@@ -11,8 +11,8 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.repair import ErrorState, check_links, state_of
-from stepsight.core.trace import Trace, check_text
+from stepsight.core.repair import Convention, ErrorState, check_follows, check_links, state_of
+from stepsight.core.trace import Trace, check_text, gold_of
 from stepsight.storage.database.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
@@ -56,13 +56,16 @@ class TraceWriter:
 
     The dataset is created if it does not exist, and locked until the transaction ends. `added` counts new traces,
     `unchanged` traces stored by an earlier transaction, and `repeated` traces already added in this one. Raises
-    `UserError` if the dataset is of a different kind.
+    `UserError` if the dataset is of a different kind, or if its gold follows another convention than `convention`,
+    which is "" if nothing is said of it.
     """
 
-    def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
+    def __init__(
+        self, session: Session, dataset: str, kind: str, source: str, convention: Convention | None = None
+    ) -> None:
         self._session = session
         self._dataset = dataset
-        self.dataset_id = _open_dataset(session, dataset, kind, source)
+        self.dataset_id = _open_dataset(session, dataset, kind, source, convention.value if convention else "")
         newest = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == self.dataset_id)
         last = session.scalar(newest)
         self._start = self._next = 0 if last is None else last + 1
@@ -168,26 +171,35 @@ class TraceWriter:
 _ONE_STATEMENT = {"render_nulls": True}
 
 
-def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
-    insert_once(session, DatasetRow, [{"name": name, "kind": kind, "source": source, "sha256": ""}], "name")
+def _open_dataset(session: Session, name: str, kind: str, source: str, convention: str) -> int:
+    values = {"name": name, "kind": kind, "source": source, "sha256": "", "convention": convention}
+    insert_once(session, DatasetRow, [values], "name")
     # Judgments of the dataset may be stored meanwhile: they refer to its key, which this lock leaves alone.
-    locked = select(DatasetRow.id, DatasetRow.kind).with_for_update(key_share=True)
+    locked = select(DatasetRow.id, DatasetRow.kind, DatasetRow.convention).with_for_update(key_share=True)
     statement = locked.where(DatasetRow.name == name)
-    dataset_id, stored_kind = session.execute(statement).one()
+    dataset_id, stored_kind, followed = session.execute(statement).one()
     if stored_kind != kind:
         raise UserError(
             f"The dataset {name!r} is of kind {stored_kind}, the file is imported as {kind}.",
             "Give the dataset another name.",
         )
+    if followed != convention:
+        raise UserError(
+            f"The gold of the dataset {name!r} follows {followed or 'no named convention'}, that of the file"
+            f" {convention or 'none'}.",
+            "Name the same one (--convention), or give the dataset another name.",
+        )
     return int(dataset_id)
 
 
-def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[TraceRows]:
-    """Yield the rows of each trace of a batch. A trace whose content no database can store is passed to `on_bad`.
-    Without `on_bad`, it raises `UserError`."""
+def rows_of(
+    batch: Iterable[Located], on_bad: OnBad | None = None, convention: Convention | None = None
+) -> Iterator[TraceRows]:
+    """Yield the rows of each trace of a batch. A trace whose content no database can store, or whose gold does not
+    follow the convention, is passed to `on_bad`. Without `on_bad`, it raises `UserError`."""
     for where, trace in batch:
         try:
-            _check(where, trace)
+            _check(where, trace, convention)
         except UserError as error:
             _refuse(error, on_bad, where, trace.id, trace.digest)
         else:
@@ -202,7 +214,7 @@ def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[T
                 for step in trace.steps
             ]
             parts = [(i, j, text) for i, step in enumerate(trace.steps) for j, text in enumerate(step.substeps)]
-            yield TraceRows(where, _trace_values(trace), steps, parts)
+            yield TraceRows(where, _trace_values(trace, convention), steps, parts)
 
 
 def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest: str) -> None:
@@ -211,12 +223,15 @@ def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest:
     on_bad(where, error, f"{id} {digest}".encode("utf-8", "surrogatepass"))
 
 
-def _check(where: str, trace: Trace) -> None:
-    """Raise `UserError` if a database cannot store the trace's id or metadata, or if a step has a link to a wrong
-    place."""
+def _check(where: str, trace: Trace, convention: Convention | None) -> None:
+    """Raise `UserError` if a database cannot store the trace's id or metadata, if a step has a link to a wrong
+    place, or if the gold does not follow the convention."""
     try:
         check_text(trace.id, "the id")
         check_links(trace.steps)
+        if convention is not None:
+            gold, repaired = [gold_of(step) for step in trace.steps], [step.repaired for step in trace.steps]
+            check_follows(gold, repaired, convention)
         if len(trace.id) > ID_LENGTH:
             raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
         written = json.dumps(trace.meta, ensure_ascii=False)
@@ -241,7 +256,7 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _trace_values(trace: Trace) -> Values:
+def _trace_values(trace: Trace, convention: Convention | None) -> Values:
     return {
         "external_id": trace.id,
         "problem": trace.problem,
@@ -254,7 +269,7 @@ def _trace_values(trace: Trace) -> Values:
         "n_redundant": trace.n_redundant,
         "meta": _without_nan(dict(trace.meta)),
         "context": None if trace.context is None else trace.context.to_dict(),
-        "repaired": state_of(trace) == ErrorState.REPAIRED,
+        "repaired": state_of(trace, convention or Convention.UNTIL_CEASED) == ErrorState.REPAIRED,
     }
 
 

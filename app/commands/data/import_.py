@@ -22,6 +22,7 @@ from tqdm import tqdm
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.core.files.row_conditions import parse_conditions
+from stepsight.core.repair import Convention, find_convention
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.location import folder_of
@@ -102,6 +103,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with prm800k: traces go on beyond their labels with the rest of the solution, if the file has it",
     )
+    parser.add_argument(
+        "--convention",
+        metavar="NAME",
+        default="",
+        help=f"how the gold of the file labels the steps behind the first error: {', '.join(Convention)} (default:"
+        " not said, each label is of its own step)",
+    )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="the expected hash of the published file")
     parser.add_argument(
         "--campaign", metavar="NAME", help="with labels: the campaign to put them into (default: the file's)"
@@ -119,6 +127,10 @@ def run(args: argparse.Namespace) -> None:
         args.parser.error("give the path of the file, or --download.")
     if args.where and (args.kind in (LABELS, AUTO) or args.scores):
         raise UserError("--where goes with one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
+    if args.convention and (args.kind in (LABELS, AUTO) or args.scores):
+        raise UserError(
+            "--convention goes with one file of traces.", "stepsight import KIND FILE --convention NAME"
+        )
     if args.continued and (args.kind != PRM800K_KIND.name or args.scores):
         raise UserError("--continued goes with prm800k.", "stepsight import prm800k FILE --continued")
     if args.kind == LABELS:
@@ -192,6 +204,8 @@ def _fetch_benchmark(args: argparse.Namespace) -> None:
         raise UserError(f"--sha256 and --skip-bad do not go with {what}.", "Its hashes are known; leave them out.")
     if args.where:
         raise UserError(f"--where does not go with {what}.", "Leave it out.")
+    if args.convention:
+        raise UserError(f"--convention does not go with {what}.", "Leave it out.")
     if args.dataset not in (None, benchmark.dataset):
         raise UserError(f"With {what} the dataset is {benchmark.dataset}.", "Leave --dataset out.")
     with open_store(args.db) as store, _bar() as bar:
@@ -247,12 +261,14 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
             bar.set_description_str(f"{traces:,} traces", refresh=False)
             bar.update(fraction - bar.n)
 
-        where = parse_conditions(args.where)
+        where, convention = parse_conditions(args.where), find_convention(args.convention)
         if args.kind not in ANY:
             change = _continued if args.continued else None
-            return import_file(store, args.kind, path, args.dataset or args.kind, show, listing, where, change)
+            return import_file(
+                store, args.kind, path, args.dataset or args.kind, show, listing, where, change, convention
+            )
         columns, data = _columns(args), _data(args)
-        return import_table(store, columns, data, args.dataset or data.stem, show, listing, where)
+        return import_table(store, columns, data, args.dataset or data.stem, show, listing, where, convention)
 
 
 def _continued(trace: Trace) -> Trace | None:

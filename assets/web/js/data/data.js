@@ -203,7 +203,7 @@ const wanted = (row) => {
   const columns = {};
   for (const name of ["problem", "steps", "labels", "labels_as", "id"]) if (value(row, name)) columns[name] = value(row, name);
   const leaves = Boolean(row.querySelector('[name="leave_out"]')?.checked);
-  return { ...file, kind: value(row, "kind"), leave_out: leaves, ...(mapped ? { columns } : {}) };
+  return { ...file, kind: value(row, "kind"), leave_out: leaves, convention: value(row, "convention"), ...(mapped ? { columns } : {}) };
 };
 
 const add = async (button) => {
