@@ -14,7 +14,7 @@ the source, and show what each step could rest on.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -90,10 +90,15 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class TraceContext:
-    """The messages and the calls of a trace, each in the order of the source."""
+    """The messages and the calls of a trace, each in the order of the source.
+
+    `unread` counts, for a trace that has just been read from a log, what the log has in another form than text,
+    such as pictures (see `storage.importers.agents.unread`). It is not stored.
+    """
 
     messages: tuple[ContextMessage, ...] = ()
     calls: tuple[ToolCall, ...] = ()
+    unread: Mapping[tuple[str, str], int] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TraceContext":

@@ -73,7 +73,8 @@ def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str
     parts = content if isinstance(content, list) else [content]
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
     if not all(isinstance(text, str) for text in texts):
-        raise UserError(f"message {number} has something other than text.", _HINT)
+        hint = f"{_HINT} The kind agent keeps other parts as a line that names them."
+        raise UserError(f"message {number} has something other than text.", hint)
     role = str(message.get(names["role"]))
     return _ROLES.get(role, role), "".join(texts)
 

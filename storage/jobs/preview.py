@@ -22,6 +22,7 @@ from stepsight.core.files.text_lines import PARQUET, ZIP
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
+from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, find_reader, kind_of, recognise
@@ -263,6 +264,7 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
     faults: list[tuple[str, UserError]] = []
     traces: list[Trace] = []
     bad = good = 0
+    unread = UnreadParts()
     until = time.monotonic() + _SECONDS
 
     def note(where: str, error: UserError, content: bytes) -> None:
@@ -278,6 +280,7 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         kind = kind_of(shown.finding.kind, columns, beginning)
         for _, trace in read_traces(kind, lines, name, note):
             good += 1
+            unread.add(trace)
             if len(traces) < SHOWN_TRACES:
                 traces.append(trace)
             if time.monotonic() > until:
@@ -286,7 +289,7 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         whole = False
     except UserError as fault:
         error = fault
-    notes = kind.notes() if kind else ()
+    notes = (*(kind.notes() if kind else ()), *unread.notes)
     shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults))
     return replace(shown, whole=whole, error=error, notes=notes)
 

@@ -19,6 +19,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import find_kind, read_traces
+from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles
 from stepsight.storage.importers.rows.kind import FileKind
@@ -198,7 +199,7 @@ def import_source(
             bad.store(session, writer.dataset_id)
     counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
     wants = wanted.labelled, wanted.left_out, wanted.given_up
-    return ImportSummary(dataset, kind.name, *counts, *wants, kind.notes())
+    return ImportSummary(dataset, kind.name, *counts, *wants, (*kind.notes(), *wanted.unread.notes))
 
 
 class _WaitingRows:
@@ -236,6 +237,7 @@ class _Wanted:
         self._where = where
         self._change = change
         self.given_up = self.kept = self.labelled = 0
+        self.unread = UnreadParts()
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -252,6 +254,7 @@ class _Wanted:
                 continue
             self.kept += 1
             self.labelled += sum(label is not None for label in changed.labels)
+            self.unread.add(trace)
             yield place, changed
 
     def check(self, name: str) -> None:

@@ -18,12 +18,15 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.turns import Turns
+from stepsight.storage.importers.agents.unread import Unread
 from stepsight.storage.importers.rows.fields import content_id, describe, identifier, listed, located, rest
 from stepsight.storage.importers.rows.kind import FileKind, Row
 
 # The end of the key under which the trajectories of agents that did part of the work are named.
 _REFERENCE = "agent_trajectory_ref"
 _IDS = ("trajectory_id", "session_id")
+# The fields of a step that are read, and those that only number it.
+_READ = ("source", "message", "reasoning_content", "tool_calls", "observation", "step_id", "timestamp")
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -44,6 +47,7 @@ def _read(turns: Turns, step: Mapping[str, Any], number: int) -> None:
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         raise UserError(f"the calls of step {number} are {describe(calls)}, expected a list of objects.")
     source = step["source"]
+    turns.leave(Unread.FIELD, (key for key, one in step.items() if key not in _READ and one not in (None, {}, [])))
     turns.read(
         {
             "role": "assistant" if source == "agent" else source,

@@ -13,11 +13,18 @@ first trace. Each call of a model has the whole conversation so far as `gen_ai.i
 messages of a call that a later call of the same trace begins with are not another one. A system prompt may stand in
 `gen_ai.system_instructions`, and results that no call was sent any more come from the spans `execute_tool`.
 
+Earlier versions of the conventions wrote one event on the span for each message: `gen_ai.system.message`,
+`gen_ai.user.message`, `gen_ai.assistant.message`, `gen_ai.tool.message`, and `gen_ai.choice` for the turn; or two,
+`gen_ai.content.prompt` and `gen_ai.content.completion`, with all messages. Events are read from spans that have no
+messages otherwise. The messages may also stand in the event `gen_ai.client.inference.operation.details`.
+
 The id is the trace id, with the span id behind it if the trace has several conversations. The model, the agent and
-the name of the conversation are kept as metadata. Spans of other kinds have no messages and are passed over.
+the name of the conversation are kept as metadata. Spans of other kinds have no messages, are passed over and
+counted.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,6 +32,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.turns import Turns
+from stepsight.storage.importers.agents.unread import Unread
 from stepsight.storage.importers.rows.fields import describe, field, located, text
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
 
@@ -38,6 +46,11 @@ _KEPT = (
     "gen_ai.agent.name",
     "gen_ai.conversation.id",
 )
+_DETAILS, _CHOICE = "gen_ai.client.inference.operation.details", "gen_ai.choice"
+# Events with all messages of a call at once, and the attribute that they have them under.
+_WHOLE = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
+_MESSAGE = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
+_NESTED = ("message", "tool_calls", "parts")
 # The digits of an unsigned number of 64 bits.
 _LONGEST_TIME = 20
 _HINT = "Record the contents of messages, as the conventions describe it for gen_ai.input.messages."
@@ -62,7 +75,9 @@ def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows
             number += 1
             id = trace_id if len(conversations) == 1 else f"{trace_id}/{span.get('spanId')}"
             results = [one for one in every if one["attributes"].get(_TOOL_RESULT) is not None]
-            yield f"{name} row {number}", {"id": id, "span": span, "results": results}
+            passed = [_kind_of(one) for one in every if not _has_messages(one) and one not in results]
+            row = {"id": id, "span": span, "results": results, "passed": passed if span is conversations[0] else []}
+            yield f"{name} row {number}", row
     if not number:
         raise UserError(f"{name}: no span has messages of a model.", _HINT)
 
@@ -86,6 +101,7 @@ def parse(row: Row, where: str) -> Trace:
                     "response": _decoded(values[_TOOL_RESULT]),
                 }
                 turns.read({"role": "tool", "name": values.get(_TOOL_NAME), "parts": [part]}, 0)
+        turns.leave(Unread.SPAN, row["passed"])
         return turns.trace(text(row, "id"), {key: attributes[key] for key in _KEPT if key in attributes})
 
 
@@ -108,7 +124,38 @@ def _listed(values: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 def _plain(span: dict[str, Any]) -> dict[str, Any]:
     """Return a span with its attributes as an object of plain values, and its start in nanoseconds."""
     attributes = {str(one.get("key")): _value(one.get("value")) for one in _listed(span, "attributes")}
+    if not attributes.get(_INPUT) and not attributes.get(_OUTPUT):
+        attributes |= _of_events(_listed(span, "events"))
     return span | {"start": _start(span), "attributes": attributes}
+
+
+def _of_events(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the messages of a span's events under the names of the attributes that have them today, or nothing."""
+    sent: list[Any] = []
+    made: list[Any] = []
+    for event in events:
+        name = str(event.get("name"))
+        values = {str(one.get("key")): _value(one.get("value")) for one in _listed(event, "attributes")}
+        if name == _DETAILS:
+            return {key: value for key, value in values.items() if key in (_INPUT, _OUTPUT, _SYSTEM)}
+        if name in _WHOLE:
+            told = _decoded(values.get(_WHOLE[name]))
+            (made if name.endswith("completion") else sent).extend(told if isinstance(told, list) else [])
+        elif name == _CHOICE or _MESSAGE.fullmatch(name):
+            (made if name == _CHOICE else sent).append(_message(name, values))
+    return {key: messages for key, messages in ((_INPUT, sent), (_OUTPUT, made)) if messages}
+
+
+def _message(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message of an event. That of a choice stands under `message`, or beside the reason to finish."""
+    known = {key: _decoded(value) if key in _NESTED else value for key, value in values.items()}
+    inner = known.pop("message", None) if name == _CHOICE else None
+    message = known | (inner if isinstance(inner, dict) else {} if inner is None else {"content": inner})
+    found = _MESSAGE.fullmatch(name)
+    message["role"] = message.get("role") or (found[1] if found else "assistant")
+    if message["role"] == "tool" and "tool_call_id" not in message:
+        message["tool_call_id"] = message.get("id")
+    return {key: value for key, value in message.items() if not key.startswith("gen_ai.")}
 
 
 def _value(value: Any) -> Any:
@@ -124,7 +171,7 @@ def _value(value: Any) -> Any:
 
 def _conversations(spans: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the spans whose messages no later span of the trace goes on from, in the order of their start."""
-    models = [span for span in spans if span["attributes"].get(_INPUT) or span["attributes"].get(_OUTPUT)]
+    models = list(filter(_has_messages, spans))
     models.sort(key=lambda span: span["start"])
     kept: list[dict[str, Any]] = []
     begun: list[list[str]] = []
@@ -135,6 +182,16 @@ def _conversations(spans: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             kept.append(span)
             begun.append(keys)
     return kept[::-1]
+
+
+def _has_messages(span: Mapping[str, Any]) -> bool:
+    return bool(span["attributes"].get(_INPUT) or span["attributes"].get(_OUTPUT))
+
+
+def _kind_of(span: Mapping[str, Any]) -> str:
+    """Return the operation of a span as the conventions name it, or what else is known."""
+    operation = span["attributes"].get("gen_ai.operation.name")
+    return operation if isinstance(operation, str) and operation else "no operation of a model"
 
 
 def _start(span: Mapping[str, Any]) -> int:

@@ -22,12 +22,14 @@ The problem is the first message of a user, or of the system if no user says any
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stepsight.core.context import THOUGHT, ContextMessage, ToolCall, TraceContext, turn_text
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
+from stepsight.storage.importers.agents.unread import Unread
 from stepsight.storage.importers.rows.fields import describe
 
 ASSISTANT = ("assistant", "ai", "model")
@@ -38,11 +40,20 @@ _RESULTS = ("tool_result", "tool_call_response", "server_tool_call_response")
 _THOUGHTS = ("thinking", "reasoning")
 # Kinds of parts whose data are left out. What follows is read from them in this order, for the line in their place.
 _MEDIA = ("image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "document")
-_MEDIA_OF_OTEL = ("blob", "uri")
+_ANY_MEDIA = (*_MEDIA, "blob", "uri")
+# Kinds whose text is read behind their name.
+_NOTED = (*_THOUGHTS, "refusal")
+_NO_TYPE = "a part without a type"
 _ADDRESSES = ("url", "uri", "path", "file_id", "filename", "file_name", "image", "audio", "video", "document")
 _TYPES = ("mime_type", "media_type", "format", "modality")
 _DATA = ("data", "file_data", "content")
 _LONGEST_ADDRESS = 200
+_ROLES = ("system", "developer", "user", *_TOOL)
+# The fields of a message that are read. Those that describe the message without saying anything are passed over.
+_READ = ("role", "content", "parts", "tool_calls", "function_call", "tool_call_id", "tool_use_id", "name",
+         "function", "error", "refusal", "reasoning", "reasoning_content")  # fmt: skip
+_ABOUT = ("id", "type", "index", "model", "source", "internal", "timestamp", "created", "usage", "finish_reason",
+          "stop_reason", "stop_sequence", "status", "logprobs", "cache_control")  # fmt: skip
 _HINT = "Expected messages with a role and a content, as OpenAI, Claude, Inspect or OpenTelemetry have them."
 
 
@@ -54,6 +65,7 @@ class Turns:
         self._messages: list[ContextMessage] = []
         self._calls: list[ToolCall] = []
         self._names: dict[str, str] = {}
+        self._unread: Counter[tuple[str, str]] = Counter()
 
     @property
     def unanswered(self) -> set[str]:
@@ -74,15 +86,21 @@ class Turns:
         self._calls += made
         self.texts.append(turn_text(text, made))
 
+    def leave(self, fate: Unread, kinds: Iterable[str]) -> None:
+        """Count parts of these kinds that are not read as text."""
+        self._unread.update((fate, kind) for kind in kinds)
+
     def read(self, message: object, number: int) -> None:
         """Add the message with this number, counted from 1. Raises `UserError` if it is of another form."""
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise UserError(f"message {number} is {describe(message)} without a role.", _HINT)
         parts = _parts(message, number)
+        self.leave(Unread.FIELD, (key for key, one in message.items() if _is_left(key, one)))
         if message["role"] in ASSISTANT:
             self._read_turn(message, parts, number)
             return
         role = "tool" if message["role"] in _TOOL else message["role"]
+        self.leave(Unread.ROLE, [role] if role not in _ROLES else [])
         name, call = _optional(message, "name", "function"), _optional(message, "tool_call_id", "tool_use_id")
         error = message.get("error")
         said = [f"[error] {error.get('message', error) if isinstance(error, dict) else error}"] if error else []
@@ -93,7 +111,7 @@ class Turns:
                     said = []
                 self._result(part)
             else:
-                said.append(_written(part))
+                said.append(self._written(part))
         if said or not parts:
             self.message(role, "\n".join(said), name, call)
 
@@ -113,7 +131,7 @@ class Turns:
         problem = problem or next(filter(None, asked), "")
         if not problem:
             raise UserError("there is no message of a user or of the system, which would be the problem.", _HINT)
-        context = TraceContext(tuple(self._messages), tuple(self._calls))
+        context = TraceContext(tuple(self._messages), tuple(self._calls), self._unread)
         return Trace.of(problem, self.texts, labels, id=id, meta=meta, context=context)
 
     def _read_turn(self, message: Mapping[str, Any], parts: Sequence[Any], number: int) -> None:
@@ -132,7 +150,7 @@ class Turns:
             elif kind in _RESULTS or kind.endswith("_tool_result"):
                 results.append(part)
             else:
-                said.append(_written(part))
+                said.append(self._written(part))
         if refusal := _optional(message, "refusal"):
             said.append(f"[refusal] {refusal}")
         calls += [_call(one, number) for one in _calls(message, number)]
@@ -145,12 +163,24 @@ class Turns:
         text = (
             value
             if isinstance(value, str)
-            else "\n".join(map(_written, value))
+            else "\n".join(map(self._written, value))
             if _are_parts(value)
             else _json(value)
         )
         failed = part.get("is_error") is True
         self.message("tool", f"[error] {text}" if failed else text, None, _optional(part, "tool_use_id", "id"))
+
+    def _written(self, part: Any) -> str:
+        """Return a part of a content as text, and count it if it has another kind."""
+        kind = _kind(part)
+        if not (isinstance(part, str) or _is_text(part) or kind in _NOTED):
+            self.leave(Unread.LINE if kind in _ANY_MEDIA else Unread.JSON, [kind or _NO_TYPE])
+        return _written(part)
+
+
+def _is_left(key: str, value: object) -> bool:
+    """True if a field of a message says something that is not read."""
+    return key not in _READ and key not in _ABOUT and value not in (None, "", [], {}, False)
 
 
 def _parts(message: Mapping[str, Any], number: int) -> list[Any]:
@@ -175,18 +205,23 @@ def _kind(part: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def _is_text(part: Mapping[str, Any]) -> bool:
+    kind = _kind(part)
+    return kind in _TEXTS or (not kind and isinstance(part.get("text"), str))
+
+
 def _written(part: Any) -> str:
     """Return a part of a content as text. A part of another kind than text becomes a line that names it."""
     if isinstance(part, str):
         return part
     kind = _kind(part)
-    if kind in _TEXTS or (not kind and isinstance(part.get("text"), str)):
+    if _is_text(part):
         return _first_text(part, "text", "content")
-    if kind in (*_THOUGHTS, "refusal"):
+    if kind in _NOTED:
         return f"[{kind}] {_first_text(part, *_THOUGHTS, 'refusal', 'content', 'text')}"
-    if kind in (*_MEDIA, *_MEDIA_OF_OTEL):
+    if kind in _ANY_MEDIA:
         return f"[{kind}: {_media(part)}]"
-    return f"[{kind or 'a part without a type'}] {_json(part)}"
+    return f"[{kind or _NO_TYPE}] {_json(part)}"
 
 
 def _media(part: Mapping[str, Any]) -> str:

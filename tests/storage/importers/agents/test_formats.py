@@ -12,6 +12,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers import KINDS, read_traces
+from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.recognition import recognise
 from tests.cases import each
 from tests.messages import refused
@@ -116,6 +117,42 @@ def read(name: str, content: bytes) -> list[Trace]:
     return [trace for _, trace in read_traces(KINDS[kind], iter(lines), name)]
 
 
+def event(name: str, **attributes: Any) -> dict[str, Any]:
+    values = [{"key": key, "value": any_value(one)} for key, one in attributes.items()]
+    return {"timeUnixNano": "1", "name": f"gen_ai.{name}", "attributes": values}
+
+
+def with_events(*events: dict[str, Any]) -> bytes:
+    return otlp(span("a", 1, operation__name="chat") | {"events": list(events)})
+
+
+# As the conventions had them until version 1.36.
+CALLS = json.dumps(
+    [{"id": "c1", "type": "function", "function": {"name": "search", "arguments": json.dumps(QUERY)}}]
+)
+EVENTS = with_events(
+    event("user.message", content=QUESTION),
+    event("assistant.message", content="I search.", reasoning_content="Two steps.", tool_calls=CALLS),
+    event("tool.message", content="1838", id="c1"),
+    event("choice", index="0", finish_reason="stop", message=json.dumps({"content": "In 1838."})),
+)
+PROMPT = [
+    {"role": "user", "content": QUESTION},
+    {"role": "assistant", "content": "I search.", "reasoning": "Two steps.", "tool_calls": json.loads(CALLS)},
+    {"role": "tool", "tool_call_id": "c1", "content": "1838"},
+]
+CONTENTS = with_events(
+    event("content.prompt", **{"gen_ai.prompt": json.dumps(PROMPT)}),
+    event(
+        "content.completion", **{"gen_ai.completion": json.dumps([{"role": "assistant", "content": "In 1838."}])}
+    ),
+)
+DETAILS = with_events(
+    event("client.inference.operation.details",
+          **{"gen_ai.input.messages": THREAD[:3], "gen_ai.output.messages": THREAD[3:]})
+)  # fmt: skip
+
+
 def spans(*, as_text: bool) -> bytes:
     return otlp(conversation(1, "a", as_text=as_text)) + otlp(conversation(3, "b", as_text=as_text), span("c", 1))
 
@@ -126,6 +163,9 @@ def spans(*, as_text: bool) -> bytes:
         ("run.json", json.dumps(ATIF, indent=2).encode(), "025B810F"),
         ("spans.jsonl", spans(as_text=True), "5b8e"),
         ("spans.jsonl", spans(as_text=False), "5b8e"),
+        ("spans.jsonl", EVENTS, "5b8e"),
+        ("spans.jsonl", CONTENTS, "5b8e"),
+        ("spans.jsonl", DETAILS, "5b8e"),
         ("log.json", json.dumps({**HEADER, "samples": [SAMPLE]}).encode(), "7"),
         ("log.eval", archive("samples/7_epoch_1.json"), "7"),
         ("log.eval", zstandard(archive("samples/7_epoch_1.json")), "7"),
@@ -157,6 +197,59 @@ def test_what_stands_beside_the_messages_is_metadata() -> None:
     }  # fmt: skip
     (spans_,) = read("spans.jsonl", spans(as_text=True))
     assert spans_.meta == {"gen_ai.request.model": "gpt-5"}
+
+
+IMAGE = {"type": "image", "image": "data:image/png;base64,iVBO"}
+ODD = [
+    {"role": "user", "content": [{"type": "text", "text": QUESTION}, IMAGE, IMAGE]},
+    {"role": "critic", "content": "Not so."},
+    {"role": "assistant", "content": [{"type": "hologram", "beam": 3}], "audio": {"id": "a1"},
+     "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "c1", "content": [IMAGE]},
+]  # fmt: skip
+ODD_SPAN = [{"role": one["role"], "parts": one["content"]} for one in ODD[:1]] + [
+    {"role": "critic", "parts": [{"type": "text", "content": "Not so."}]},
+    {"role": "assistant", "parts": ODD[2]["content"], "audio": {"id": "a1"}},
+    {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": [IMAGE]}]},
+]
+ODD_STEPS = [
+    {"source": "user", "message": ODD[0]["content"]}, {"source": "critic", "message": "Not so."},
+    {"source": "agent", "message": ODD[2]["content"], "audio": {"id": "a1"},
+     "observation": {"results": [{"content": [IMAGE]}]}},
+]  # fmt: skip
+BENCHMARK = {"query_index": 0, "sample_index": 0, "question": QUESTION, "data_source": "x", "step_labels": {"2": 1}}
+
+
+@each(
+    "name, content",
+    [
+        ("chat.jsonl", json.dumps({"id": "a", "messages": ODD}).encode()),
+        ("run.json", json.dumps(ATIF | {"steps": ODD_STEPS}).encode()),
+        ("log.json", json.dumps({**HEADER, "samples": [SAMPLE | {"messages": ODD}]}).encode()),
+        ("spans.jsonl", otlp(span("a", 1, input__messages=json.dumps(ODD_SPAN)))),
+        ("hotpotqa.jsonl", json.dumps(BENCHMARK | {"messages": ODD}).encode()),
+    ],
+)
+def test_what_is_no_text_is_named_with_its_number(name: str, content: bytes) -> None:
+    (trace,), unread = read(name, content), UnreadParts()
+    unread.add(trace)
+    assert unread.notes == (
+        "Kept as a line with their kind, type and size: image (3).",
+        "Of a kind that is not known, and kept as JSON: hologram (1).",
+        "Messages of roles that are not known, kept under their own name: critic (1).",
+        "Fields of messages that are not kept: audio (1).",
+    )
+    assert trace.context is not None
+    assert [one.text.count("[image: image/png") for one in trace.context.messages] == [2, 0, 1]
+
+
+def test_spans_without_messages_are_counted() -> None:
+    (trace,), unread = (
+        read("spans.jsonl", spans(as_text=True) + otlp(span("d", 2, operation__name="embeddings"))),
+        UnreadParts(),
+    )
+    unread.add(trace)
+    assert unread.notes == ("Spans without messages, passed over: embeddings (1), no operation of a model (1).",)
 
 
 def test_two_conversations_of_a_trace_are_two_and_a_last_result_comes_from_its_own_span() -> None:
