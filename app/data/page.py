@@ -4,7 +4,6 @@ The page's script uploads files, and refreshes the rest of the page while import
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from urllib.parse import urlencode
@@ -80,14 +79,13 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
     can be mended."""
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
-    importing = [job for job in jobs if job.state.is_active]
     here = {one.name for one in (*datasets, *list_datasets(store, archived=True))}
     evaluators = count_evaluators(store)
     return render(
         "data/state.html",
         may_add=may_add,
         jobs=jobs,
-        working=bool(importing),
+        working=any(job.state.is_active for job in jobs),
         uploads={upload.id: upload for upload in uploads},
         settings=_settings,
         running=State.RUNNING,
@@ -95,15 +93,16 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
         datasets=[(one, evaluators.get(one.id, 0), _title(one.kind)) for one in datasets],
         archived=list_datasets(store, archived=True),
         deletions=list_deletions(store) if may_add else [],
-        catalogue=list(_catalogue(here, importing)),
+        catalogue=list(_catalogue(here, jobs)),
     )
 
 
-def _catalogue(here: set[str], importing: list[Job]) -> Iterator[tuple[Benchmark, bool, bool]]:
-    """Yield every benchmark with two flags: whether it is in the store, and whether it is being fetched."""
-    fetched = Counter(str(job.request.get("benchmark", "")) for job in importing)
+def _catalogue(here: set[str], jobs: list[Job]) -> Iterator[tuple[Benchmark, bool, Job | None]]:
+    """Yield every benchmark with a flag that is True if it is in the store, and with the job that is fetching it or
+    has failed to, if there is one."""
+    fetching = {job.request.get("benchmark"): job for job in jobs}
     for benchmark in benchmarks():
-        yield benchmark, benchmark.dataset in here, fetched[benchmark.dataset] > 0
+        yield benchmark, benchmark.dataset in here, fetching.get(benchmark.dataset)
 
 
 def _settings(job: Job) -> str:

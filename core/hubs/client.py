@@ -188,7 +188,7 @@ def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
 def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
     """Turn errors that the hub's client raises in this context into `UserError`, with messages about the
     repository."""
-    given = "(--evaluator)" if kind == "model" else "in place of its id"
+    named = "with --evaluator" if kind == "model" else "to stepsight import"
     page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
     try:
         yield
@@ -209,9 +209,12 @@ def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
     except HfHubHTTPError as error:
         raise UserError(f"the model hub refuses {repo}: {reason(error):.200}", "Try again.") from None
     except (httpx2.HTTPError, OfflineModeIsEnabled) as error:
+        machine = "the machine that runs StepSight"
+        is_offline = isinstance(error, OfflineModeIsEnabled)
+        way = "Start StepSight without that variable" if is_offline else f"Check the network of {machine}"
         raise UnreachableError(
             f"the model hub cannot be reached at {constants.ENDPOINT} ({reason(error):.200}).",
-            f"Check the network, or copy the {kind} to this machine and give its folder {given}.",
+            f"{way} (or copy the {kind} to {machine} and name its folder {named}).",
         ) from None
     except (httpx2.InvalidURL, ValueError) as error:
         raise _odd(f"{reason(error):.200}") from None

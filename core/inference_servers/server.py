@@ -241,7 +241,7 @@ class Server:
             ) from None
         except httpx2.ConnectError as error:
             hint = "Start it, or check the address; what was scored before is kept."
-            raise self._failed(f"there is no server ({self._quoted(str(error))}).", hint, _GONE) from None
+            raise self._failed(f"there is no server ({self._quoted(reason(error))}).", hint, _GONE) from None
         except BROKEN as error:
             hint = "Look at what it wrote; start again to go on."
             raise self._failed(f"the server broke off ({self._quoted(reason(error))}).", hint, _GONE) from None

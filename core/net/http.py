@@ -4,7 +4,10 @@ Responses are untrusted. Their size is limited after decompression, and text fro
 shown.
 """
 
+import os
 import random
+import socket
+import ssl
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -130,9 +133,34 @@ def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
     return FailedAttemptError(error) if status in _TROUBLED else error
 
 
-def reason(error: Exception) -> str:
-    """Return the message of an error on one line, or the name of its class if the message is empty."""
+def reason(error: BaseException) -> str:
+    """Return the cause of an error on one line. For a failed connection it is a phrase in plain words, otherwise
+    the error's message, or the name of its class if the message is empty."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if words := _cause(cause):
+            return words
+        cause = cause.__cause__ or cause.__context__
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _cause(error: BaseException) -> str:
+    """Name the cause of a failed connection, or return "" if `error` is of no such kind. The messages of these
+    errors are error numbers, or come from C functions."""
+    match error:
+        case httpx2.ProxyError():
+            return f"the proxy refuses: {error}" if str(error) else "the proxy refuses"
+        case socket.gaierror():
+            return "the host's name cannot be resolved"
+        case ssl.SSLCertVerificationError():
+            return f"the certificate cannot be verified: {error.verify_message}"
+        case ssl.SSLError():
+            return f"no encrypted connection: {(error.reason or 'unknown reason').lower().replace('_', ' ')}"
+        case TimeoutError():
+            return "no answer in time"
+        case OSError(errno=int(number)) if number > 0:
+            return os.strerror(number).lower()
+    return ""
 
 
 def error_text(body: bytes) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 from filelock import FileLock, Timeout
@@ -20,7 +21,7 @@ _MOST = 4_000_000_000
 # Seconds between two reports while another process fetches the file.
 _TICK = 0.5
 _LOCK = ".lock"
-_BY_HAND = "Check the network, or fetch the file by hand and import it by its path."
+_BY_HAND = "Check the network of the machine that runs StepSight, or fetch the file elsewhere and import it."
 
 
 def _ignore(there: int, size: int | None) -> None:
@@ -51,10 +52,12 @@ def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
                     content = RemoteContent(file.url, file.url, file.digest, most=_MOST)
                     Downloader(client, _refusal, _SECONDS).download(content, path, progress)
     except httpx2.HTTPError as error:
-        raise UserError(f"{file.url}: cannot be fetched ({reason(error)}).", _BY_HAND) from None
+        host = urlsplit(file.url).netloc
+        raise UserError(f"{file.name} cannot be fetched from {host} ({reason(error)}).", _BY_HAND) from None
     except OSError as error:
         raise UserError(
-            f"{path}: cannot be written ({error.strerror or error}).", f"Name another folder with {CACHE_VARIABLE}."
+            f"{path}: cannot be written ({(error.strerror or str(error)).lower()}).",
+            f"Make room there, or name another folder with {CACHE_VARIABLE}.",
         ) from None
     return path
 

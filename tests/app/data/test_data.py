@@ -7,7 +7,7 @@ import pytest
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.web.page_route import PART
 from stepsight.core.trace import Trace
-from stepsight.storage.jobs.jobs import State, list_jobs, start_job
+from stepsight.storage.jobs.jobs import State, finish_job, list_jobs, start_job, take_job
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.results.annotations import iterate_annotations
@@ -258,7 +258,11 @@ def test_fetching_is_a_job(client, sqlite_store):
     (job,) = list_jobs(sqlite_store)
     assert job.subject == "MR-MATH, invalid steps with the scores of 12 evaluators"
     assert "Being fetched" in client.get("/data/state").text
-    assert client.post(f"/api/v1/jobs/{job.id}/cancel").status_code == 200
+    take_job(sqlite_store, "w")
+    finish_job(sqlite_store, job.id, "w", State.FAILED, "no network.")
+    card = page_of(client).one("li", data_card="mr-math-invalid")
+    assert "no network." in card.text
+    assert "Fetch again" in card.text
     assert client.post("/data/fetch", json={"benchmark": "odd"}).json()["error"].startswith("There is no benchmark")
 
 

@@ -1,5 +1,6 @@
-"""The rule by which requests are repeated, without a server."""
+"""The rule by which requests are repeated, and the words for connections that fail."""
 
+import socket
 from email.utils import formatdate
 from time import time
 
@@ -7,7 +8,7 @@ import httpx2
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.net.http import FailedAttemptError, Retries, error_text, failed_attempt
+from stepsight.core.net.http import FailedAttemptError, Retries, error_text, failed_attempt, make_client, reason
 
 ERROR = UserError("no")
 
@@ -73,3 +74,16 @@ def test_a_busy_server_is_waited_for_within_the_patience():
 def test_the_message_of_an_error_is_found_in_its_usual_places():
     assert error_text(b'{"error": {"message": "a"}}') == error_text(b'{"detail": "a"}') == "a"
     assert error_text(b"plain") == "plain"
+
+
+def test_the_cause_of_a_failed_connection_is_a_phrase():
+    def cause(url):
+        with make_client(httpx2.Client, 0.2) as client, pytest.raises(httpx2.TransportError) as caught:
+            client.get(url)
+        return reason(caught.value)
+
+    assert cause("http://stepsight.invalid/") == "the host's name cannot be resolved"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert cause(f"http://127.0.0.1:{port}/") == "no answer in time"
+    assert cause(f"http://127.0.0.1:{port}/") == "connection refused"
