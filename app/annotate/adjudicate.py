@@ -3,9 +3,10 @@
 Annotators are shown as letters instead of names. The letters are reassigned for every trace, so that no annotator
 can be followed from one trace to the next. Submission times are hidden too.
 
-`POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}` and answers `{item,
-step, label, reason, moment}` once the decision is stored. `step` counts from 0, and `label` is neg, neu, pos or
-null. `reason` may be "" only if the decision is the majority's label. `after` is the decision that the page showed.
+`POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after, repaired}` and
+answers `{item, step, label, reason, moment, repaired}` once the decision is stored. `step` counts from 0, and
+`label` is neg, neu, pos or null. `repaired` is the step that repairs a neg one, or null. `reason` may be "" only if
+the decision is the majority's label. `after` is the decision that the page showed.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text
-from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, vote
+from stepsight.storage.labelling.results.annotations import TIE, SubmittedAnnotation, vote, vote_repair
 from stepsight.storage.labelling.results.decisions import decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.people.exposures import LABELS, note_exposure
@@ -55,6 +56,7 @@ class _NewDecision(Model):
     reason: str = ""
     key: Key
     after: Count
+    repaired: Count | None = None
 
 
 def with_letters(
@@ -103,12 +105,17 @@ def _disagreement(
     rows = []
     for number in range(len(trace.steps) if trace.digest == shown.digest else 0):
         labels = [annotation.labels[number] for annotation in shown.annotations]
+        majority = vote(labels)[0]
+        repaired, how = vote_repair(shown.annotations, number)
+        if majority == "neg" and how == TIE:
+            majority = None
         rows.append(
             {
                 "number": number,
                 "context": in_context(trace, number),
                 "disagreed": number in shown.steps,
-                "majority": vote(labels)[0],
+                "majority": majority,
+                "repaired": repaired if majority == "neg" else None,
                 "agreed": next((label for label in labels if label is not None), None),
                 "decisions": [decision for decision in decisions if decision.step == number],
             }
@@ -162,7 +169,8 @@ def router(store: Store) -> APIRouter:
 
     @routes.post(f"{AdjudicationAddress.PATH}/decisions")
     def add_decision(user: Adjudicator, new: Annotated[_NewDecision, body(_NewDecision)]) -> JSONResponse:
-        decision = decide(store, new.campaign, new.item, new.step, new.label, new.reason, user, new.key, new.after)
+        about = (new.campaign, new.item, new.step, new.label, new.reason)
+        decision = decide(store, *about, user, new.key, new.after, new.repaired)
         return JSONResponse(
             {
                 "item": decision.item_id,
@@ -170,6 +178,7 @@ def router(store: Store) -> APIRouter:
                 "label": decision.label,
                 "reason": decision.reason,
                 "moment": decision.moment.isoformat(),
+                "repaired": decision.repaired,
             }
         )
 

@@ -1,6 +1,6 @@
 """Downloading the labels of a campaign as a file, for its manager."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Request
 from sqlalchemy import select
@@ -45,7 +45,7 @@ def router(store: Store) -> APIRouter:
             note = list(session.scalars(items))
         # The exposure is recorded before any label is read.
         note_exposure(store, user, note, LABELS)
-        how = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
+        how: dict[str, Any] = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
         # A format that cannot express the labels fails only at the end.
         return whole_file(
             lambda path: export_labels(store, campaign.name, path, address.format, **how),

@@ -147,7 +147,9 @@ def _says(kind: str, value: Any) -> bool:
 def _decides(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("reason", ""), str):
         return False
-    label = value.get("label")
+    label, repaired = value.get("label"), value.get("repaired")
+    if repaired is not None and (not isinstance(repaired, int) or isinstance(repaired, bool) or label != "neg"):
+        return False
     return label is None or (isinstance(label, str) and label in LABEL_NAMES)
 
 

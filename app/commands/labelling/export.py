@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=TRACE_FORMATS,
         help="the plain format, or TRL's stepwise supervision, with shares if a trace has any (default: jsonl)",
     )
-    for one in (judgments, traces):
+    for one in (labels, judgments, traces):
         add_convention(one)
     for one in (outcomes, left_out, stress):
         one.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
@@ -128,6 +128,7 @@ def _export_labels(args: argparse.Namespace, store: Store) -> object:
         per_annotator=args.per_annotator,
         exposed=args.exposed,
         force=args.force,
+        convention=args.convention,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
@@ -23,14 +24,15 @@ FORMAT_NAMES = tuple(LABEL_FORMATS)
 
 _COLUMNS: dict[str, type] = {
     "id": str, "problem": str, "steps": list, "labels": list, "how": list, "annotators": int, "annotator": str,
-    "dataset": str,
+    "dataset": str, "repaired": list,
 }  # fmt: skip
 _ABOUT = {
     "id, dataset": "the trace, and the dataset that it is of",
     "problem": "the problem",
     "steps": "the steps in order, the sub-steps of one joined by line breaks",
     "labels": "the label of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), or null",
-    "how": "where each label comes from: adjudicated, majority, tie, unsure, none",
+    "how": "where each label comes from: adjudicated, majority, tie, unsure, none, convention",
+    "repaired": "the number of the step that repairs each neg step, counted from 1, or null",
     "annotators": "how many labelled the trace",
     "annotator": "who labelled it, where each one's labels stand alone",
 }
@@ -60,29 +62,40 @@ def export_labels(
     per_annotator: bool = False,
     exposed: bool = False,
     force: bool = False,
+    convention: str = "",
 ) -> LabelExport:
     """Write the labels of a campaign to a file in one of `FORMAT_NAMES`, or to a folder with the format `FOLDER`.
 
     The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
     annotator's own. `exposed` includes annotations by people who had seen information that a blind campaign hides,
-    or scores that another campaign shows. The format `events` always contains the whole log, after which the
-    campaign can be deleted. Only a few traces are held in memory at a time, and a failed export leaves no file
-    behind.
+    or scores that another campaign shows. The labels follow the convention (`core.repair`), if any. The format
+    `events` always contains the whole log, after which the campaign can be deleted. Only a few traces are held in
+    memory at a time, and a failed export leaves no file behind.
 
     Raises `NotFoundError` if the campaign does not exist. Raises `UserError` if the format is unknown, if the file
     cannot be written, or if it exists and `force` is not set.
+    Also raises it for an unknown convention, and for one with the format `events`.
     """
     stored = find_campaign(store, campaign)
     if format == FOLDER:
-        return _export_folder(store, stored, Path(path), per_annotator=per_annotator, exposed=exposed)
+        return _export_folder(
+            store, stored, Path(path), per_annotator=per_annotator, exposed=exposed, convention=convention
+        )
     if format == EVENTS:
+        if convention:
+            raise UserError("The log holds what people did, which no convention changes.", "Choose another format.")
         with atomic_file(path, replace=force) as partial:
             events = write_events(store, stored, partial)
         note_export(store, stored.id, events)
         return LabelExport(str(path), events, "events", {})
     target = find_format(format)
     labelled = LabelledTraces(
-        store, stored, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator and target.with_gold
+        store,
+        stored,
+        per_annotator=per_annotator,
+        exposed=exposed,
+        with_gold=per_annotator and target.with_gold,
+        convention=convention,
     )
     inexpressible: Counter[str] = Counter()
     with atomic_file(path, replace=force) as partial:
@@ -92,10 +105,15 @@ def export_labels(
 
 
 def _export_folder(
-    store: Store, campaign: Campaign, path: Path, *, per_annotator: bool, exposed: bool
+    store: Store, campaign: Campaign, path: Path, *, per_annotator: bool, exposed: bool, convention: str
 ) -> LabelExport:
     labelled = LabelledTraces(
-        store, campaign, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator
+        store,
+        campaign,
+        per_annotator=per_annotator,
+        exposed=exposed,
+        with_gold=per_annotator,
+        convention=convention,
     )
     whose = "what each annotator said" if per_annotator else "what the annotators agree on"
     about = f"Labels of steps by people, from the campaign {plain(campaign.name)}: {whose}."
@@ -117,4 +135,8 @@ def _folder_rows(traces: LabelledTraces) -> Iterator[Row]:
             "annotators": len(labelled.annotations),
             "annotator": labelled.annotator,
             "dataset": trace.dataset,
+            "repaired": [
+                None if labelled.repaired.get(step) is None else labelled.repaired[step] + 1
+                for step in range(len(trace.steps))
+            ],
         }

@@ -56,7 +56,8 @@ def decision_event(decision: ImportedDecision, about: str) -> EventValues:
         "kind": KIND,
         "step": decision.step,
         "old": None,
-        "new": {"label": decision.label, "reason": decision.reason, "own": decision.own},
+        "new": {"label": decision.label, "reason": decision.reason, "own": decision.own}
+        | ({} if decision.repaired is None else {"repaired": decision.repaired}),
         "moment": decision.moment,
         "visible": {what: what == "labels" for what in WHAT},
         "seconds": None,
@@ -289,7 +290,9 @@ class AnnotationImporter:
 
     def _add_decision(self, item: ItemRow, row: ImportedDecision, about: str) -> None:
         earlier = self._decided.get((item.id, row.step))
-        new = Decision(item.id, row.step, row.label, row.reason, row.annotator, row.moment, row.own)
+        new = Decision(
+            item.id, row.step, row.label, row.reason, row.annotator, row.moment, row.own, 0, row.repaired
+        )
         if earlier is not None:
             if replace(earlier, event_id=0) != new:
                 raise UserError(

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.repair import check_repair
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import (
     CampaignAnnotatorRow,
@@ -259,6 +260,8 @@ def _check_event(line: EventLine, steps: int) -> None:
             )
     elif not isinstance(line.new, dict) or line.step is None:
         raise UserError("a decision without a step or a label.")
+    elif isinstance(line.new.get("repaired"), int):
+        check_repair(line.step, line.new["repaired"], steps, is_wrong=line.new.get("label") == "neg")
 
 
 def _are_labels(value: Any, steps: int) -> bool:

@@ -116,11 +116,13 @@ class ImportedDecision(LabelRow):
     annotator: Name
     own: bool
     moment: Moment
+    repaired: Count | None = None
 
     @property
     def content(self) -> bytes:
         """The decision as canonical JSON."""
-        return canonical(self.model_dump() | {"moment": self.moment.isoformat()})
+        without = {"repaired"} if self.repaired is None else set()
+        return canonical(self.model_dump(exclude=without) | {"moment": self.moment.isoformat()})
 
 
 class ImportedTrace(LabelRow):
@@ -160,6 +162,8 @@ class ImportedTrace(LabelRow):
         for decision in self.decisions:
             if decision.step >= len(self.steps):
                 raise UserError(f"the step decided is {decision.step}, expected 0 to {len(self.steps) - 1}.")
+            if decision.repaired is not None:
+                check_repair(decision.step, decision.repaired, len(self.steps), is_wrong=decision.label == "neg")
         return self
 
 

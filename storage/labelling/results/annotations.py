@@ -223,3 +223,14 @@ def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
     if len(first) > 1:
         return None, TIE
     return (first[0], MAJORITY) if first[0] in LABEL_NAMES else (None, UNSURE)
+
+
+def vote_repair(annotations: Sequence[SubmittedAnnotation], step: int) -> tuple[int | None, str]:
+    """Return the step that repairs a step by the most of those who label it neg, and how this result came about, as
+    in `vote`. Naming no step counts as a vote for an open error, so the result can be None by a majority."""
+    counts = Counter(one.repaired.get(step) for one in annotations if one.labels[step] == "neg")
+    if not counts:
+        return None, NONE
+    most = max(counts.values())
+    first = [link for link, count in counts.items() if count == most]
+    return (None, TIE) if len(first) > 1 else (first[0], MAJORITY)

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 
 from sqlalchemy import select
 
 from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.repair import Convention, convert, find_convention
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
@@ -21,13 +22,14 @@ from stepsight.storage.labelling.results.annotations import (
     iterate_annotations,
     read_annotations,
     vote,
+    vote_repair,
 )
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
 from stepsight.storage.people.exposures import is_blind
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
-ADJUDICATED = "adjudicated"
+ADJUDICATED, CONVENTION = "adjudicated", "convention"
 
 # The reasons for leaving out traces and annotations.
 EXPOSED = (
@@ -51,6 +53,10 @@ class Consensus:
     - `unsure`: more annotators were unsure than gave any one label, so the step is unlabelled.
     - `none`: nobody labelled the step, or it follows the agreed first error in a campaign that labels no
       steps after that. In the latter case, annotators who did not see that error may have labelled it.
+    - `convention`: the label follows from a convention of gold (`LabelledTrace.in_convention`).
+
+    `repaired` maps `neg` steps to the steps that repair them: by an adjudicator's decision on the step, and
+    otherwise by most of those who call the step neg. Naming no step counts as well, and in a tie there is none.
 
     `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is the digest of the trace as it
     was labelled.
@@ -63,6 +69,7 @@ class Consensus:
     chosen: str
     annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...]
+    repaired: Mapping[int, int] = field(default_factory=dict)
 
 
 def iterate_annotated_items(
@@ -97,6 +104,11 @@ def find_consensus(
         else:
             settled.append((None, NONE) if ended else vote([annotation.labels[step] for annotation in annotations]))
         ended = ended or (not after_error and settled[-1][0] == "neg")
+    repairs = {
+        step: decided[step].repaired if step in decided else vote_repair(annotations, step)[0]
+        for step, (label, _) in enumerate(settled)
+        if label == "neg"
+    }
     return Consensus(
         trace_id=about.trace_id,
         digest=about.digest,
@@ -105,6 +117,7 @@ def find_consensus(
         chosen=about.chosen,
         annotations=tuple(annotations),
         decisions=tuple(decided[step] for step in sorted(decided)),
+        repaired={step: repair for step, repair in repairs.items() if repair is not None},
     )
 
 
@@ -114,7 +127,8 @@ class LabelledTrace:
 
     `labels` has `neg`, `neu` or `pos` for each step, or None if the step is unlabelled, unsure or not agreed on.
     `how` is as in `Consensus`. If the labels are those of a single annotator, `how` is None, and `annotations` has
-    only that person's annotation.
+    only that person's annotation. `repaired` maps neg steps to the steps that repair them. `convention` is the one
+    that the labels were converted to, or "".
     """
 
     trace: StoredTrace
@@ -123,6 +137,8 @@ class LabelledTrace:
     chosen: str
     annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...] = ()
+    repaired: Mapping[int, int] = field(default_factory=dict)
+    convention: str = ""
 
     @property
     def annotator(self) -> str | None:
@@ -141,10 +157,22 @@ class LabelledTrace:
     def relabelled(self) -> Trace:
         """Return a copy of the trace that has these labels as its gold labels."""
         steps = (
-            Step(step.substeps, None if label is None else Label[label.upper()])
-            for step, label in zip(self.trace.steps, self.labels, strict=True)
+            Step(step.substeps, None if label is None else Label[label.upper()], repaired=self.repaired.get(place))
+            for place, (step, label) in enumerate(zip(self.trace.steps, self.labels, strict=True))
         )
         return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta, self.trace.context)
+
+    def in_convention(self, convention: Convention, source: Convention) -> "LabelledTrace":
+        """Return a copy whose labels follow a convention, given that they follow the convention `source`. The
+        annotations stay as they are."""
+        repaired = [self.repaired.get(step) for step in range(len(self.labels))]
+        labels = convert(self.labels, repaired, source, convention)
+        how = self.how and tuple(
+            old if before == after else CONVENTION
+            for old, before, after in zip(self.how, self.labels, labels, strict=True)
+        )
+        kept = {step: repair for step, repair in self.repaired.items() if labels[step] == "neg"}
+        return replace(self, labels=labels, how=how, repaired=kept, convention=convention.value)
 
 
 class LabelledTraces:
@@ -152,8 +180,9 @@ class LabelledTraces:
 
     The traces have the consensus of all annotators or, with `per_annotator`, the labels of one annotator at a time.
     Annotations by people who had seen information that the campaign hides are included only with `exposed`, and
-    hidden gold items only with `with_gold`. `only` lists database ids of traces; None means all traces. After an
-    iteration, `left_out` counts the omitted annotations or traces by reason.
+    hidden gold items only with `with_gold`. The labels follow the convention, if any. `only` lists database ids of
+    traces; None means all traces. After an iteration, `left_out` counts the omitted annotations or traces by
+    reason.
     """
 
     def __init__(
@@ -165,7 +194,9 @@ class LabelledTraces:
         exposed: bool = False,
         with_gold: bool = False,
         only: Collection[int] | None = None,
+        convention: str = "",
     ) -> None:
+        self._convention = find_convention(convention)
         self._store, self._campaign, self._only = store, campaign, only
         self._per_annotator, self._exposed, self._with_gold = per_annotator, exposed, with_gold
         self.left_out: Counter[str] = Counter()
@@ -184,9 +215,16 @@ class LabelledTraces:
             for result in batch:
                 trace = stored[result.trace_id]
                 if trace.digest == result.digest:
-                    yield _labelled(trace, result)
+                    yield self._converted(_labelled(trace, result))
                 else:
                     self.left_out[CHANGED] += 1
+
+    def _converted(self, labelled: LabelledTrace) -> LabelledTrace:
+        if self._convention is None:
+            return labelled
+        # Where steps behind an error are not asked for, a label there says nothing.
+        source = Convention.UNTIL_CEASED if self._campaign.after_error else Convention.FIRST_ERROR
+        return labelled.in_convention(self._convention, source)
 
     def consensus(self) -> Iterator[Consensus]:
         """Yield the consensus on each trace, without reading the traces."""
@@ -211,9 +249,10 @@ class LabelledTraces:
 
 def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> LabelledTrace:
     if isinstance(result, Consensus):
-        return LabelledTrace(trace, result.labels, result.how, result.chosen, result.annotations, result.decisions)
+        about = (result.chosen, result.annotations, result.decisions, result.repaired)
+        return LabelledTrace(trace, result.labels, result.how, *about)
     labels = tuple(label if label in LABEL_NAMES else None for label in result.labels)
-    return LabelledTrace(trace, labels, None, result.chosen, (result,))
+    return LabelledTrace(trace, labels, None, result.chosen, (result,), repaired=result.repaired)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,14 @@ from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.results.annotations import UNASKED, iterate_annotations
+from stepsight.storage.labelling.results.consensus import LabelledTraces
+from stepsight.storage.labelling.results.decisions import decide, read_decisions
+from stepsight.storage.labelling.results.disagreements import read_adjudication
 from stepsight.storage.labelling.results.ratings import read_ratings
-from stepsight.storage.people.users import local_user
+from stepsight.storage.people.users import Role, local_user
 from tests.cases import each
 from tests.messages import refused
-from tests.storage.labelling.samples import DATASET, FOUR, campaign, change_minds, do, person, take
+from tests.storage.labelling.samples import DATASET, FOUR, campaign, change_minds, do, key, people, person, take
 from tests.storage.samples import add
 
 
@@ -62,6 +65,49 @@ def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named
     for name in ("first", "second"):
         (again,) = iterate_annotations(other, find_campaign(other, name).id)
         assert (again.evidence, again.unasked) == ({}, 2)
+
+
+def test_the_repair_that_most_name_is_the_consensus_and_an_adjudicator_settles_a_tie(
+    store: Store, other: Store, tmp_path: Path
+) -> None:
+    made = campaign(store, [FOUR], overlap=3)
+    ann, ben, cat = people(store, 3)
+    # Of the three, the last calls step 1 right; of the others, one sees no repair.
+    for user, first, repair in ((ann, "neg", 2), (ben, "neg", None), (cat, "pos", None)):
+        slot = take(store, made, user).slot_id
+        for step, label in enumerate([first, "neu", "pos", "pos"]):
+            do(store, slot, user, "label", step, label)
+        if repair is not None:
+            do(store, slot, user, "repaired", 0, repair)
+        do(store, slot, user, "submit")
+    (shown,) = read_adjudication(store, made.id).disagreements
+    (agreed,) = LabelledTraces(store, made)
+    assert (shown.steps, agreed.labels, agreed.repaired) == ((0,), ("neg", "neu", "pos", "pos"), {})
+    judge = person(store, "judge", Role.ADJUDICATOR)
+    for label, repaired in (("pos", 2), ("neg", 0), ("neg", 4), ("neg", 2)):
+        # The last is a tie, so it needs a reason.
+        reason = "" if (label, repaired) == ("neg", 2) else "So."
+        with refused():
+            decide(store, made.id, shown.item_id, 0, label, reason, judge, key(), repaired=repaired)
+    decide(store, made.id, shown.item_id, 0, "neg", "So.", judge, key(), repaired=2)
+    (settled,) = LabelledTraces(store, made)
+    assert (settled.repaired, [step.repaired for step in settled.relabelled().steps]) == (
+        {0: 2},
+        [2, None, None, None],
+    )
+    assert read_adjudication(store, made.id).decided == 1
+    (converted,) = LabelledTraces(store, made, convention="unless-repaired")
+    assert (converted.labels, converted.how) == (
+        ("neg", "neg", "pos", "pos"), ("adjudicated", "convention", "majority", "majority")
+    )  # fmt: skip
+    export_labels(store, "first", tmp_path / "labels", "jsonl", convention="first-error")
+    row = json.loads((tmp_path / "labels").read_text())
+    assert (row["labels"], row["repaired"]) == (["neg", None, None, None], [3, None, None, None])
+    assert [answer["labels"][1] for answer in row["answers"]] == ["neu"] * 3
+    with refused():
+        export_labels(store, "first", tmp_path / "log", "events", convention="first-error")
+    import_labels(other, tmp_path / "labels", local_user(other))
+    assert [one.repaired for one in read_decisions(other, find_campaign(other, "first").id).values()] == [2]
 
 
 @each(

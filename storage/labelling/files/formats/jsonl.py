@@ -13,9 +13,10 @@
 Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how` and
 no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id. The
 annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
-missing; they are in the format `events`. An agent's trace has its `context`, as in the plain format. An answer may
-also have `repaired`, the step that repairs each step, and `evidence`, the one that changed the annotator's mind
-about it. An answer of somebody's qualification has `"qualification": true`, which an import ignores.
+missing; they are in the format `events`. A row has `repaired`, as in the plain format, if a step of it is. An
+agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step that repairs
+each step, and `evidence`, the one that changed the annotator's mind about it. An answer of somebody's qualification
+has `"qualification": true`, which an import ignores.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,6 +38,9 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
         "steps": [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps],
         "labels": list(labelled.labels),
     }
+    if labelled.repaired:
+        repaired = (labelled.repaired.get(step) for step in range(len(trace.steps)))
+        row["repaired"] = [None if step is None else step + 1 for step in repaired]
     row |= {} if trace.context is None else {"context": trace.context.to_dict()}
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
@@ -78,7 +82,7 @@ def _format_decision(decision: Decision) -> dict[str, Any]:
         "annotator": decision.user,
         "own": decision.own,
         "moment": decision.moment.isoformat(),
-    }
+    } | ({} if decision.repaired is None else {"repaired": decision.repaired})
 
 
 def _spread(texts: Mapping[int, str], steps: int) -> list[str | None]:

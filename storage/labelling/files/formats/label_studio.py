@@ -48,7 +48,8 @@ def task(labelled: list[LabelledTrace]) -> Row:
 
 def _annotation(labelled: LabelledTrace) -> Row:
     # One annotator's labels as given, since unsure is a choice too.
-    labels = labelled.labels if labelled.how is not None else labelled.annotations[0].labels
+    own = labelled.how is None and not labelled.convention
+    labels = labelled.annotations[0].labels if own else labelled.labels
     moments = [*(one.submitted for one in labelled.annotations), *(one.moment for one in labelled.decisions)]
     return {
         "lead_time": sum(one.seconds for one in labelled.annotations),

@@ -57,13 +57,14 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
             "annotators": len(labelled.annotations),
             "chosen": labelled.chosen,
         }
+        row["repaired"] = _from_one(labelled.repaired.get(place))
         yield row | (_of_one(labelled, place) if labelled.how is None else {"how": labelled.how[place]})
 
 
 def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
     (annotation,) = labelled.annotations
     return {
-        "label": annotation.labels[place],
+        "label": labelled.labels[place] if labelled.convention else annotation.labels[place],
         "annotator": annotation.user,
         "first": annotation.first[place],
         "error": annotation.errors.get(place),
@@ -77,7 +78,6 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
         "qualification": int(annotation.qualification),
-        "repaired": _from_one(annotation.repaired.get(place)),
         "evidence": _from_one(annotation.evidence.get(place)),
     }
 
