@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,8 @@ def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
     return label, label != Label.NEG
 
 
+# The items of a list whose JSON is made at once.
+_HASHED = 10_000
 # The names of the answer in the benchmarks that we read, and in most others.
 _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
 
@@ -236,18 +239,16 @@ class Trace:
     def digest(self) -> str:
         """The SHA-256 of the problem, steps, gold labels and, if there are any, the context and links. Traces with
         equal digests are the same trace."""
-        body: list[Any] = [
-            self.problem,
-            [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid,
-              *(() if step.share is None else (step.share,))]
-             for step in self.steps],
-        ]  # fmt: skip
+        hashed = hashlib.sha256(f"[{json.dumps(self.problem)}, [".encode())
+        _hash_list(hashed, map(_step_content, self.steps))
+        hashed.update(b"]")
         if self.context is not None:
-            body.append(self.context.to_dict())
+            hashed.update(f", {json.dumps(self.context.to_dict())}".encode())
         # Most traces have no links, and keep the digest that they always had.
         if self.has_links:
-            body.append([[step.repaired, step.notices] for step in self.steps])
-        return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
+            hashed.update(f", {json.dumps([[step.repaired, step.notices] for step in self.steps])}".encode())
+        hashed.update(b"]")
+        return hashed.hexdigest()
 
     @cached_property
     def read_digest(self) -> str:
@@ -271,8 +272,23 @@ def reading_digest(digest: str) -> str:
 def digest_text(problem: str, substeps: Iterable[str]) -> str:
     """Return the SHA-256 of the words of a problem and its solution. Traces with the same text have equal digests,
     whatever their gold labels, division into steps or line breaks."""
-    body = [problem.split(), [word for text in substeps for word in text.split()]]
-    return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
+    hashed = hashlib.sha256(f"[{json.dumps(problem.split())}, [".encode())
+    _hash_list(hashed, (word for text in substeps for word in text.split()))
+    hashed.update(b"]]")
+    return hashed.hexdigest()
+
+
+def _step_content(step: Step) -> list[Any]:
+    label = None if step.label is None else step.label.text
+    return [list(step.substeps), label, step.valid, *(() if step.share is None else (step.share,))]
+
+
+def _hash_list(hashed: "hashlib._Hash", values: Iterable[Any]) -> None:
+    """Add the JSON of the items of a list, a few at a time, since a long trace has many."""
+    rest, between = iter(values), b""
+    while some := list(islice(rest, _HASHED)):
+        hashed.update(between + json.dumps(some)[1:-1].encode())
+        between = b", "
 
 
 def is_text(value: object) -> bool:

@@ -11,7 +11,7 @@ from stepsight.app.agents.context_html import before_html, calls_html, step_said
 from stepsight.app.annotate.campaigns import sees_everybody
 from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import checked_html
+from stepsight.app.web.step_bars import checked_step
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
@@ -162,9 +162,7 @@ def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
     Returns an empty list if the campaign does not mark equations. Later steps do not change the marks on earlier
     ones.
     """
-    if not campaign.shows_equations:
-        return []
-    return [checked_html(trace, i) for i, owner in enumerate(trace.owners.tolist()) if owner == number]
+    return checked_step(trace, number) if campaign.shows_equations else []
 
 
 def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:

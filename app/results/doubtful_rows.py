@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from stepsight.app.browse.hits import excerpt
 from stepsight.app.browse.people import PeopleLabels, dispute_link
-from stepsight.app.web.step_bars import checked_html, gold_html
+from stepsight.app.web.step_bars import checked_step, gold_html
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, trace_batches
@@ -52,4 +52,4 @@ def _step_html(trace: StoredTrace, step: int, *, whole: bool) -> Sequence[Markup
     """Return the texts of a step: the `whole` ones as HTML with failing equations marked, or an excerpt."""
     if not whole:
         return [excerpt(" ".join(trace.steps[step].substeps), _STEP)]
-    return [checked_html(trace, i) for i, owner in enumerate(trace.owners.tolist()) if owner == step]
+    return checked_step(trace, step)

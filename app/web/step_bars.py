@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from stepsight.app.markup.markdown import markdown_html
@@ -171,13 +172,14 @@ class TraceJudgments:
 
 @dataclass(frozen=True)
 class JudgedStep:
-    """A row in a list of steps: one sub-step.
+    """A row in a list of steps: one sub-step, whose index is `place`.
 
     `name` is the name of the sub-step (see `Trace.step_name`), and `html` is its text, with failing equations and
     miscopied numbers marked. `number` is the index of its `step`. `starts` is True for the first sub-step of a
     step.
     """
 
+    place: int
     name: str
     html: Markup
     text: str
@@ -202,21 +204,32 @@ class JudgedStep:
         return ", ".join(f"{what} step {to + 1}" for what, to in parts.items() if to is not None)
 
 
-def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
-    """Return a row for each sub-step of a trace. `html_of` renders the text of a sub-step as HTML, before failing
-    equations are marked in it."""
+def judged_steps(
+    trace: Trace, html_of: Callable[[str], Markup] = markdown_html, steps: range | None = None
+) -> list[JudgedStep]:
+    """Return a row for each sub-step of a trace, or of some of its steps. `html_of` renders the text of a sub-step
+    as HTML, before failing equations are marked in it."""
+    places = range(len(trace.substeps)) if steps is None else substeps_of(trace, steps)
+    checks, first_error = checks_of(trace, places.stop), trace.first_error
     return [
         JudgedStep(
+            i,
             trace.step_name(i),
-            checked_html(trace, i, html_of(text)),
-            text,
+            _marked(trace, i, checks[i], html_of(trace.substeps[i])),
+            trace.substeps[i],
             trace.steps[step - 1],
             step - 1,
             part == 1,
-            part == 1 and step - 1 == trace.first_error,
+            part == 1 and step - 1 == first_error,
         )
-        for i, (text, (step, part)) in enumerate(zip(trace.substeps, trace.places, strict=True))
+        for i, (step, part) in zip(places, trace.places[places.start : places.stop], strict=True)
     ]
+
+
+def substeps_of(trace: Trace, steps: range) -> range:
+    """Return the indices of the sub-steps of consecutive steps."""
+    start, end = np.searchsorted(trace.owners, [steps.start, steps.stop]).tolist()
+    return range(start, end)
 
 
 def column_names(columns: Sequence[TraceJudgments]) -> list[str]:
@@ -312,9 +325,13 @@ def notable(value: float) -> str:
 def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
     """Render sub-step `i` of a trace with failing equations and miscopied numbers marked, followed by a line about
     each. `html` is the rendered text of the sub-step. It defaults to its rendered Markdown."""
+    return _marked(trace, i, checks_of(trace, i + 1)[i], html)
+
+
+def _marked(trace: Trace, i: int, checks: Sequence[Check], html: Markup | None = None) -> Markup:
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
-    failing = faults(checks_of(trace)[i])
+    failing = faults(checks)
     if not failing:
         return html
     places = [
@@ -374,10 +391,15 @@ def section_starts(trace: Trace, *, by_substeps: bool = False) -> list[tuple[int
     return [(firsts[part.start], part.kind.value if found.language else "") for part in found.parts]
 
 
+def checked_step(trace: Trace, step: int) -> list[Markup]:
+    """Render the sub-steps of the step with this index, with failing equations and miscopied numbers marked."""
+    return [row.html for row in judged_steps(trace, steps=range(step, step + 1))]
+
+
 def only_miscopies(trace: Trace, step: int) -> bool:
     """True if a step miscopies a number and no equation of it fails. `step` is its index."""
-    parts = [part for owner, part in zip(trace.owners, checks_of(trace), strict=True) if owner == step]
-    failing = [check for part in parts for check in faults(part)]
+    places = substeps_of(trace, range(step, step + 1))
+    failing = [check for part in checks_of(trace, places.stop)[places.start :] for check in faults(part)]
     return bool(failing) and all(check.source is not None for check in failing)
 
 

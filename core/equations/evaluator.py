@@ -6,10 +6,11 @@ A step without equations gets no verdict. The evaluator needs no weights, and la
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 
-from stepsight.core.equations.checker import check_steps
+from stepsight.core.equations.checker import Checker
 from stepsight.core.equations.checks import PROBLEM, Check
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import RuleEvaluator
@@ -27,7 +28,7 @@ _KEPT = 256
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EquationsEvaluator(RuleEvaluator):
-    """An evaluator that judges steps with `check_steps`.
+    """An evaluator that judges steps with a `Checker`.
 
     If a step contains equations, its sub-steps with a failing equation are wrong and its other sub-steps are right.
     The solution is wrong if any equation fails and right if all hold; without equations it gets no verdict. A
@@ -58,14 +59,38 @@ class EquationsEvaluator(RuleEvaluator):
         return Judgment(trace, mode, result, float(all(said)) if said else None, _rationale(trace, checks))
 
 
-def checks_of(trace: Trace) -> tuple[tuple[Check, ...], ...]:
-    """Return the checks of each sub-step of a trace."""
-    return _checks(trace.problem, trace.substeps)
+def checks_of(trace: Trace, count: int | None = None) -> tuple[tuple[Check, ...], ...]:
+    """Return the checks of the first `count` sub-steps of a trace, or of all. Those of later ones change nothing,
+    and are not worked out."""
+    return _checks(trace.problem, trace.substeps).first(len(trace.substeps) if count is None else count)
 
 
-@lru_cache(_KEPT)
-def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...], ...]:
-    return tuple(check_steps(problem, substeps))
+def are_checked(trace: Trace) -> bool:
+    """True if the checks of all sub-steps of a trace are worked out already."""
+    return _checks(trace.problem, trace.substeps).is_complete
+
+
+class _Checks:
+    """The checks of a solution, worked out as far as somebody has asked for them."""
+
+    def __init__(self, problem: str, substeps: tuple[str, ...]) -> None:
+        self._substeps = substeps
+        self._checker = Checker(problem)
+        self._done: list[tuple[Check, ...]] = []
+        self._lock = Lock()
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self._done) == len(self._substeps)
+
+    def first(self, count: int) -> tuple[tuple[Check, ...], ...]:
+        with self._lock:
+            for text in self._substeps[len(self._done) : count]:
+                self._done.append(self._checker.check(text))
+            return tuple(self._done[:count])
+
+
+_checks = lru_cache(_KEPT)(_Checks)
 
 
 def faults(checks: Sequence[Check]) -> list[Check]:

@@ -26,8 +26,9 @@ from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.traces.bad_rows import BadRows, LeftOutRows, RefusedRows
 from stepsight.storage.traces.writer import TraceRows, TraceWriter, rows_of
 
-# The traces held in memory at once.
+# The most traces held in memory at once; of long ones, as many as have so many sub-steps.
 _BATCH = 500
+_SUBSTEPS = 20_000
 # Fewer are written although rows are bad, since faults that only the store tells are then in the same message.
 _FEW = 5_000
 # The bytes of traces that wait in memory; more wait in a file.
@@ -179,7 +180,7 @@ def import_source(
         waiting = _WaitingRows(file)
         wanted = _Wanted(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
         located = iter(wanted)
-        while batch := list(islice(located, _BATCH)):
+        while batch := _batch(located):
             waiting.add(list(rows_of(batch, bad, convention)))
             if progress:
                 progress(0, _READING * source.fraction)
@@ -200,6 +201,18 @@ def import_source(
     counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
     wants = wanted.labelled, wanted.left_out, wanted.given_up
     return ImportSummary(dataset, kind.name, *counts, *wants, (*kind.notes(), *wanted.unread.notes))
+
+
+def _batch(located: Iterator[tuple[str, Trace]]) -> list[tuple[str, Trace]]:
+    """Return the next traces, or an empty list behind the last."""
+    batch: list[tuple[str, Trace]] = []
+    substeps = 0
+    for one in islice(located, _BATCH):
+        batch.append(one)
+        substeps += len(one[1].substeps)
+        if substeps >= _SUBSTEPS:
+            break
+    return batch
 
 
 class _WaitingRows:

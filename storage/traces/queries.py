@@ -2,7 +2,7 @@
 
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -23,8 +23,9 @@ from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 
-# Traces held in memory at once while going through a dataset.
+# Traces held in memory at once while going through a dataset; of long ones, those with so many sub-steps in all.
 BATCH = 500
+_SUBSTEPS = 20_000
 MOST_SIBLINGS = 256
 """Traces of one problem that are looked at, the first ones in the file."""
 # The length of a problem's hash.
@@ -182,7 +183,7 @@ def list_trace_ids(store: Store, dataset_id: int) -> list[int]:
 def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
     """Yield every trace of a dataset in file order.
 
-    Traces are read `BATCH` at a time, and no database connection is held in between.
+    At most `BATCH` traces are read at a time, fewer of long ones, and no database connection is held in between.
     """
     return iterate(store, dataset_id, traces())
 
@@ -202,15 +203,18 @@ def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[S
     Each query covers a fixed range of positions, however many traces it selects. For a query with a LIMIT instead,
     a database might plan to read the whole dataset every time.
     """
+    within = TraceRow.dataset_id == dataset_id
     for start in count(0, BATCH):
-        within = TraceRow.position.between(start, start + BATCH - 1)
+        there = select(TraceRow.position, TraceRow.n_substeps).order_by(TraceRow.position)
         with store.read() as session:
-            rows = statement.where(TraceRow.dataset_id == dataset_id, within).order_by(TraceRow.position)
-            batch = load_traces(session, rows)
-            last = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == dataset_id)
-            done = start + BATCH > (session.scalar(last) or 0)
-        yield from batch
-        if done:
+            sizes = session.execute(there.where(within, TraceRow.position.between(start, start + BATCH - 1))).all()
+            last = session.scalar(select(func.max(TraceRow.position)).where(within)) or 0
+        for part in _parts([(row.position, row.n_substeps) for row in sizes]):
+            between = TraceRow.position.between(part[0], part[-1])
+            with store.read() as session:
+                batch = load_traces(session, statement.where(within, between).order_by(TraceRow.position))
+            yield from batch
+        if start + BATCH > last:
             return
 
 
@@ -266,9 +270,27 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
     for start in range(0, len(trace_ids), BATCH):
         ids = trace_ids[start : start + BATCH]
         with store.read() as session:
-            loaded = load_traces(session, traces(ids))
-        by_id = {trace.trace_id: trace for trace in loaded}
-        yield [by_id[id] for id in ids if id in by_id]
+            there = select(TraceRow.id, TraceRow.n_substeps).where(TraceRow.id.in_(ids))
+            sizes = {row.id: row.n_substeps for row in session.execute(there)}
+        for part in _parts([(id, sizes[id]) for id in ids if id in sizes]):
+            with store.read() as session:
+                loaded = load_traces(session, traces(part))
+            by_id = {trace.trace_id: trace for trace in loaded}
+            yield [by_id[id] for id in part if id in by_id]
+
+
+def _parts(sizes: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Divide keys, each with a number of sub-steps, into lists whose traces fit into memory."""
+    part: list[int] = []
+    substeps = 0
+    for key, size in sizes:
+        if part and substeps + size > _SUBSTEPS:
+            yield part
+            part, substeps = [], 0
+        part.append(key)
+        substeps += size
+    if part:
+        yield part
 
 
 def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import func, insert, select, text
@@ -12,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.repair import Convention, ErrorState, check_follows, check_links, state_of
-from stepsight.core.trace import Trace, check_text, gold_of
+from stepsight.core.trace import Step, Trace, check_text, gold_of
 from stepsight.storage.database.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
@@ -22,20 +23,23 @@ from stepsight.storage.traces.search import index_texts
 
 Located = tuple[str, Trace]
 Values = dict[str, Any]
+Gold = tuple[int | None, bool | None, float | None, int | None, int | None]
 
+# The rows of steps inserted at once; a long trace has many.
+_ROWS = 10_000
 # NUL as JSON spells it, but not an escaped backslash before "u0000".
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class TraceRows(NamedTuple):
     """What is stored of a trace, made before anything is locked. `where` is its place in the file, `trace` has the
-    columns of its row, `steps` the label, validity, share and links of each step, and `substeps` each one's step,
-    the sub-step's number within it, and its text."""
+    columns of its row, `gold` the label, validity, share and links of each step, and `substeps` the texts of each
+    step. Equal gold is one object, since long traces have much of it."""
 
     where: str
     trace: Values
-    steps: list[tuple[int | None, bool | None, float | None, int | None, int | None]]
-    substeps: list[tuple[int, int, str]]
+    gold: list[Gold]
+    substeps: list[tuple[str, ...]]
 
     @property
     def id(self) -> str:
@@ -48,7 +52,7 @@ class TraceRows(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """The problem and all sub-steps."""
-        return [self.trace["problem"], *(text for _, _, text in self.substeps)]
+        return [self.trace["problem"], *chain.from_iterable(self.substeps)]
 
 
 class TraceWriter:
@@ -149,8 +153,9 @@ class TraceWriter:
         ids = self._session.scalars(returning, values, execution_options=_ONE_STATEMENT).all()
         stored = list(zip(ids, new, strict=True))
         for model, parts in ((StepRow, _step_values), (SubstepRow, _substep_values)):
-            values = [row for id, rows in stored for row in parts(id, rows)]
-            self._session.execute(insert(model), values, execution_options=_ONE_STATEMENT)
+            all_rows = chain.from_iterable(parts(id, rows) for id, rows in stored)
+            while some := list(islice(all_rows, _ROWS)):
+                self._session.execute(insert(model), some, execution_options=_ONE_STATEMENT)
         index_texts(self._session, [(id, rows.texts) for id, rows in stored])
         if self.added >= self._refresh_at:
             self._refresh()
@@ -203,18 +208,14 @@ def rows_of(
         except UserError as error:
             _refuse(error, on_bad, where, trace.id, trace.digest)
         else:
-            steps = [
-                (
-                    None if step.label is None else int(step.label),
-                    step.valid,
-                    step.share,
-                    step.repaired,
-                    step.notices,
-                )
-                for step in trace.steps
-            ]
-            parts = [(i, j, text) for i, step in enumerate(trace.steps) for j, text in enumerate(step.substeps)]
-            yield TraceRows(where, _trace_values(trace, convention), steps, parts)
+            equal: dict[Gold, Gold] = {}
+            gold = [equal.setdefault(one, one) for one in map(_gold, trace.steps)]
+            yield TraceRows(where, _trace_values(trace, convention), gold, [step.substeps for step in trace.steps])
+
+
+def _gold(step: Step) -> Gold:
+    label = None if step.label is None else int(step.label)
+    return label, step.valid, step.share, step.repaired, step.notices
 
 
 def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest: str) -> None:
@@ -275,13 +276,14 @@ def _trace_values(trace: Trace, convention: Convention | None) -> Values:
 
 def _step_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:
     names = ("label", "valid", "share", "repaired", "notices")
-    for position, known in enumerate(rows.steps):
+    for position, known in enumerate(rows.gold):
         yield {"trace_id": trace_id, "position": position} | dict(zip(names, known, strict=True))
 
 
 def _substep_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:
-    for step, position, written in rows.substeps:
-        yield {"trace_id": trace_id, "step": step, "position": position, "text": written}
+    for step, texts in enumerate(rows.substeps):
+        for position, written in enumerate(texts):
+            yield {"trace_id": trace_id, "step": step, "position": position, "text": written}
 
 
 SAVED = "saved"

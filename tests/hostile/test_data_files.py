@@ -26,18 +26,13 @@ QUICK = (
     "open-objects.json",
     "many-columns.csv",
 )
-# A worker imports a solution of 50,000 steps whole.
-_LARGE = pytest.mark.xfail(reason="a solution of 50,000 steps takes some 300 MB while it is imported", strict=False)
 _MOST = 100_000
 """The kilobytes by which the memory of the server may rise."""
 
 
-def marks(name: str) -> list[pytest.MarkDecorator]:
-    slow = [] if name in QUICK else [pytest.mark.slow]
-    return [*slow, _LARGE] if name == "blank-lines-between.jsonl" else slow
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in FILES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in FILES]
+)
 def test_a_hostile_file_harms_nobody(sqlite_store: Store, name: str) -> None:
     me = local_user(sqlite_store).id
     content = FILES[name]()

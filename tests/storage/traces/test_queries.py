@@ -7,7 +7,14 @@ from sqlalchemy import event, text
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces import queries
-from stepsight.storage.traces.queries import find_dataset, find_trace, get_trace, iterate_traces, list_datasets
+from stepsight.storage.traces.queries import (
+    find_dataset,
+    find_trace,
+    get_trace,
+    iterate_traces,
+    list_datasets,
+    trace_batches,
+)
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
@@ -103,8 +110,17 @@ def test_a_batch_takes_a_fixed_number_of_queries(store: Store) -> None:
     dataset_id = add(store, many(400))[0].dataset_id
     with counted(store) as statements:
         assert len(list(iterate_traces(store, dataset_id))) == 400
-    # Traces, sub-steps, steps, and where the dataset ends.
-    assert len(statements) == 4
+    # How long each is, traces, sub-steps, steps, and where the dataset ends.
+    assert len(statements) == 5
+
+
+def test_of_long_traces_fewer_are_held_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "_SUBSTEPS", 25)
+    long = [Trace.of("A problem.", [f"Step {step} of {i}." for step in range(10)], id=f"t{i}") for i in range(7)]
+    stored = add(store, long)
+    ids = [trace.trace_id for trace in stored]
+    assert [len(batch) for batch in trace_batches(store, ids)] == [2, 2, 2, 1]
+    assert [trace.id for trace in iterate_traces(store, stored[0].dataset_id)] == [trace.id for trace in long]
 
 
 def test_no_connection_is_held_between_batches(store: Store) -> None:
