@@ -9,8 +9,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from stepsight.core.arrays import Floats32
-from stepsight.core.scores import Hindsight
+from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
 
@@ -29,12 +29,17 @@ class Flip(StrEnum):
 @dataclass(frozen=True)
 class Jump:
     """The validity of sub-step `step` just before (`before`) and just after (`after`) the evaluator is shown sub-
-    step `revealed`: `H[revealed - 1, step]` and `H[revealed, step]`."""
+    step `revealed`: `H[revealed - 1, step]` and `H[revealed, step]`.
+
+    If the matrix is sampled, the evaluator may be shown several sub-steps at once. `skipped` counts those before
+    `revealed`, and `before` is then `H[revealed - 1 - skipped, step]`.
+    """
 
     step: int
     revealed: int
     before: float
     after: float
+    skipped: int = 0
 
     @property
     def change(self) -> float:
@@ -51,6 +56,8 @@ class Revision:
     sub-step in the direction of the change, or None if nothing changed. `crosses` is True if the online and offline
     verdicts differ. `agrees` is True if the change is towards the gold label, and None if there is no gold label or
     no change.
+
+    If the matrix is sampled, the shortest prefix that was read and holds the step stands for online.
     """
 
     step: int
@@ -76,17 +83,18 @@ class Revision:
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     """Return the largest change in the validity of sub-step `step` caused by revealing a sub-step of a later step.
 
-    If several changes are equally large, the first is returned. Returns None if the validity never changed. Raises
-    `IndexError` if there is no sub-step `step`.
+    If the matrix is sampled, changes are between prefixes that were read. If several changes are equally large, the
+    first is returned. Returns None if the validity never changed. Raises `IndexError` if there is no sub-step
+    `step`.
     """
-    validity, first = _after_online(hindsight, step)
+    validity, rows = _after_online(hindsight, step)
     moved = np.abs(np.diff(validity))
-    return _jump(validity, step, first, int(moved.argmax())) if moved.any() else None
+    return _jump(validity, step, rows, int(moved.argmax())) if moved.any() else None
 
 
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:
     """Return the revision of each step of the trace. A step counts as valid if its validity reaches `threshold`."""
-    before, after = (side.by_step(trace.owners).validity for side in (hindsight.online, hindsight.offline))
+    before, after = (side.by_step(trace.owners).validity for side in (hindsight.earliest, hindsight.offline))
     return [
         _revision(hindsight, trace, step, float(early), float(late), _single(threshold))
         for step, (early, late) in enumerate(zip(before, after, strict=True))
@@ -111,7 +119,7 @@ def _revision(
 ) -> Revision:
     own = np.flatnonzero(trace.owners == step)
     fell = after < before
-    deciding = hindsight.offline if fell else hindsight.online
+    deciding = hindsight.offline if fell else hindsight.earliest
     substep = int(own[deciding.validity[own].argmin()])
     gold = trace.steps[step].valid
     return Revision(
@@ -127,18 +135,19 @@ def _revision(
 
 def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
     """Return the largest upward (`sign` is 1) or downward (`sign` is -1) jump of sub-step `step`."""
-    validity, first = _after_online(hindsight, step)
-    return _jump(validity, step, first, int((sign * np.diff(validity)).argmax()))
+    validity, rows = _after_online(hindsight, step)
+    return _jump(validity, step, rows, int((sign * np.diff(validity)).argmax()))
 
 
-def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, int]:
-    """Return the validity of sub-step `step` from its online row on, and the index of that row.
+def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, Ints]:
+    """Return the validity of sub-step `step` in the rows of the prefixes that were read, from that in which its own
+    step is complete, and the indices of these rows."""
+    if not 0 <= step < len(hindsight):
+        raise IndexError(f"sub-step {step} of {len(hindsight)}")
+    rows = hindsight.read[np.searchsorted(hindsight.read, hindsight.end(step)) :]
+    return StepScores(np.stack([hindsight.rows[j][step] for j in rows])).validity, rows
 
-    The online row is the row of the hindsight matrix in which the sub-step's own step is complete.
-    """
-    validity, first = hindsight.reveal(step).validity, hindsight.end(step)
-    return validity[first - step :], first
 
-
-def _jump(validity: Floats32, step: int, first: int, place: int) -> Jump:
-    return Jump(step, first + 1 + place, float(validity[place]), float(validity[place + 1]))
+def _jump(validity: Floats32, step: int, rows: Ints, place: int) -> Jump:
+    before, revealed = int(rows[place]), int(rows[place + 1])
+    return Jump(step, revealed, float(validity[place]), float(validity[place + 1]), revealed - 1 - before)

@@ -140,7 +140,12 @@ class JudgmentRecord(_RecordPart):
     offline: ModeRecord | None = _null("With the whole solution in view; null in mode online, or without scores.")
     hindsight: list[list[Cell]] | None = _null(
         "Row j holds sub-steps 1 to j, scored with these in view: each [neg, neu, pos], or validity alone, or a "
-        "label if `outputs` is verdict or checks; null in any other mode."
+        "label if `outputs` is verdict or checks; null in any other mode. If `sampled` is not null, it has only "
+        "the rows j that `sampled` lists."
+    )
+    sampled: list[Annotated[StrictInt, Field(ge=1)]] | None = _null(
+        "The numbers of sub-steps in view in each row of `hindsight`, if only some prefixes were read to keep a "
+        "budget, in order, and `online` is null; null if all were."
     )
     solution_score: StrictFloat | None = _null("Its own number for the whole; of a verdict 1 is right, 0 wrong.")
     rationale: str | None = _null("The reasons that it gives.")
@@ -177,9 +182,20 @@ class JudgmentRecord(_RecordPart):
         if self.mode != Mode.HINDSIGHT:
             return places, StepScores(probabilities([step.cell for step in steps]), spreads)
         rows = self.hindsight or []
-        if [len(row) for row in rows] != list(range(1, len(steps) + 1)):
-            raise UserError(f"hindsight is not a triangle of {len(steps)} rows.")
-        return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
+        expected = list(range(1, len(steps) + 1)) if self.sampled is None else self.sampled
+        if (
+            [len(row) for row in rows] != expected
+            or expected[-1:] != [len(steps)]
+            or expected != sorted({*expected})
+        ):
+            raise UserError(
+                f"hindsight is not a triangle of {len(steps)} rows."
+                if self.sampled is None
+                else f"hindsight does not have the rows that sampled lists, in order, up to sub-step {len(steps)}."
+            )
+        probs = probabilities([cell for row in rows for cell in row])
+        sampled = None if self.sampled is None else np.array(self.sampled, np.int64) - 1
+        return places, Hindsight.from_packed(probs, spreads, sampled)
 
     def left_out_rows(self) -> dict[Gap, dict[int, Floats32]]:
         """Return, by gap and by the index of the missing sub-step, the probabilities of all other sub-steps.
@@ -251,7 +267,10 @@ def judgment_record(
         thresholds=ThresholdsRecord.of(thresholds, outputs),
         online=online,
         offline=offline,
-        hindsight=None if hindsight is None else triangle_cells(hindsight.rows, outputs),
+        hindsight=None
+        if hindsight is None
+        else triangle_cells([hindsight.rows[j] for j in hindsight.read], outputs),
+        sampled=None if hindsight is None or hindsight.sampled is None else (hindsight.sampled + 1).tolist(),
         solution_score=judgment.solution,
         rationale=judgment.rationale or None,
         left_out=None if offline is None else _left_out_records(judgment.trace, left_out, outputs) or None,

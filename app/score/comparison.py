@@ -117,13 +117,14 @@ def _move(
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
     """Return the largest change of validity in either mode, among the sub-steps whose text is in both traces.
-    Returns None if no change is visible. Of several equal changes, the first is returned, where offline comes
-    before online."""
+    Online scores are left out if a matrix is sampled and lacks them. Returns None if no change is visible. Of
+    several equal changes, the first is returned, where offline comes before online."""
+    is_sampled = before.sampled is not None or now.sampled is not None
     moves = [
         Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
         for mode, old, new in (
             (Mode.OFFLINE, before.offline, now.offline),
-            (Mode.ONLINE, before.online, now.online),
+            *([] if is_sampled else [(Mode.ONLINE, before.online, now.online)]),
         )
         for j, match in enumerate(matches.now)
         if match.was is not None and match.step_change != StepChange.EDITED

@@ -36,7 +36,8 @@ class EvidenceHits:
 
 def step_changes(hindsight: Hindsight, trace: Trace, step: int) -> Floats64:
     """Return how far the validity of `step` moves as each later step is revealed, in absolute terms, with shape
-    (later steps,). The validity of a step is the least of its sub-steps."""
+    (later steps,). The validity of a step is the least of its sub-steps. If `hindsight` is sampled, changes are NaN
+    beside prefixes that were not read."""
     own = np.flatnonzero(trace.owners == step)
     ends = np.flatnonzero(np.diff(trace.owners, append=len(trace.steps)))[step:]
     rows = (hindsight.rows[end][own, 1:].sum(axis=1).min() for end in ends)

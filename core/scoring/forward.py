@@ -37,9 +37,18 @@ class Input:
         """A cache key, equal for equal token sequences."""
         return self.ids[: self.length].tobytes()
 
+    @property
+    def part(self) -> tuple[int, int, bytes]:
+        """A key that is equal for inputs with the same `ids` array, length and reads. It is valid while `ids` is in
+        memory."""
+        return id(self.ids), self.length, self.reads.tobytes()
+
 
 Numbered = list[tuple[int, Input]]
 """A batch: inputs with their numbers."""
+
+Bounds = Sequence[tuple[int, int]]
+"""Prefixes, each given by the range of sub-steps that are judged when it is read."""
 
 Calls = Sequence[Sequence[Encoded]]
 """The inputs for each step of a trace."""
@@ -72,15 +81,24 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
     steps more than once needs an input for each of these prefixes, preceded by the whole trace if it reads them in
     both orders.
     """
+    return prefix_inputs(encoded, prefixes(trace, mode), causal=causal)
+
+
+def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Input]:
+    """Like `mode_inputs`, but for the prefixes given by `bounds`, in the form that `prefixes` returns."""
     if encoded.prefix is not None:
         first = whole_inputs(encoded) if encoded.in_reverse else []
-        return first + [item for _, stop in prefixes(trace, mode) for item in whole_inputs(encoded.prefix(stop))]
+        return first + [item for _, stop in bounds for item in whole_inputs(encoded.prefix(stop))]
     if encoded.calls or causal:
         return whole_inputs(encoded)
     return [
-        Input(encoded.ids, int(encoded.ends[stop - 1]) + 1, encoded.reads[start:stop])
-        for start, stop in prefixes(trace, mode)
+        Input(encoded.ids, int(encoded.ends[stop - 1]) + 1, encoded.reads[start:stop]) for start, stop in bounds
     ]
+
+
+def tokens_of(inputs: Iterable[Input]) -> int:
+    """Return the number of tokens of several inputs, counting equal parts of one encoded text once."""
+    return sum(length for _, length, _ in {item.part for item in inputs})
 
 
 def whole_inputs(encoded: Encoded) -> list[Input]:
@@ -109,15 +127,23 @@ def trace_scores(
     """
     encoder = evaluator.encoder
     if encoded.prefix is not None:
-        return assemble(_reread(encoder, trace, encoded, mode, rows), mode, causal=False)
+        return assemble(_reread(encoder, encoded, prefixes(trace, mode), rows), mode, causal=False)
     if encoded.calls:
         return assemble((verdicts(encoder, encoded.calls, rows),), mode, causal=True)
     return assemble(rows, mode, causal=evaluator.is_causal)
 
 
-def _reread(
-    encoder: Encoder, trace: Trace, encoded: Encoded, mode: Mode, rows: Iterable[Floats32]
-) -> tuple[Floats32, ...]:
+def prefix_row(encoder: Encoder, encoded: Encoded, stop: int, rows: Sequence[Floats32]) -> Floats32:
+    """Return the row of the hindsight matrix for the prefix of the first `stop` sub-steps, with shape (stop, 3).
+    `rows` holds the result for each of its `prefix_inputs`. The evaluator has to read a prefix for each row."""
+    if encoded.prefix is not None:
+        (row,) = _reread(encoder, encoded, [(0, stop)], rows)
+        return row
+    (row,) = rows
+    return row[:, :3].copy()
+
+
+def _reread(encoder: Encoder, encoded: Encoded, bounds: Bounds, rows: Iterable[Floats32]) -> tuple[Floats32, ...]:
     """Return, for each prefix, the probabilities of the sub-steps judged with it, with shape (sub-steps, 3). If the
     steps are read in both orders, the two results are averaged."""
     assert encoded.prefix is not None
@@ -128,7 +154,7 @@ def _reread(
 
     forward = read(encoded) if encoded.in_reverse else None
     found = []
-    for start, stop in prefixes(trace, mode):
+    for start, stop in bounds:
         probs = read(encoded.prefix(stop))
         found.append((probs if forward is None else (forward[:stop] + probs[::-1]) / np.float32(2))[start:])
     return tuple(found)

@@ -14,7 +14,7 @@ from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.reading import Rereading as Rereading
-from stepsight.core.scores import StepScores
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
 from stepsight.core.scoring.forward import (
     Forward,
@@ -23,10 +23,14 @@ from stepsight.core.scoring.forward import (
     PaddedForward,
     ignore_result,
     mode_inputs,
+    prefix_inputs,
+    prefix_row,
+    tokens_of,
     trace_scores,
 )
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.sampling import PrefixChoice
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
 
@@ -71,8 +75,13 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         on_skip: Skip | None = None,
         check: Check = never_cancel,
+        budget: int | None = None,
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
+
+        In hindsight mode, `budget` is the largest number of tokens to read for one trace. If its prefixes have
+        more, only some of them are read (see `core.scoring.sampling`), but always the whole trace, and the matrix
+        is `sampled`.
 
         At most `window` traces are in memory at a time; with a server, a few for each concurrent request. In
         float32, a trace's results depend on the other traces by at most 1e-5. Raises `UserError` if a trace is
@@ -80,7 +89,7 @@ class Scorer(AbstractScorer):
         called with the trace and the error. `UserError` is also raised if a probability is not a number. An error
         that `check` raises stops the work, as in `score_encoded`.
         """
-        return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
+        return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check, budget=budget)
 
     def score_encoded(
         self,
@@ -88,18 +97,22 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
         on_step: OnStep = ignore_step,
+        budget: int | None = None,
     ) -> Iterator[Judgment]:
         """Like `score`, but for traces that `Evaluator.encode` has already encoded. `check` is called between parts
         of the work, and an error that it raises stops the work. In hindsight mode, a bidirectional model calls
-        `on_step` as soon as the online scores of a sub-step are known, with the trace's number in `encoded`."""
+        `on_step` as soon as the online scores of a sub-step are known, with the trace's number in `encoded`. If the
+        prefixes are sampled, it is called with the scores in the whole trace, once these are known."""
         mode, rest = Mode(mode), iter(encoded)
+        if budget is not None:
+            self._check_budget(mode, budget)
         if isinstance(self.evaluator, ServedEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
             return
         for start in count(0, self.window):
             if not (window := list(islice(rest, self.window))):
                 return
-            yield from self._score_window(window, mode, check, _shifted(on_step, start))
+            yield from self._score_window(window, mode, check, _shifted(on_step, start), budget)
 
     def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that is too long or on which a critic writes
@@ -120,7 +133,7 @@ class Scorer(AbstractScorer):
             return 0
         if isinstance(self.evaluator, ServedEvaluator):
             return self.evaluator.tokens(trace, encoded, Mode(mode))
-        return sum(item.length for item in self._inputs(trace, encoded, Mode(mode)))
+        return tokens_of(self._inputs(trace, encoded, Mode(mode)))
 
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """Score each candidate as the step after `steps`, which may be empty.
@@ -165,13 +178,21 @@ class Scorer(AbstractScorer):
         return mode_inputs(trace, encoded, mode, causal=self.evaluator.is_causal)
 
     def _score_window(
-        self, window: list[tuple[Trace, Encoded]], mode: Mode, check: Check, on_step: OnStep
+        self,
+        window: list[tuple[Trace, Encoded]],
+        mode: Mode,
+        check: Check,
+        on_step: OnStep,
+        budget: int | None,
     ) -> Iterator[Judgment]:
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
             return
         assert isinstance(self.evaluator, ModelEvaluator)
         inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
+        sampled = [self._exceeds(encoded, part, budget) for (_, encoded), part in zip(window, inputs, strict=True)]
+        # They are read one by one later.
+        inputs = [[] if few else part for part, few in zip(inputs, sampled, strict=True)]
         apart = [self._shares_first_copy(encoded, part) for (_, encoded), part in zip(window, inputs, strict=True)]
         together = [part for part, alone in zip(inputs, apart, strict=True) if not alone]
         listeners = [self._listener(partial(on_step, n), *one, mode) for n, one in enumerate(window)]
@@ -182,11 +203,71 @@ class Scorer(AbstractScorer):
             listeners[number](own, rows)
 
         outputs = iter(self._run_unique([item for part in together for item in part], check, on_result))
-        for (trace, encoded), part, alone, listener in zip(window, inputs, apart, listeners, strict=True):
+        for number, ((trace, encoded), part, alone, listener) in enumerate(
+            zip(window, inputs, apart, listeners, strict=True)
+        ):
             check()
+            if sampled[number]:
+                assert budget is not None
+                found = self._sample(trace, encoded, budget, check, partial(on_step, number))
+                yield Judgment(trace, mode, found)
+                continue
             rows = tuple(self._run_apart(part, check, listener) if alone else islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
+
+    def _check_budget(self, mode: Mode, budget: int) -> None:
+        if mode != Mode.HINDSIGHT:
+            raise UserError(f"there is no budget in {mode} mode.", "Score in hindsight, or leave the budget out.")
+        if budget < 1:
+            raise UserError(f"the budget is {budget:,} tokens, expected at least 1.")
+        if isinstance(self.evaluator, ServedEvaluator):
+            raise UserError(
+                f"{self.evaluator.name} is behind a server, which is asked about all prefixes.",
+                "Leave the budget out, or choose a model on this machine.",
+            )
+
+    def _exceeds(self, encoded: Encoded, inputs: Sequence[Input], budget: int | None) -> bool:
+        """True if the inputs of a trace take more tokens than the budget, and some of them can be left out."""
+        assert isinstance(self.evaluator, ModelEvaluator)
+        one_pass = encoded.prefix is None and (self.evaluator.is_causal or bool(encoded.calls))
+        return budget is not None and not one_pass and tokens_of(inputs) > budget
+
+    def _sample(
+        self,
+        trace: Trace,
+        encoded: Encoded,
+        budget: int,
+        check: Check,
+        on_substep: Callable[[int, Floats32], None],
+    ) -> Hindsight:
+        """Read the whole trace, and those of its prefixes that tell most and that the budget allows."""
+        assert isinstance(self.evaluator, ModelEvaluator)
+        evaluator, n = self.evaluator, len(trace.substeps)
+        inputs = [prefix_inputs(encoded, [(0, stop)], causal=evaluator.is_causal) for stop in range(1, n + 1)]
+        # What the whole trace and a prefix share is read once.
+        known = {item.part for item in inputs[-1]}
+        costs = [tokens_of(item for item in own if item.part not in known) for own in inputs[:-1]]
+        choice = PrefixChoice(trace, np.array([*costs, tokens_of(inputs[-1])]), evaluator.thresholds.validity)
+        results: dict[tuple[int, int, bytes], Floats32] = {}
+        found: dict[int, Floats32] = {}
+        left, row = budget, n - 1
+        while True:
+            check()
+            missing = list({item.part: item for item in inputs[row] if item.part not in results}.values())
+            outputs = self._run_unique(missing, check, ignore_result)
+            results |= {item.part: rows for item, rows in zip(missing, outputs, strict=True)}
+            own = prefix_row(evaluator.encoder, encoded, row + 1, [results[item.part] for item in inputs[row]])
+            evaluator.check_numbers([own], trace)
+            if not found:
+                for substep, probs in enumerate(own):
+                    on_substep(substep, probs)
+            found[row] = own
+            left -= int(choice.costs[row])
+            following = choice.next_row(found, left)
+            if following is None:
+                return Hindsight.from_rows(n, found)
+            row = following
 
     def _listener(
         self, on_substep: Callable[[int, Floats32], None], trace: Trace, encoded: Encoded, mode: Mode

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, exists, func, null, or_, select, text
+from sqlalchemy import ColumnElement, bindparam, exists, func, null, or_, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
@@ -23,7 +23,14 @@ from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.storage.database.schema import JudgmentRow, ProfileRow, SubstepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS, Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.judgments.judgments import are_probabilities, giving, is_fresh, overruled, stands
+from stepsight.storage.judgments.judgments import (
+    are_probabilities,
+    giving,
+    is_fresh,
+    overruled,
+    stands,
+    unpack_sampled,
+)
 from stepsight.storage.judgments.step_profiles import HEAD, step_rows, unpack_profiles, unsaid
 from stepsight.storage.traces.columns import TraceColumns, read_shares, trace_group
 from stepsight.storage.traces.queries import Dataset
@@ -238,6 +245,10 @@ class JudgmentRows:
     (m,) and holds the index in `probs` of each judgment's first row. `solution` is the judgment's score of the
     whole solution, or NaN. `spread_start` is the index in `spread` of its first value, and `rationale` is an index
     into `rationales`. Both are `SILENT` if the judgment has no spread or no rationale.
+
+    Of a sampled hindsight judgment, `probs` has only some rows of the triangle. `row_starts` then has, for each row
+    of the triangle, where it begins after `start`, or `SILENT` if it is missing, and `sampled` the index of its
+    first row there. `sampled` is `SILENT` for any other judgment.
     """
 
     trace: Ints
@@ -251,6 +262,17 @@ class JudgmentRows:
     spread_start: Ints
     rationale: Ints
     rationales: tuple[str, ...]
+    sampled: Ints
+    row_starts: Ints
+
+    def place(self, judgment: Ints, row: Ints, i: Ints) -> Ints:
+        """Return where `probs` has, of each given judgment, sub-step `i` in the row `row` of its triangle, or
+        `SILENT` if that row is missing. If it is no hindsight judgment, `row` is ignored."""
+        begin = np.where(self.hindsight[judgment], row * (row + 1) // 2, 0)
+        if len(self.row_starts):
+            kept = self.sampled[judgment] != SILENT
+            begin = np.where(kept, self.row_starts[np.where(kept, self.sampled[judgment] + row, 0)], begin)
+        return np.where(begin == SILENT, SILENT, self.start[judgment] + begin + i)
 
     def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
         """Return the spread of each given judgment at the sub-step with the index `i`, or NaN if the judgment has
@@ -278,21 +300,22 @@ def read_rows(
     # For a single mode the condition says it already.
     shown = standing if len(modes) > 1 else []
     statement = (
-        select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.solution, row.spread,
+        select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.sampled, row.solution, row.spread,
                row.rationale if rationales else null(), *shown)
         .join(TraceRow, TraceRow.id == row.trace_id)
         .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id.in_(evaluator_ids), or_(*standing))
     )  # fmt: skip
     columns = read_columns(session, statement)
-    trace_ids, evaluators, stored, blobs, solutions, spreads, words, *standing_in = columns
+    trace_ids, evaluators, stored, blobs, kept, solutions, spreads, words, *standing_in = columns
     trace = gold.places(np.array(trace_ids, np.int64))
     places = {id: place for place, id in enumerate(evaluator_ids)}
     hindsight = np.array([mode == Mode.HINDSIGHT for mode in stored], np.bool_)
     n = gold.sizes[trace]
     probs, lengths = _joined(blobs)
+    sampled, row_starts, kept_sizes = _row_starts(kept, n)
     spread, spread_lengths = _joined([blob or b"" for blob in spreads])
     has_spread = spread_lengths > 0
-    expected = np.where(hindsight, n * (n + 1) // 2, n) * len(Label)
+    expected = np.where(sampled != SILENT, kept_sizes, np.where(hindsight, n * (n + 1) // 2, n)) * len(Label)
     if (lengths != expected).any() or (spread_lengths[has_spread] != n[has_spread]).any():
         raise DamagedError("judgments.probabilities: not as many as their trace has steps.")
     if len(probs) and not are_probabilities(probs):
@@ -312,7 +335,28 @@ def read_rows(
         spread_start=np.where(has_spread, starts(spread_lengths), SILENT),
         rationale=np.array(rationale, np.int64),
         rationales=tuple(texts),
+        sampled=sampled,
+        row_starts=row_starts,
     )
+
+
+def _row_starts(kept: Sequence[bytes | None], n: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return `sampled` and `row_starts` of `JudgmentRows`, and the number of rows of probabilities in each sampled
+    judgment. `n` has the number of sub-steps of each judgment. Raises `DamagedError` if stored indices do not
+    ascend to the last sub-step."""
+    sampled, sizes = np.full(len(kept), SILENT, np.int64), np.zeros(len(kept), np.int64)
+    tables: list[Ints] = []
+    for place, data in enumerate(kept):
+        if data is None:
+            continue
+        rows = unpack_sampled(data)
+        if not len(rows) or rows[0] < 0 or (np.diff(rows) < 1).any() or rows[-1] != n[place] - 1:
+            raise DamagedError("judgments.sampled: not the indices of rows, up to the last.")
+        table = np.full(n[place], SILENT, np.int64)
+        table[rows] = starts(rows + 1)
+        sampled[place], sizes[place] = sum(map(len, tables)), int((rows + 1).sum())
+        tables.append(table)
+    return sampled, np.concatenate([np.empty(0, np.int64), *tables]), sizes
 
 
 def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
@@ -332,7 +376,8 @@ def substep_rows(
     the probabilities. `online` says for each judgment which of the two to return. A hindsight judgment has a
     triangle of probabilities, with one row for each number of sub-steps read so far. The online probabilities of a
     sub-step come from the row in which the last sub-step of its step had been read. The offline ones come from the
-    row of sub-step `last[trace]`, by default the final one, and sub-steps after `last` get NaN.
+    row of sub-step `last[trace]`, by default the final one, and sub-steps after `last` get NaN. So do those whose
+    row is missing because the triangle is sampled.
     """
     trace = judgments.trace[chosen]
     sizes = gold.sizes[trace]
@@ -340,17 +385,18 @@ def substep_rows(
     own = np.repeat(starts(gold.sizes)[trace], sizes) + i
     end = np.repeat(sizes - 1 if last is None else last[trace], sizes)
     j = np.where(online[rows], gold.step_ends[own], end)
-    seen = np.minimum(i, j)
-    place = np.where(judgments.hindsight[chosen][rows], j * (j + 1) // 2 + seen, i)
-    probs = judgments.probs[judgments.start[chosen][rows] + place]
-    return rows, own, probs if last is None else np.where((i > j)[:, None], np.float32(np.nan), probs)
+    seen = np.where(judgments.hindsight[chosen][rows], np.minimum(i, j), i)
+    place = judgments.place(chosen[rows], j, seen)
+    probs = judgments.probs[place]
+    hidden = place == SILENT if last is None else (place == SILENT) | (i > j)
+    return rows, own, np.where(hidden[:, None], np.float32(np.nan), probs) if hidden.any() else probs
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
     """Return an evaluator's scores in a mode, joined with the gold labels.
 
     The table contains only the steps of traces with a standing judgment. If `gold.kept` hides some steps, offline
-    scores are taken only from hindsight judgments.
+    scores are taken only from hindsight judgments, and not from sampled ones, which may lack the prefix.
     """
     asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
     probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
@@ -360,12 +406,14 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
     with store.read() as session:
         for start in range(0, len(gold.ids), _MOST):
             judgments = read_rows(session, gold, slice(start, start + _MOST), (evaluator_id,), (asked,))
-            everyone = np.arange(len(judgments.trace))
+            everyone = (
+                np.flatnonzero(judgments.sampled == SILENT) if last is not None else np.arange(len(judgments.trace))
+            )
             online = np.full(len(everyone), mode == Mode.ONLINE)
             _, own, found = substep_rows(gold, judgments, everyone, online, last)
             probs[own] = found
-            solution[judgments.trace] = judgments.solution
-            judged[judgments.trace] = True
+            solution[judgments.trace[everyone]] = judgments.solution[everyone]
+            judged[judgments.trace[everyone]] = True
     if gold.kept is not None:
         # A score of the whole solution says nothing about its beginning.
         solution[:] = np.nan
@@ -436,8 +484,8 @@ class Profiles:
 class JudgedProfiles:
     """The profiles of up-to-date judgments that were made in the mode `stored`.
 
-    `given` and `standing` map modes to profiles. `given` has every mode for which these judgments provide scores.
-    `standing` includes only the judgments that stand in the mode.
+    `given` and `standing` map modes to profiles. `given` has every mode for which these judgments provide scores,
+    which is offline alone if they are sampled. `standing` includes only the judgments that stand in the mode.
     """
 
     stored: Mode
@@ -460,7 +508,29 @@ def read_profiles(
 def _read_stored(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Mode, others: set[Mode]
 ) -> Iterator[JudgedProfiles]:
-    row, modes = ProfileRow, [mode for mode in (Mode.ONLINE, Mode.OFFLINE) if stored in giving(mode)]
+    row = ProfileRow
+    given = [mode for mode in (Mode.ONLINE, Mode.OFFLINE) if stored in giving(mode)]
+    yield from _read_giving(session, traces, dataset_id, evaluator_id, stored, others, given)
+    found = JudgmentRow.evaluator_id == evaluator_id, JudgmentRow.dataset_id == dataset_id
+    sampled_too = select(exists().where(*found, JudgmentRow.sampled.is_not(None)))
+    if stored == Mode.HINDSIGHT and session.scalar(sampled_too):
+        # A sampled judgment has no online scores.
+        sampled = row.online.is_(None)
+        yield from _read_giving(session, traces, dataset_id, evaluator_id, stored, others, [Mode.OFFLINE], sampled)
+
+
+def _read_giving(
+    session: Session,
+    traces: TraceColumns,
+    dataset_id: int,
+    evaluator_id: int,
+    stored: Mode,
+    others: set[Mode],
+    modes: Sequence[Mode],
+    *which: ColumnElement[bool],
+) -> Iterator[JudgedProfiles]:
+    """Yield the profiles of the judgments that provide scores in `modes` and meet the conditions `which`."""
+    row = ProfileRow
     overruled_ids = {
         mode: _overruled_ids(session, dataset_id, evaluator_id, stored, mode)
         for mode in modes
@@ -468,7 +538,8 @@ def _read_stored(
     }
     columns = [getattr(row, mode.value) for mode in modes]
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
-    statement = select(row.trace_id, *columns).where(*of_pair, columns[0].is_not(None)).order_by(row.trace_id)
+    wanted = *of_pair, columns[0].is_not(None), *which
+    statement = select(row.trace_id, *columns).where(*wanted).order_by(row.trace_id)
     # Not through the session, whose work on each row would take most of the time.
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
         ids, *packed = zip(*part, strict=True)

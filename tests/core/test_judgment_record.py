@@ -52,7 +52,7 @@ def test_a_record_names_trace_evaluator_mode_and_thresholds() -> None:
     assert {key: value for key, value in found.items() if key != "online"} == {
         "format": "stepsight-judgment", "version": 1, "id": "t-1", "evaluator": "mini (bfloat16)",
         "fingerprint": "f" * 64, "outputs": "three-way", "mode": "online",
-        "thresholds": {"validity": 0.5, "redundancy": 0.15}, "offline": None, "hindsight": None,
+        "thresholds": {"validity": 0.5, "redundancy": 0.15}, "offline": None, "hindsight": None, "sampled": None,
         "solution_score": None, "rationale": None, "left_out": None, "spent": None, "created": None, "stale": False,
     }  # fmt: skip
 

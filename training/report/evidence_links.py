@@ -107,9 +107,10 @@ def _measure(store: Store, links: Mapping[int, list[_Link]], evaluator_id: int, 
 
 
 def _judged(store: Store, trace_ids: Sequence[int], evaluator_id: int) -> Iterator[tuple[StoredTrace, Hindsight]]:
-    """Yield the traces of which the evaluator has a hindsight judgment that is not stale."""
+    """Yield the traces of which the evaluator has a hindsight judgment that is neither stale nor sampled. A sampled
+    one does not tell how far a verdict moved at each later step."""
     for batch in trace_batches(store, trace_ids):
         for trace, judgments in zip(batch, read_many(store, batch, evaluator_id), strict=True):
             found = standing(judgments, Mode.HINDSIGHT)
-            if found is not None and found.hindsight is not None:
+            if found is not None and found.hindsight is not None and not found.is_sampled:
                 yield trace, found.hindsight

@@ -1,0 +1,81 @@
+"""Choosing the prefixes that are read in hindsight if a budget does not allow all of them.
+
+The whole solution is read first. Its verdicts are the flags: for each step that it calls wrong, the prefix that
+ends with the step is read, and then the prefixes between which its verdict moved most, closer and closer, until one
+later step is left. The step with the largest revision comes first. What remains of the budget goes to prefixes at
+even distances, which find verdicts that moved without ending as flags.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.evidence import Revision, largest_revision, revisions
+from stepsight.core.left_out import NOTABLE
+from stepsight.core.scores import Hindsight
+from stepsight.core.trace import Trace
+
+# The passes over the whole solution that are kept for the evidence of a revision which an evenly spaced prefix
+# shows.
+_KEPT = 1.5
+
+
+@dataclass(frozen=True)
+class PrefixChoice:
+    """The choice of prefixes of `trace`, given those that have been read.
+
+    `costs[j]` is the number of tokens of the inputs of row `j`. A step counts as valid if its validity reaches
+    `threshold`.
+    """
+
+    trace: Trace
+    costs: Ints
+    threshold: float
+
+    def next_row(self, found: Mapping[int, Floats32], left: float) -> int | None:
+        """Return the index of the row to read next, or None if there is none that `left` tokens allow.
+
+        `found` has the rows that have been read, and must have the last one.
+        """
+        matrix = Hindsight.from_rows(len(self.costs), found)
+        matrix = Hindsight(matrix.rows, None, self.trace.step_ends, matrix.sampled)
+        moved = revisions(matrix, self.trace, self.threshold)
+        wanted = [row for row in self._near_flags(matrix, moved) if self.costs[row] <= left]
+        return wanted[0] if wanted else self._between(matrix.read, left)
+
+    def _near_flags(self, matrix: Hindsight, moved: list[Revision]) -> list[int]:
+        """Return the rows that would tell most about the flags, in order."""
+        top = largest_revision(moved)
+        assert top is not None
+        validity, ends = matrix.offline.validity, self.trace.step_ends
+        wrong = np.flatnonzero(validity < np.float32(self.threshold))
+        unread = [i for i in wrong[np.argsort(validity[wrong], kind="stable")] if matrix.first(i) != ends[i]]
+        # A step that may have been valid online could have moved further than the largest revision so far.
+        further = [i for i in unread if 1 - validity[i] > abs(top.change)]
+        by_change = sorted(moved, key=lambda one: -abs(one.change))
+        evidence = [self._evidence(matrix, one) for one in by_change if abs(one.change) >= NOTABLE]
+        rows = [*(int(ends[i]) for i in further), *evidence[:1], *(int(ends[i]) for i in unread), *evidence[1:]]
+        return [row for row in rows if row is not None]
+
+    def _evidence(self, matrix: Hindsight, revision: Revision) -> int | None:
+        """Return the row that narrows down which later sub-step moved a verdict, or None if that is known."""
+        end = int(self.trace.step_ends[revision.substep])
+        if matrix.first(revision.substep) != end:
+            return end
+        if revision.jump is None or not revision.jump.skipped:
+            return None
+        after = revision.jump.revealed
+        before = after - 1 - revision.jump.skipped
+        # Evidence is mostly close to its step, so the search goes forward in growing strides.
+        return min(before + max(1, before - end), (before + after) // 2)
+
+    def _between(self, read: Ints, left: float) -> int | None:
+        """Return the row in the middle of the widest gap between prefixes that were read, or None."""
+        edges = np.append(-1, read)
+        gaps = np.diff(edges)
+        widest = int(gaps.argmax())
+        row = int(edges[widest] + gaps[widest] // 2)
+        is_free = gaps[widest] > 1 and self.costs[row] + _KEPT * self.costs[-1] <= left
+        return row if is_free else None
