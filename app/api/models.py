@@ -220,6 +220,10 @@ class StepInfo(BaseModel):
     label: LabelName | None = Field(description="The gold label; null for an unlabelled step.")
     valid: bool | None = Field(description="True or false if the gold tells the validity of the step.")
     share: float | None = Field(None, description="The soft label of the step, from 0 to 1; null if it has none.")
+    repaired: int | None = Field(None, description="The number of the step that repairs a wrong one, or null.")
+    notices: int | None = Field(
+        None, description="The number of an earlier step that this one says is wrong, rightly or not, or null."
+    )
 
 
 class TraceDetail(BaseModel):

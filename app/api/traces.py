@@ -85,6 +85,8 @@ def step_infos(trace: Trace) -> list[StepInfo]:
             label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
             valid=step.valid,
             share=step.share,
+            repaired=_number(step.repaired),
+            notices=_number(step.notices),
         )
         for number, step in enumerate(trace.steps, start=1)
     ]

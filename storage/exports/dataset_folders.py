@@ -21,6 +21,7 @@ import yaml
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.arrow import load_pyarrow
+from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.croissant import FILE as CROISSANT
 from stepsight.storage.exports.croissant import describe_folder
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 NAME = "datasets"
 """The name of the format in commands."""
 
-TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list, "shares": list[float]}
+TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list, "shares": list[float],
+                            "repaired": list[int], "notices": list[int]}  # fmt: skip
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~])")
 # The size categories of hubs.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
@@ -154,13 +156,15 @@ _TRACE_COLUMNS = {
     "labels": "the gold of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), valid where"
     " the benchmark says that alone, or null",
     "shares": "the soft label of each step, from 0 to 1, or null",
+    "repaired, notices": "the number of the step that repairs each one, and of the one that each notices, counted"
+    " from 1, or null",
 }
 _CONTEXT = {
     "context": "of an agent's trace, as JSON: the messages between its steps, and the calls that the steps make",
 }
 _JUDGMENT_COLUMNS = {
     "dataset, trace, step, substep": "what is judged; steps and sub-steps are counted from 1",
-    "gold, share": "the gold and the soft label of the step, as in the traces",
+    "gold, share, repaired, notices": "the gold, the soft label and the links of the step, as in the traces",
     "evaluator, fingerprint, mode": "who judged; online with only the steps before in view, offline with all",
     "neg, neu, pos": "the probabilities",
     "validity, redundancy": "neu + pos, and neu",
@@ -182,12 +186,15 @@ def _trace_table(store: Store, dataset_id: int, trace_ids: Sequence[int], conven
 def _traces(store: Store, trace_ids: Sequence[int], convention: str, *, with_context: bool) -> Iterator[Row]:
     for batch in trace_batches(store, trace_ids):
         for trace in batch:
+            converted = trace.in_convention(convention)
             row: dict[str, Any] = {
                 "id": trace.id,
                 "problem": trace.problem,
                 "steps": [step.text for step in trace.steps],
-                "labels": [step.gold for step in trace.in_convention(convention).steps],
+                "labels": [step.gold for step in converted.steps],
                 "shares": [step.share for step in trace.steps],
+                "repaired": [number_of(step.repaired) for step in converted.steps],
+                "notices": [number_of(step.notices) for step in trace.steps],
             }
             if with_context:
                 context = trace.context and trace.context.to_dict()

@@ -52,8 +52,9 @@ MODES = (Mode.ONLINE, Mode.OFFLINE)
 GOLD = (*LABEL_NAMES, "valid")
 """The possible gold of a step: its label, or `valid` if the benchmark says no more."""
 _VERDICTS = ("valid", "redundant")
+LINKS = ("repaired", "notices")
 COLUMN_TYPES: dict[str, type[np.generic]] = {
-    **dict.fromkeys(("trace", "step", "substep", "rationale"), np.int32),
+    **dict.fromkeys(("trace", "step", "substep", "repaired", "notices", "rationale"), np.int32),
     **dict.fromkeys(("gold", "mode", *_VERDICTS), np.int8),
     "evaluator": np.int16,
     **dict.fromkeys((*(name for name in SCORES if name not in _VERDICTS), "change"), np.float32),
@@ -78,7 +79,7 @@ class JudgmentColumns:
     - `trace` and `rationale` are indices into `traces` and `rationales`.
     - `evaluator` is an index into the requested evaluators.
     - `mode` and `gold` are indices into `MODES` and `GOLD`.
-    - `valid` and `redundant` are 1 or 0. `step` and `substep` count from 1.
+    - `valid` and `redundant` are 1 or 0. `step`, `substep`, `repaired` and `notices` count from 1.
     - `share`, `neg`, `neu`, `pos`, `validity`, `redundancy`, `change` (offline minus online validity), `spread` and
       `solution_score` are floats.
 
@@ -103,12 +104,12 @@ def frame(
 
     `evaluators` are names or fingerprints and default to all evaluators that have judged the dataset. The columns
     are `storage.exports.frames.COLUMNS`. Steps are counted from 1. `gold` is neg, neu or pos, or `valid` if the
-    benchmark only says that the step is valid, and `share` is its soft label. A step gets the scores of its least
-    valid sub-step, but the greatest redundancy among its sub-steps. With `substeps`, each sub-step gets its own
-    row. `change` is the retroactive change, offline minus online validity, from the hindsight judgment. `valid`
-    and `redundant` are decided by the thresholds in force. Values that an evaluator does not provide are missing.
-    An evaluator that judges only whole solutions has one row per trace, without a step, and its score is in
-    `solution_score`.
+    benchmark only says that the step is valid, and `share` is its soft label. `repaired` is the step that repairs
+    it, and `notices` the one that it notices. A step gets the scores of its least valid sub-step, but the greatest
+    redundancy among its sub-steps. With `substeps`, each sub-step gets its own row. `change` is the retroactive
+    change, offline minus online validity, from the hindsight judgment. `valid` and `redundant` are decided by the
+    thresholds in force. Values that an evaluator does not provide are missing. An evaluator that judges only whole
+    solutions has one row per trace, without a step, and its score is in `solution_score`.
 
     `metadata` adds the other fields of the source rows as columns `meta.NAME`, with dots for nested objects. By
     default these are all fields that hold text, numbers or booleans. Pass a list of names to select some, or False
@@ -250,6 +251,7 @@ def _columns(
         "substep": np.where(of_step, substep + 1, SILENT),
         "gold": np.where(of_step, label[step], SILENT),
         "share": np.full(len(step), np.nan) if gold.share is None else np.where(of_step, gold.share[step], np.nan),
+        **{name: _link(getattr(gold, name), of_step, step) for name in LINKS},
         "evaluator": who,
         "mode": mode[rows],
         **{name: np.where(in_three, probs[:, at], np.nan) for at, name in enumerate(LABEL_NAMES)},
@@ -264,6 +266,12 @@ def _columns(
     }
     wanted = slice(None) if standing.all() else standing[rows]
     return {name: columns[name][wanted].astype(kind, copy=False) for name, kind in COLUMN_TYPES.items()}
+
+
+def _link(links: Ints | None, of_step: Bools, step: Ints) -> Ints:
+    """Return the numbers of the steps that the steps of rows are linked to, counted from 1."""
+    linked = np.full(len(step), SILENT) if links is None else links[step]
+    return np.where(of_step & (linked != SILENT), linked + 1, SILENT)
 
 
 def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
@@ -326,6 +334,7 @@ def _frame(
         "step": _whole(given["step"]),
         "substep": _whole(given["substep"]),
         "gold": _category(given["gold"], GOLD),
+        **{name: _whole(given[name]) for name in LINKS},
         "evaluator": _category(of_name[given["evaluator"]], names),
         "fingerprint": _category(given["evaluator"], [one.fingerprint for one in evaluators]),
         "mode": _category(given["mode"], [mode.value for mode in MODES]),

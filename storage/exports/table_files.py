@@ -111,6 +111,7 @@ def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
     arrow = load_pyarrow()
     kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64(), list: arrow.list_(arrow.string())}
     kinds[list[float]] = arrow.list_(arrow.float64())
+    kinds[list[int]] = arrow.list_(arrow.int64())
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     sink = _Sink()
     with arrow.parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema) as writer:

@@ -32,7 +32,7 @@ from stepsight.storage.judgments.judgments import (
     unpack_sampled,
 )
 from stepsight.storage.judgments.step_profiles import HEAD, step_rows, unpack_profiles, unsaid
-from stepsight.storage.traces.columns import TraceColumns, read_shares, trace_group
+from stepsight.storage.traces.columns import TraceColumns, read_links, read_shares, trace_group
 from stepsight.storage.traces.queries import Dataset
 
 # The traces read at once; every database allows an IN with this many keys.
@@ -57,7 +57,8 @@ class TraceGold:
     `trace_ids` (database ids), `ids` and `counts` (step counts) have one value per trace. `label`, `valid` and
     `substeps` (sub-step counts) have one value per step, trace by trace. `label` and `valid` are `SILENT` where
     there is no gold label. `share` has one value per step too, NaN where there is none, or is None if no step has a
-    share.
+    share. `repaired` and `notices` are the 0-based steps that repair a step and that it notices, `SILENT` where
+    there is none, or None if they were not read.
     """
 
     trace_ids: Ints
@@ -67,6 +68,8 @@ class TraceGold:
     valid: AnyInts
     substeps: AnyInts
     share: Floats64 | None = None
+    repaired: AnyInts | None = None
+    notices: AnyInts | None = None
 
     @cached_property
     def trace(self) -> AnyInts:
@@ -185,9 +188,30 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
     label, valid = read_steps(session, ids, counts)
     share, substeps = read_shares(session, ids, counts), _read_substeps(session, ids, counts, sizes)
     names, metas = (tuple(one[column] for one in rows) for column in (1, 4))
+    repaired, notices = _read_links(session, ids, counts)
     return TraceGold(
-        trace_ids=ids, ids=names, counts=counts, label=label, valid=valid, substeps=substeps, share=share
+        trace_ids=ids,
+        ids=names,
+        counts=counts,
+        label=label,
+        valid=valid,
+        substeps=substeps,
+        share=share,
+        repaired=repaired,
+        notices=notices,
     ), metas
+
+
+def _read_links(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[Ints, Ints]:
+    """Return the steps that repair each step of the given traces, and that it notices, trace by trace."""
+    first = dict(zip(trace_ids.tolist(), starts(counts).tolist(), strict=True))
+    repaired, notices = np.full((2, int(counts.sum())), SILENT, np.int64)
+    for trace_id, links in read_links(session, trace_ids.tolist()).items():
+        for step, (repair, noticed) in links.items():
+            place = first[trace_id] + step
+            repaired[place] = SILENT if repair is None else repair
+            notices[place] = SILENT if noticed is None else noticed
+    return repaired, notices
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:

@@ -11,11 +11,12 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from stepsight.core.metrics.table import codes_of_gold, gold_of_codes
+from stepsight.core.metrics.table import SILENT, codes_of_gold, gold_of_codes
 from stepsight.core.repair import Convention, convert, find_convention
-from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import TraceGold, starts
+from stepsight.storage.traces.columns import read_links
 
 # The traces whose links are read at once.
 _MOST = 2_000
@@ -44,19 +45,20 @@ def apply_convention(session: Session, gold: _G, name: str) -> _G:
     sources = _read_sources(session, ids)
     if not sources and convention == Convention.UNTIL_CEASED:
         return gold
-    links = _read_links(session, ids)
+    links = read_links(session, ids)
     for place in places:
         size, start = int(gold.counts[place]), int(first[place])
-        repaired = links.get(int(gold.trace_ids[place]), {})
+        of_trace = links.get(int(gold.trace_ids[place]), {})
         steps = range(start, start + size)
         before = [gold_of_codes(int(label[step]), int(valid[step])) for step in steps]
-        repairs = [repaired.get(step) for step in range(size)]
+        repairs = [of_trace.get(step, (None, None))[0] for step in range(size)]
         source = sources.get(int(gold.trace_ids[place]), Convention.UNTIL_CEASED)
         after = convert(before, repairs, source, convention)
         for step, old, new in zip(steps, before, after, strict=True):
             if old != new:
                 label[step], valid[step] = codes_of_gold(new)
-    return replace(gold, label=label, valid=valid)
+    repaired = None if gold.repaired is None else np.where(valid == 0, gold.repaired, SILENT)
+    return replace(gold, label=label, valid=valid, repaired=repaired)
 
 
 def _read_sources(session: Session, trace_ids: list[int]) -> dict[int, Convention]:
@@ -67,17 +69,6 @@ def _read_sources(session: Session, trace_ids: list[int]) -> dict[int, Conventio
         rows = session.execute(named.where(TraceRow.id.in_(part), DatasetRow.convention != ""))
         sources.update((trace_id, Convention(name)) for trace_id, name in rows)
     return sources
-
-
-def _read_links(session: Session, trace_ids: list[int]) -> dict[int, dict[int, int | None]]:
-    """Return the step that repairs each repaired step, by trace id and step."""
-    links: dict[int, dict[int, int | None]] = {}
-    for part in _parts(trace_ids):
-        columns = select(StepRow.trace_id, StepRow.position, StepRow.repaired)
-        there = StepRow.trace_id.in_(part), StepRow.repaired.is_not(None)
-        for trace_id, position, repaired in session.execute(columns.where(*there)):
-            links.setdefault(trace_id, {})[position] = repaired
-    return links
 
 
 def _parts(trace_ids: list[int]) -> Iterable[list[int]]:

@@ -1,11 +1,12 @@
 """The columns of a dataset's traces, held in memory for filtering and sorting."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import AnyInts, Floats64, Ints
@@ -125,6 +126,19 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         # It changes much more often than the rest, so `with_relabelled` fills it in.
         relabelled=np.zeros(len(ids), np.bool_),
     )
+
+
+def read_links(session: Session, trace_ids: Sequence[int]) -> dict[int, dict[int, tuple[int | None, int | None]]]:
+    """Return the links of the steps that have any, by trace id and 0-based step: the step that repairs it, and the
+    one that it notices."""
+    links: dict[int, dict[int, tuple[int | None, int | None]]] = {}
+    columns = StepRow.trace_id, StepRow.position, StepRow.repaired, StepRow.notices
+    linked = or_(StepRow.repaired.is_not(None), StepRow.notices.is_not(None))
+    for begin in range(0, len(trace_ids), _MOST):
+        statement = select(*columns).where(StepRow.trace_id.in_(trace_ids[begin : begin + _MOST]), linked)
+        for trace_id, position, repaired, notices in session.connection().execute(statement):
+            links.setdefault(trace_id, {})[position] = repaired, notices
+    return links
 
 
 def read_shares(session: Session, trace_ids: Ints, counts: AnyInts) -> Floats64 | None:

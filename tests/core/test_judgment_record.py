@@ -12,9 +12,10 @@ from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.label import Label
 from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Step, Trace
 from tests.messages import refused
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -182,7 +183,7 @@ def test_long_and_wide_tables_have_the_same_cells() -> None:
     # Three sub-steps in both modes of a hindsight judgment, in one of any other; one row of the whole.
     assert len(long) == 3 * 6 + 5 * 3 + 1
     head, *rows = judgment_table(TRACE, judgments[:1], WIDE)
-    assert set(WIDE) - set(head) == {"dataset", "trace", "gold", "share"}
+    assert set(WIDE) - set(head) == {"dataset", "trace", "gold", "share", "repaired", "notices"}
     for i, row in enumerate(rows):
         wide = dict(zip(head, row, strict=True))
         for mode, cells in (("online", long[i]), ("offline", long[i + 3])):
@@ -229,11 +230,12 @@ def test_scores_without_a_step_that_is_not_there_are_refused(change: dict[str, A
 
 
 def test_a_trace_without_judgments_has_its_sub_steps_alone() -> None:
-    head, *rows = judgment_table(Trace.of("q", ["x", ["y", "z"]], ["pos", None], id="t"), [], LONG, "sums")
+    steps = (Step(("x",), Label.NEG, repaired=1), Step(("y", "z"), notices=0))
+    head, *rows = judgment_table(Trace("t", "q", steps), [], LONG, "sums")
     assert [row[: head.index("evaluator")] for row in rows] == [
-        ["sums", "t", 1, 1, "x", "pos", None],
-        ["sums", "t", 2, 1, "y", None, None],
-        ["sums", "t", 2, 2, "z", None, None],
+        ["sums", "t", 1, 1, "x", "neg", None, 2, None],
+        ["sums", "t", 2, 1, "y", None, None, None, 1],
+        ["sums", "t", 2, 2, "z", None, None, None, 1],
     ]  # fmt: skip
     assert {cell for row in rows for cell in row[head.index("evaluator") :]} == {None}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
+from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import ParquetTable, plain, write_dataset
@@ -24,7 +25,7 @@ FORMAT_NAMES = tuple(LABEL_FORMATS)
 
 _COLUMNS: dict[str, type] = {
     "id": str, "problem": str, "steps": list, "labels": list, "how": list, "annotators": int, "annotator": str,
-    "dataset": str, "repaired": list,
+    "dataset": str, "repaired": list[int],
 }  # fmt: skip
 _ABOUT = {
     "id, dataset": "the trace, and the dataset that it is of",
@@ -135,8 +136,5 @@ def _folder_rows(traces: LabelledTraces) -> Iterator[Row]:
             "annotators": len(labelled.annotations),
             "annotator": labelled.annotator,
             "dataset": trace.dataset,
-            "repaired": [
-                None if labelled.repaired.get(step) is None else labelled.repaired[step] + 1
-                for step in range(len(trace.steps))
-            ],
+            "repaired": [number_of(labelled.repaired.get(step)) for step in range(len(trace.steps))],
         }

@@ -100,8 +100,24 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
         stored = read_judgments(store, get_trace(store, error.trace_id))
     assert (found["dataset"], found["id"], found["problem"]) == ("sums", "error", "What is 1 + 1?")
     assert found["steps"] == [
-        {"step": 1, "substeps": ["It is a sum."], "label": "pos", "valid": True, "share": None},
-        {"step": 2, "substeps": ["So 1 + 1 = 3.", "Done."], "label": "neg", "valid": False, "share": None},
+        {
+            "step": 1,
+            "substeps": ["It is a sum."],
+            "label": "pos",
+            "valid": True,
+            "share": None,
+            "repaired": None,
+            "notices": None,
+        },
+        {
+            "step": 2,
+            "substeps": ["So 1 + 1 = 3.", "Done."],
+            "label": "neg",
+            "valid": False,
+            "share": None,
+            "repaired": None,
+            "notices": None,
+        },
     ]
     assert found["first_error"] == 2
     assert found["judgments"] == [judgment_record(one, one.evaluator).model_dump(mode="json") for one in stored]

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
 from stepsight.storage.labelling.results.annotations import UNASKED, SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
@@ -39,8 +40,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
         "labels": list(labelled.labels),
     }
     if labelled.repaired:
-        repaired = (labelled.repaired.get(step) for step in range(len(trace.steps)))
-        row["repaired"] = [None if step is None else step + 1 for step in repaired]
+        row["repaired"] = [number_of(labelled.repaired.get(step)) for step in range(len(trace.steps))]
     row |= {} if trace.context is None else {"context": trace.context.to_dict()}
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}

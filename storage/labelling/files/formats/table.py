@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.exports.table_files import table_parts
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally
 from stepsight.storage.labelling.results.annotations import UNASKED
@@ -57,7 +58,7 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
             "annotators": len(labelled.annotations),
             "chosen": labelled.chosen,
         }
-        row["repaired"] = _from_one(labelled.repaired.get(place))
+        row["repaired"] = number_of(labelled.repaired.get(place))
         yield row | (_of_one(labelled, place) if labelled.how is None else {"how": labelled.how[place]})
 
 
@@ -78,12 +79,8 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
         "qualification": int(annotation.qualification),
-        "evidence": _from_one(annotation.evidence.get(place)),
+        "evidence": number_of(annotation.evidence.get(place)),
     }
-
-
-def _from_one(step: int | None) -> int | None:
-    return None if step is None else step + 1
 
 
 def _writer(format: str) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:
