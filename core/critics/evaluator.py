@@ -8,6 +8,7 @@ import numpy as np
 from stepsight.core.critics.critic_prompts import CallEstimate, estimate
 from stepsight.core.critics.presets import Preset
 from stepsight.core.critics.scoring import CriticClient, Tally
+from stepsight.core.critics.scoring import KeptAnswers as KeptAnswers
 from stepsight.core.critics.settings import read_settings
 from stepsight.core.critics.verdict_parser import READINGS
 from stepsight.core.errors import UserError
@@ -49,10 +50,19 @@ class Critic(ServedEvaluator):
         settings = self.client.settings
         asked = "asked once" if settings.samples == 1 else f"{settings.samples} samples"
         seen = "with all steps in view" if self.attention == "bidirectional" else "with the steps before it in view"
+        if settings.sections is not None:
+            seen = (
+                f"with its section (up to {settings.sections:,} tokens) and a summary of what came before in view"
+            )
         return (
             f"{self.name}: a critic by the preset {settings.preset_name} (version {self._preset.version}), {asked} "
             f"at temperature {settings.temperature:g}; each step is judged {seen}."
         )
+
+    @property
+    def is_by_section(self) -> bool:
+        """True if the critic is asked about a section of a trace at a time."""
+        return self.client.settings.sections is not None
 
     @property
     def tally(self) -> Tally:
@@ -71,7 +81,8 @@ class Critic(ServedEvaluator):
 
     def estimate(self, trace: Trace, mode: Mode) -> CallEstimate:
         """Estimate the number of calls and tokens needed to judge a trace."""
-        return estimate(self._preset, trace, mode, self.client.settings.samples)
+        settings = self.client.settings
+        return estimate(self._preset, trace, mode, settings.samples, settings.sections)
 
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]

@@ -22,7 +22,6 @@ LONGEST = 4000
 
 # Longer answers, in characters, are not parsed.
 _MOST = 1_000_000
-_FIRST = re.compile(r'\{\s*"step_1"\s*:')
 # TeX commands that JSON reads as a line break or a tab before a word. The rest of none is a common word, apart from
 # some that are too frequent to leave out.
 _COMMANDS = (
@@ -89,8 +88,8 @@ def _lower(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def schema(count: int) -> dict[str, Any]:
-    """Return the JSON schema of an answer with verdicts on `count` steps.
+def schema(count: int, first: int = 1) -> dict[str, Any]:
+    """Return the JSON schema of an answer with verdicts on `count` steps, numbered from `first`.
 
     Every step has its own key. This fixes the number and order of the steps even on servers that do not support
     bounds on list lengths.
@@ -101,7 +100,7 @@ def schema(count: int) -> dict[str, Any]:
         "required": ["rationale", "verdict"],
         "additionalProperties": False,
     }
-    names = _names(count)
+    names = _names(range(first, first + count))
     return {
         "type": "object",
         "properties": dict.fromkeys(names, step),
@@ -110,24 +109,26 @@ def schema(count: int) -> dict[str, Any]:
     }
 
 
-def _names(count: int) -> list[str]:
-    return [f"step_{number}" for number in range(1, count + 1)]
+def _names(numbers: range) -> list[str]:
+    return [f"step_{number}" for number in numbers]
 
 
-def read_verdicts(answer: Answer, count: int) -> Verdicts:
+def read_verdicts(answer: Answer, numbers: range) -> Verdicts:
     """Read the JSON object that StepSight's own prompt asks for: alone, in a code fence, or surrounded by prose. If
     the final text is empty, the thinking is searched for the object."""
     thinking, text = answer.parts
     text = text or thinking
-    starts = [found.start() for found in islice(_FIRST.finditer(text), 2)]
+    first = rf'\{{\s*"step_{numbers.start}"\s*:'
+    starts = [found.start() for found in islice(re.finditer(first, text), 2)]
     if len(starts) > 1:
         raise UnreadableError("several objects with verdicts")
     try:
         steps = _STEPS.validate_python(_parsed(text, starts[0] if starts else text.find("{")))
     except ValidationError as error:
         raise UnreadableError(_describe_error(error)) from None
-    if list(steps) != _names(count):
-        raise UnreadableError(f"verdicts on other steps than 1 to {count}, or in another order")
+    if list(steps) != _names(numbers):
+        shown = f"{numbers.start} to {numbers.stop - 1}"
+        raise UnreadableError(f"verdicts on other steps than {shown}, or in another order")
     labels = tuple(Label[step.verdict.upper()] for step in steps.values())
     return Verdicts(labels, tuple(_clean(step.rationale) for step in steps.values()))
 
@@ -165,13 +166,14 @@ def _describe_error(error: ValidationError) -> str:
     return "JSON of another shape"
 
 
-def read_boxes(answer: Answer, count: int) -> Verdicts:
+def read_boxes(answer: Answer, numbers: range) -> Verdicts:
     r"""Read ThinkPRM's format: in the thinking, the text on each step ends with \boxed{correct} or
     \boxed{incorrect}.
 
     The answer may stop at the first incorrect step; later steps then count as incorrect too. ThinkPRM's authors do
     the same: their single score for the steps so far stays low after an incorrect step.
     """
+    count = len(numbers)
     text = next((part for part in answer.parts if _BOX.search(part)), "")
     found = list(_BOX.finditer(text))
     labels = [_validity(box[1].lower() == "correct") for box in found]
@@ -186,14 +188,14 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
     return Verdicts((*labels, *[Label.NEG] * lacking), (*rationales, *[""] * lacking))
 
 
-def read_conclusion(answer: Answer, count: int) -> Verdicts:
+def read_conclusion(answer: Answer, numbers: range) -> Verdicts:
     """Read R-PRM's format, which ends with "Is the step correct (Yes/No)? X" and judges only the last step. If the
     answer goes on and asks again, the first verdict counts, at which R-PRM's authors cut it."""
     _, text = answer.parts
     return _one(_CONCLUSION.findall(text)[:1], text)
 
 
-def read_judgement(answer: Answer, count: int) -> Verdicts:
+def read_judgement(answer: Answer, numbers: range) -> Verdicts:
     r"""Read GenPRM's format, which has \boxed{Yes} or \boxed{No} in its output and judges only the last step."""
     text = "\n".join(part for part in answer.parts if part)
     return _one(_JUDGEMENT.findall(text.rpartition("<output>")[2]), text)
@@ -212,14 +214,14 @@ def _validity(is_right: bool) -> Label:
 
 @dataclass(frozen=True)
 class AnswerReading:
-    """A way of parsing answers.
+    """A way of parsing answers. `read` gets an answer and the numbers of the steps that it is about.
 
     `of_all` is True if an answer has a verdict on every step shown, not only on the last. `three_way` is True if
     the verdicts also cover redundancy. `keeps` is True if earlier answers stay in the conversation when the next
     question is asked.
     """
 
-    read: Callable[[Answer, int], Verdicts]
+    read: Callable[[Answer, range], Verdicts]
     of_all: bool
     three_way: bool = False
     keeps: bool = False
@@ -233,15 +235,16 @@ READINGS = {
 }
 
 
-def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
-    """Parse the verdicts in an answer about `count` steps. `reading` is a name in `READINGS`."""
+def read_answer(reading: str, answer: Answer, count: int, first: int = 1) -> Verdicts:
+    """Parse the verdicts in an answer about `count` steps, numbered from `first`. `reading` is a name in
+    `READINGS`."""
     if not (answer.text or answer.thinking).strip():
         raise UnreadableError("an empty answer")
     if len(answer.text) + len(answer.thinking) > _MOST:
         raise UnreadableError(f"an answer of over {_MOST:,} characters")
     if answer.is_cut:
         raise UnreadableError("an answer that was cut short")
-    return READINGS[reading].read(answer, count)
+    return READINGS[reading].read(answer, range(first, first + count))
 
 
 def _clean(text: str) -> str:

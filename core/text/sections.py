@@ -52,10 +52,12 @@ _HAN, _KANA = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
 _SHARE = 1 / 12
 
 
-def find_sections(steps: Sequence[str]) -> StepSections:
+def find_sections(steps: Sequence[str], *, is_whole: bool = True) -> StepSections:
     """Divide the steps of a solution into sections by the first words of each step and by headings.
 
     Only the beginning of each step is read, so the time grows with the number of steps and not with their length.
+    If `is_whole` is False, the last step counts as any other, so that no border depends on a later step; only the
+    language is that of all steps.
     """
     language = _language(steps)
     if not language:
@@ -63,7 +65,7 @@ def find_sections(steps: Sequence[str]) -> StepSections:
     starts: list[tuple[int, SectionKind]] = []
     opening = ""
     for index, step in enumerate(steps):
-        kind = _kind_begun(step, language, is_last=index == len(steps) - 1)
+        kind = _kind_begun(step, language, is_last=is_whole and index == len(steps) - 1)
         beginning = _NUMBERS.sub("0", step[:_COMPARED])
         is_announced = beginning == opening or not _STATES.match(step[:_READ])
         if not starts or (kind and _is_turn(kind, index, *starts[-1], is_announced)):

@@ -31,7 +31,12 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
-from stepsight.storage.database.stored_json import CalibrationInfo, EvaluatorFacts, SpentInfo, StoredJson
+from stepsight.storage.database.stored_json import (
+    CalibrationInfo,
+    EvaluatorFacts,
+    SpentInfo,
+    StoredJson,
+)
 
 # PostgreSQL refuses to index a text longer than about 2,700 bytes; four bytes a character stay below it.
 NAME_LENGTH = 200

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, delete, or_, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.storage.database.jobs_schema import CriticAnswerRow
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -87,7 +88,7 @@ class ChangeableScores(Changeable[Scored]):
         )
 
     def remove(self, session: Session, row: Scored) -> None:
-        for table in (StressScoresRow, LeftOutScoresRow, JudgmentRow, JudgedRow):
+        for table in (CriticAnswerRow, StressScoresRow, LeftOutScoresRow, JudgmentRow, JudgedRow):
             session.execute(delete(table).where(*row.of(table)))
         # The evaluator's own revision begins anew once it scores the dataset again.
         row.dataset.revision += 1

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, judge, report
+from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, is_by_section, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import print_left_out, print_note, progress
 from stepsight.core.inference_servers.address import is_address, is_critic
@@ -19,6 +19,7 @@ from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.critic_answers import StoredAnswers
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.judgments.left_outs import count_missing_left_out, missing_left_out, score_left_out
@@ -113,9 +114,13 @@ class Completion:
         wanted = missing_traces(self.store, self.dataset.id, evaluator, self.mode)
         confirm(scorer.evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
         traces = self.ours.share(missing_traces(self.store, self.dataset.id, evaluator, self.mode))
-        judgments = judge(scorer, traces, self.mode, skip)
+        kept = StoredAnswers(self.store, evaluator) if is_by_section(scorer.evaluator) else None
+        judgments = judge(scorer, traces, self.mode, skip, kept)
         shown = progress(judgments, missing // self.ours.count, unit) if self.ours.is_main else judgments
-        return save_judgments(self.store, evaluator, shown)
+        saved = save_judgments(self.store, evaluator, shown)
+        if kept is not None:
+            kept.drop_judged(self.dataset.id)
+        return saved
 
 
 def score_dataset(

@@ -1,10 +1,13 @@
 """Running critics from a command: their expected cost, their judgments, and their actual cost."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from tqdm import tqdm
 
 from stepsight.core.critics.critic_prompts import CallEstimate
-from stepsight.core.critics.evaluator import Critic
+from stepsight.core.critics.evaluator import Critic, KeptAnswers
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Gap, shortened
@@ -18,17 +21,33 @@ _PRINTED = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """Print the expected cost of a critic's hindsight judgments and, unless `yes` is True, ask whether to continue.
+    """Print the expected cost of a critic's hindsight judgments, or of those by section in any mode, and, unless
+    `yes` is True, ask whether to continue.
 
     Raises `UserError` if the user declines. Also raises it if nobody can be asked, because there is no terminal or
     because several processes were launched (`alone` is False).
     """
-    if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
+    if not (isinstance(evaluator, Critic) and is_costly(evaluator, mode)):
         return
     takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
-    _confirm(
-        evaluator.name, mode.value, takes, "score in another mode, which takes fewer calls", yes=yes, alone=alone
-    )
+    instead = "score fewer traces" if mode == Mode.OFFLINE else "score in another mode, which takes fewer calls"
+    if takes.undivided:
+        print(
+            f"{evaluator.name}: {takes.undivided:,} of {takes.traces:,} traces are in a language without words for "
+            "sections. Each is one section, divided only where it is too long.",
+            file=sys.stderr,
+        )
+    _confirm(evaluator.name, mode.value, takes, instead, yes=yes, alone=alone)
+
+
+def is_costly(evaluator: Evaluator, mode: Mode) -> bool:
+    """True if `confirm` asks before this evaluator judges traces in this mode."""
+    return isinstance(evaluator, Critic) and (mode == Mode.HINDSIGHT or evaluator.is_by_section)
+
+
+def is_by_section(evaluator: Evaluator) -> bool:
+    """True if the evaluator is a critic that is asked about a section at a time."""
+    return isinstance(evaluator, Critic) and evaluator.is_by_section
 
 
 def confirm_left_out(evaluator: Evaluator, traces: Iterable[Trace], gap: Gap, *, yes: bool) -> None:
@@ -72,11 +91,30 @@ def _confirm(
         raise UserError("cancelled, nothing was sent.")
 
 
-def judge(scorer: AnyScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
-    """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out."""
-    if isinstance(scorer.evaluator, Critic):
-        return scorer.evaluator.judge_readable(traces, mode)
-    return scorer.score(traces, mode, skip)
+def judge(
+    scorer: AnyScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None, kept: KeptAnswers | None = None
+) -> Iterator[Judgment]:
+    """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out.
+
+    A critic that is asked by section keeps its answers in `kept`, and its answers are counted on stderr.
+    """
+    critic = scorer.evaluator
+    if not isinstance(critic, Critic):
+        yield from scorer.score(traces, mode, skip)
+    elif not critic.is_by_section:
+        yield from critic.judge_readable(traces, mode)
+    else:
+        critic.client.kept = kept
+        with _counted() as critic.client.on_answer:
+            yield from critic.judge_readable(traces, mode)
+
+
+@contextmanager
+def _counted() -> Iterator[Callable[[], object]]:
+    """Open a counter on stderr below the progress bar, which appears as that one does. It yields a function that
+    counts an answer."""
+    with tqdm(unit=" answers", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr, position=1) as shown:
+        yield shown.update
 
 
 def report(evaluator: Evaluator) -> None:

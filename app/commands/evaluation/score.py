@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
-from stepsight.app.commands.evaluation.critics import confirm, judge, report
+from stepsight.app.commands.evaluation.critics import confirm, is_costly, judge, report
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import (
@@ -27,7 +27,6 @@ from stepsight.app.scoring.placement_options import add_placement, read_placemen
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
@@ -120,7 +119,7 @@ def _score_file(args: argparse.Namespace, scorer: AnyScorer, skipped: _Skipped |
     )
     mode = Mode(args.mode)
     traces: Iterable[Trace] = _read_traces(args.input)
-    if mode == Mode.HINDSIGHT and isinstance(evaluator, ServedEvaluator):
+    if is_costly(evaluator, mode):
         # All are counted before the first call.
         traces = list(traces)
         confirm(evaluator, traces, mode, yes=args.yes)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0039_asked"
-down_revision = "0035_repairs"
+down_revision = "0038_critic_answers"
 branch_labels = None
 depends_on = None
 
