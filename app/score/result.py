@@ -30,6 +30,7 @@ from stepsight.app.web.step_bars import (
     notable,
     note_html,
     notice_html,
+    section_starts,
 )
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
@@ -172,6 +173,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         note=note_html(result.note),
         equations=equations_html(result.trace, result.scores),
         failing=failing_steps(result.trace),
+        sections=section_starts(result.trace, by_substeps=True),
         verdicts=verdicts,
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,

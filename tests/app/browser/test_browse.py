@@ -425,6 +425,7 @@ def test_sections_of_a_long_trace_open_and_close_by_click_and_by_key(opened, awk
         page.keyboard.press("End")
         expect(sections.last).to_be_focused()
         page.keyboard.press("Enter")
+        page.reload()
         expect(sections.last).to_have_attribute("aria-expanded", "false")
         page.keyboard.press("h")
         expect(page.locator("ol.steps button.fold")).to_have_text(

@@ -11,6 +11,7 @@ import { quietly } from "../shared/storage.js";
 import { SectionRail, plural } from "./section_rail.js";
 
 const KEPT = "stepsight.folded";
+const OPENED = "stepsight.opened ";
 const WRONG = "✕";
 const REDUNDANT = "○";
 const WORDS = { [WRONG]: "not valid", [REDUNDANT]: "redundant" };
@@ -44,9 +45,10 @@ class LongTrace {
     this.lanes = JSON.parse(room.dataset.lanes);
     this.columns = Number(room.dataset.columns);
     this.at = -1;
-    // Whether a range of steps is open, by its first step, where somebody chose.
-    this.choices = new Map();
     this.collect();
+    // Whether a range of steps is open, by its first step, where somebody chose. It lasts as long as the tab.
+    this.kept = `${OPENED}${location.pathname} ${this.items.length} ${room.dataset.sections ?? ""}`;
+    this.choices = new Map(quietly(() => JSON.parse(sessionStorage.getItem(this.kept))) ?? []);
     const starts = JSON.parse(room.dataset.sections ?? "[]");
     this.sections = starts.map(([from, kind], i) => ({ from, to: (starts[i + 1]?.[0] ?? this.items.length) - 1, kind }));
     this.shape();
@@ -264,6 +266,7 @@ class LongTrace {
     folds = value;
     quietly(() => localStorage.setItem(KEPT, folds ? "yes" : "no"));
     this.choices.clear();
+    this.keep();
     const held = this.here;
     this.showFolds();
     this.show(held);
@@ -295,10 +298,15 @@ class LongTrace {
     return this.choices.get(range.from) ?? !(folds && !this.countsOf(range).flags);
   }
 
+  keep() {
+    quietly(() => sessionStorage.setItem(this.kept, JSON.stringify([...this.choices])));
+  }
+
   /** Open a range, or close it. */
   toggle(range) {
     const opens = !this.isOpen(range);
     this.choices.set(range.from, opens);
+    this.keep();
     this.showFolds();
     this.show(range.from);
     announce(`${this.label(range)}: ${opens ? "open" : "closed"}`);
@@ -349,6 +357,7 @@ class LongTrace {
   unfold(step) {
     if (!this.items[step]?.matches(".folds, .folded")) return;
     this.choices.set(this.rangeOf(step).from, true);
+    this.keep();
     this.showFolds();
   }
 }
