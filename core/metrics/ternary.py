@@ -42,8 +42,8 @@ def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> 
     """
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
     probs = table.probs[kept]
-    predicted = probs.argmax(axis=1).astype(np.int8) if len(probs) else np.empty(0, np.int8)
-    if label is not None and len(probs):
+    predicted = probs.argmax(axis=1).astype(np.int8)
+    if label is not None:
         rest = probs.copy()
         rest[:, label] = -1
         predicted = np.where(probs[:, label] >= tau, np.int8(label), rest.argmax(axis=1).astype(np.int8))

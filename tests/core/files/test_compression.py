@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -77,6 +78,11 @@ def test_a_file_that_unpacks_to_a_huge_one_is_refused(pack) -> None:
         list(unpacked([packed], "f"))
     with refused():
         list(unpacked([packed], "f", 10_000_000, "Import it by the command."))
+
+
+def test_a_large_file_of_honest_size_is_read() -> None:
+    line = random.Random(1).randbytes(9_000_000).hex().encode()
+    assert list(unpacked(pieces(gzip.compress(line, 1), 1 << 16), "f")) == [line]
 
 
 @each(*KIND)

@@ -62,6 +62,9 @@ NOTATIONS = [
     "«Step I: »Take 7.\nDouble it.\n¦«Step II: »It is 14.",
     "«Step 1 »(Taking): Take 7.\nDouble it.\n¦«Step 2 »(Doubling): It is 14.",
     "«\\textbf{Step 1:} »Take 7.\nDouble it.\n¦«\\textbf{Step 2:} »It is 14.",
+    # Emphasis of more than the mark stays with the text.
+    "**«Step 1: »Take 7.**\nDouble it.\n¦**«Step 2: »It is** 14.",
+    "\\textbf{«Step 1: »Take 7.}\nDouble it.\n¦\\textbf{«Step 2: »It is} 14.",
     *(
         f"«{mark.format(1)} »Take 7.\nDouble it.\n¦«{mark.format(2)} »It is 14."
         for mark in (
