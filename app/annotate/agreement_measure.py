@@ -16,6 +16,7 @@ from stepsight.app.annotate.agreement_tables import (
     links_table,
     majority_table,
     mind_table,
+    outcomes_table,
     overall_table,
     pair_table,
     position_table,
@@ -109,6 +110,7 @@ def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
     weights = resamples(len(queue.traces), draws)
     return [
         overall_table(queue, weights),
+        outcomes_table(queue, weights),
         pair_table(queue, weights),
         annotator_table(queue, weights),
         gold_table(queue, weights, "gold", "Against the benchmark's gold"),

@@ -316,6 +316,16 @@ def links_table(rated: RatedTraces, weights: Weights) -> Table:
     return _table("links", caption, _HEADS["agreement"], rows, [(str(row[0]), named.alpha)] if rows else [], notes)
 
 
+def outcomes_table(rated: RatedTraces, weights: Weights) -> Table:
+    """Tabulate how far people agree on the outcome of agents' traces. The table has no row if nobody gave one."""
+    places = np.arange(len(rated.traces), dtype=np.int64)
+    told = alpha(rated.outcomes, Scale.NOMINAL, places, weights)
+    row = ("outcome of the trace", told.alpha, told.agreeing, told.n_units, "traces", told.n_pairs)
+    rows = [row] if np.isfinite(rated.outcomes).any() else []
+    caption = "Krippendorff's alpha of the outcomes of agents' traces"
+    return _table("outcomes", caption, _HEADS["agreement"], rows, [(str(row[0]), told.alpha)] if rows else [])
+
+
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:
     """Cross-tabulate the majority labels in one view with those in another."""
     codes = [np.nan_to_num(side.ratings.majority, nan=UNLABELLED).astype(np.int8) for side in (first, second)]

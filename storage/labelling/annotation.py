@@ -32,7 +32,10 @@ LABELS = (*LABEL_NAMES, UNSURE)
 LINKS = ("repaired", "evidence")
 """The links of a step to a later one: one that repairs it, and one that changed the person's mind about it."""
 ON_STEPS = ("label", "comment", "correction", "error", *LINKS)
-UNDOABLE = (*ON_STEPS, "flag")
+SUCCEEDED, FAILED = OUTCOMES = ("succeeded", "failed")
+"""What a person can say of the outcome of an agent's trace."""
+ON_TRACES = ("flag", "outcome")
+UNDOABLE = (*ON_STEPS, *ON_TRACES)
 SUGGEST = "suggest"
 """The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step, and
 `step` the step whose suggestion is planted, or None. No client sends one: see `storage.labelling.suggestions`."""
@@ -40,9 +43,9 @@ DECIDE = "decide"
 """The kind of a decision, which belongs to no slot: see `storage.labelling.results.decisions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """The actions possible in a slot. `new` holds: for `label`, one of `LABELS` or None; for `comment`, `correction`
-and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `repaired` and
-`evidence`, a 0-based step or None; for `reveal`, the number of steps then visible; for `skip`, the reason; for the
-others, nothing. Events of the kind `decide` exist outside slots."""
+and `flag`, a text or None; for `outcome`, one of `OUTCOMES` or None; for `error`, one of the campaign's kinds of
+error or None; for `repaired` and `evidence`, a 0-based step or None; for `reveal`, the number of steps then
+visible; for `skip`, the reason; for the others, nothing. Events of the kind `decide` exist outside slots."""
 
 LONGEST_TEXT = 10_000
 _MOST_SECONDS = 7 * 24 * 3600
@@ -135,6 +138,8 @@ def _says(kind: str, value: Any) -> bool:
     """True if an event of this kind can have this value. The check is kept fast, because logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS
+    if kind == "outcome":
+        return isinstance(value, str) and value in OUTCOMES
     if kind in ("error", "comment", "correction", "flag", "skip"):
         return isinstance(value, str)
     if kind == "reveal" or kind in LINKS:
@@ -212,6 +217,7 @@ _VALUES: dict[str, Any] = {
     "comment": _text("the comment") | None,
     "correction": _text("the correction") | None,
     "flag": _text("the flag") | None,
+    "outcome": Annotated[str, choice(OUTCOMES)] | None,
     "repaired": Count | None,
     "evidence": Count | None,
     "reveal": Count,
@@ -228,8 +234,9 @@ class Annotation:
     holds each label as it was when the next step was revealed or, failing that, when the annotation was first
     submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
 
-    `repaired` holds the step that repairs each step. `evidence` holds the step that changed the person's mind about
-    a step: one that they name or, if the campaign `asks`, the newest one in view when they changed its label.
+    `outcome` says whether an agent succeeded, as one of `OUTCOMES`, or None. `repaired` holds the step that
+    repairs each step. `evidence` holds the step that changed the person's mind about a step: one that they name
+    or, if the campaign `asks`, the newest one in view when they changed its label.
     """
 
     labels: StepTexts
@@ -237,6 +244,7 @@ class Annotation:
     corrections: StepTexts
     errors: StepTexts
     flag: str | None
+    outcome: str | None
     revealed: int
     submitted: bool
     undo: tuple[str, ...]
@@ -250,7 +258,7 @@ class Annotation:
     def value(self, kind: str, step: int | None) -> str | int | None:
         """Return the current value that an undoable event of kind `kind` would replace."""
         if step is None:
-            return self.flag
+            return self.outcome if kind == "outcome" else self.flag
         if kind in LINKS:
             links: StepLinks = getattr(self, kind)
             return links[step]
@@ -284,7 +292,7 @@ class Fold:
         self._asks = asks
         self._first: dict[int, str | None] = {}
         self._suggested: list[str | None] = [None] * n_steps
-        self._flag: str | None = None
+        self._of_trace: dict[str, str | None] = dict.fromkeys(ON_TRACES)
         self._revealed = 1 if stepwise else n_steps
         self._submitted = False
         self._undo: list[int] = []
@@ -298,7 +306,7 @@ class Fold:
         if event.kind in UNDOABLE:
             self._stack(event)
             if event.step is None:
-                self._flag = event.new
+                self._of_trace[event.kind] = event.new
             else:
                 if event.kind == "label":
                     self._suggested[event.step] = None
@@ -352,7 +360,7 @@ class Fold:
             comments=tuple(self._values["comment"]),
             corrections=tuple(self._values["correction"]),
             errors=tuple(self._values["error"]),
-            flag=self._flag,
+            **self._of_trace,
             revealed=self._revealed,
             submitted=self._submitted,
             undo=tuple(self._keys[event] for event in self._undo),

@@ -175,6 +175,8 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         raise UserError(
             f"The kind of error is {event.new!r:.60}.", f"This campaign has {', '.join(slot.error_kinds)}."
         )
+    if event.kind == "outcome" and not slot.has_context:
+        raise UserError("This trace is not an agent's, and has no outcome to label.", "Label its steps.")
     if event.kind in LINKS and event.new is not None and not event.cause:
         _check_link(slot, annotation, event)
     if event.kind == "reveal":

@@ -10,7 +10,7 @@ from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import AGENT_TURNS, CALIBRATION, FIRST_ERRORS
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -37,6 +37,7 @@ from stepsight.training.report.results import (
     POSITION,
     THREE_WAY,
     Thirds,
+    agent_turns,
     calibration_figures,
     changes,
     classes,
@@ -316,9 +317,7 @@ def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def _agent_turns(evaluation: Evaluation) -> Iterator[Section]:
-    caption = "whether the label of each turn, and the first wrong turn, are those of the benchmark"
-    table = measures(evaluation, "agent-turns", caption, AGENT_TURNS, CellKind.PERCENT)
-    if table:
+    if table := agent_turns(evaluation):
         yield Section("Turns of agents", [table])
 
 

@@ -7,7 +7,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
+from stepsight.core.metrics.figures import AGENT_TURNS, CALIBRATION, FIRST_ERRORS, SHARES
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.published import published as published_rows
@@ -238,6 +238,12 @@ def measures(
         evaluation, {k: titles[k] for k in titles if k not in shown}
     )
     return make_table(evaluation, name, caption, columns, cells, remarks)
+
+
+def agent_turns(evaluation: Evaluation) -> Table | None:
+    """Return the table of AgentProcessBench's own figures, or None if the dataset is of another kind."""
+    caption = "whether the label of each turn, and the first wrong turn, are those of the benchmark"
+    return measures(evaluation, "agent-turns", caption, AGENT_TURNS, CellKind.PERCENT)
 
 
 def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:

@@ -105,6 +105,8 @@ def _notes(annotation: ImportedAnnotation) -> Iterator[EventValues]:
                 yield _event(kind, step, value, steps)
     if annotation.flag is not None:
         yield _event("flag", None, annotation.flag, steps)
+    if annotation.outcome is not None:
+        yield _event("outcome", None, annotation.outcome, steps)
 
 
 def _change(annotation: ImportedAnnotation, step: int, old: str | None) -> EventValues:

@@ -16,7 +16,7 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.rows.fields import canonical
-from stepsight.storage.labelling.annotation import LABELS, LINKS, Count, Key, check_reason
+from stepsight.storage.labelling.annotation import LABELS, LINKS, OUTCOMES, Count, Key, check_reason
 from stepsight.storage.labelling.error_kinds import Kind
 from stepsight.storage.people.exposures import WHAT
 from stepsight.storage.traces.queries import StoredTrace
@@ -66,12 +66,13 @@ class ImportedAnnotation(LabelRow):
     seconds: Number
     repaired: ListOf[Count | None] = ()
     evidence: ListOf[Count | None] = ()
+    outcome: Annotated[str, choice(OUTCOMES)] | None = None
 
     @property
     def content(self) -> bytes:
-        """The annotation as canonical JSON, without links if it has none."""
+        """The annotation as canonical JSON, without links and outcome if it has none."""
         exact = {"exposed": sorted(self.exposed), "submitted": self.submitted.isoformat()}
-        without = {name for name in LINKS if not getattr(self, name)}
+        without = {name for name in (*LINKS, "outcome") if not getattr(self, name)}
         return canonical(self.model_dump(exclude=without) | exact)
 
     def check_steps(self, steps: int) -> None:

@@ -32,11 +32,12 @@ class SubmittedAnnotation:
     """An annotation that is currently submitted, with its annotator and trace.
 
     `labels` has one label per step: `neg`, `neu`, `pos`, `unsure` or None. Steps after the first `neg` have None
-    unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was
-    seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
+    unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step
+    was seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
     `corrections` map 0-based steps to texts. `repaired` maps `neg` steps to the steps that repair them, and
-    `evidence` maps steps whose label is not the first one to the later steps that changed the person's mind, as far
-    as they were asked. `unasked` counts the changed labels whose step nobody asked for.
+    `evidence` maps steps whose label is not the first one to the later steps that changed the person's mind, as
+    far as they were asked. `unasked` counts the changed labels whose step nobody asked for. `outcome` is what the
+    person says of the outcome of an agent's trace, if anything.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
@@ -71,6 +72,7 @@ class SubmittedAnnotation:
     repaired: Mapping[int, int] = field(default_factory=dict)
     evidence: Mapping[int, int] = field(default_factory=dict)
     unasked: int = 0
+    outcome: str | None = None
 
 
 def iterate_annotations(
@@ -171,6 +173,7 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         evidence=evidence,
         unasked=0 if asks else len(changed - evidence.keys()),
         flag=annotation.flag,
+        outcome=annotation.outcome,
         exposed=seen.intersection(WHAT),
         labelled_before=OWN in seen,
         guideline=submission.guideline,
@@ -208,6 +211,12 @@ def _batched(slots: Sequence[int]) -> Iterator[Sequence[int]]:
 
 MAJORITY, TIE, NONE = "majority", "tie", "none"
 """The origin of a step's label: see `consensus.Consensus`; a majority for `UNSURE` has that origin."""
+
+
+def vote_outcome(outcomes: Sequence[str | None]) -> str | None:
+    """Return the outcome that most annotators gave, or None if several are as frequent, or nobody gave one."""
+    counts = Counter(filter(None, outcomes)).most_common(2)
+    return counts[0][0] if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]) else None
 
 
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:

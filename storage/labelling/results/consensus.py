@@ -22,6 +22,7 @@ from stepsight.storage.labelling.results.annotations import (
     iterate_annotations,
     read_annotations,
     vote,
+    vote_outcome,
     vote_repair,
 )
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
@@ -153,6 +154,11 @@ class LabelledTrace:
     def flags(self) -> tuple[str, ...]:
         """The problems that annotators reported with the trace, one for each annotator who flagged it."""
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
+
+    @property
+    def outcome(self) -> str | None:
+        """What most annotators say of the outcome of an agent's trace, or None if they differ or say nothing."""
+        return vote_outcome([annotation.outcome for annotation in self.annotations])
 
     def relabelled(self) -> Trace:
         """Return a copy of the trace that has these labels as its gold labels."""

@@ -11,6 +11,7 @@ from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import SUCCEEDED
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.server_secret import shuffle_people
@@ -42,7 +43,8 @@ class RatedTraces:
     when the current label was given; it is NaN without a label. `gold` and `valid` have shape (steps,) and hold the
     benchmark's labels and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the
     steps before the error are valid but have no label. `evidence` has shape (people, steps) and holds the later
-    step that changed a person's label, as far as they were asked, or NaN.
+    step that changed a person's label, as far as they were asked, or NaN. `outcomes` has shape (people, traces) and
+    holds 1 if a person says that the agent succeeded, 0 if it failed, or NaN.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -52,6 +54,7 @@ class RatedTraces:
     gold: Floats64
     valid: Floats64
     evidence: Floats64
+    outcomes: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
         """Return a copy that contains only the traces with the indices `chosen`."""
@@ -67,6 +70,7 @@ class RatedTraces:
             self.gold[steps],
             self.valid[steps],
             self.evidence[:, steps],
+            self.outcomes[:, list(chosen)],
         )
 
 
@@ -168,13 +172,16 @@ def _arrays(
     shape = len(names), int(starts[-1])
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
     seen, evidence = np.full((2, *shape), np.nan)
-    for start, annotations in zip(starts, annotated, strict=False):
+    outcomes = np.full((len(names), len(traces)), np.nan)
+    for place, (start, annotations) in enumerate(zip(starts, annotated, strict=False)):
         for annotation in annotations:
             row, steps = rows[annotation.user_id], slice(start, start + len(annotation.labels))
             last[row, steps] = [_CODES[label] for label in annotation.labels]
             first[row, steps] = [_CODES[label] for label in annotation.first]
             for step, by in annotation.evidence.items():
                 evidence[row, start + step] = by
+            if annotation.outcome is not None:
+                outcomes[row, place] = annotation.outcome == SUCCEEDED
             whose = annotation.item_id, annotation.user_id
             seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(annotation.labels))]
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
@@ -182,7 +189,7 @@ def _arrays(
     gold_rows = [gold_of[one.item_id] for one in traces]
     gold, valid = (np.concatenate([np.empty(0), *(row[kind] for row in gold_rows)]) for kind in (0, 1))
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
-    return RatedTraces(tuple(traces), standing, early, seen, gold, valid, evidence)
+    return RatedTraces(tuple(traces), standing, early, seen, gold, valid, evidence, outcomes)
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:

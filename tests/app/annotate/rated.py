@@ -43,7 +43,10 @@ def rated(
     seen = np.full((len(said), n), np.nan) if later is None else np.array(later, float)
     told = np.where(np.isnan(known(gold)), known(valid), known(gold))
     named = np.full((len(said), n), np.nan) if evidence is None else np.array(evidence, float)
-    return RatedTraces(traces, ratings(said), ratings(first or said), seen, known(gold), valid_of(told), named)
+    outcomes = np.full((len(said), len(sizes)), np.nan)
+    return RatedTraces(
+        traces, ratings(said), ratings(first or said), seen, known(gold), valid_of(told), named, outcomes
+    )
 
 
 def cells(table: Table, row: int | str) -> dict[str, Cell]:

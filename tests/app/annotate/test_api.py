@@ -84,7 +84,7 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     assert task["progress"] == {"mine": 0}
     assert task["state"] == {
         "labels": [None, None], "comments": [None, None], "corrections": [None, None], "errors": [None, None],
-        "flag": None, "revealed": 2, "submitted": False, "undo": [], "redo": [],
+        "flag": None, "outcome": None, "revealed": 2, "submitted": False, "undo": [], "redo": [],
         "suggested": [None, None],
         "repaired": [None, None],
         "evidence": [None, None],

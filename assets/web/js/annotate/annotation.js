@@ -7,6 +7,8 @@ const LISTS = {
   label: "labels", comment: "comments", correction: "corrections", error: "errors", repaired: "repaired", evidence: "evidence",
 };
 
+const ON_TRACES = ["flag", "outcome"];
+
 const copy = (annotation) => ({
   ...annotation,
   ...Object.fromEntries(Object.values(LISTS).map((list) => [list, [...annotation[list]]])),
@@ -17,7 +19,7 @@ const copy = (annotation) => ({
 
 /** The current value of the part of an annotation that an event changes. */
 export const valueOf = (annotation, { kind, step }) =>
-  (kind === "flag" ? annotation.flag : annotation[LISTS[kind]]?.[step]) ?? null;
+  (ON_TRACES.includes(kind) ? annotation[kind] : annotation[LISTS[kind]]?.[step]) ?? null;
 
 // If a label changes once a later step is in view, the newest step is its evidence, or none if the campaign does not ask.
 const askForEvidence = (annotation, step, label) => {
@@ -29,14 +31,14 @@ const askForEvidence = (annotation, step, label) => {
 
 const setValue = (annotation, { kind, step }, value) => {
   if (kind === "label") askForEvidence(annotation, step, value);
-  if (kind === "flag") annotation.flag = value;
+  if (ON_TRACES.includes(kind)) annotation[kind] = value;
   else annotation[LISTS[kind]][step] = value;
   // A suggested label that a person sets becomes their own.
   if (kind === "label") annotation.suggested[step] = null;
 };
 
 /** True if an event of that kind can be undone. */
-export const isUndoable = (kind) => kind === "flag" || kind in LISTS;
+export const isUndoable = (kind) => ON_TRACES.includes(kind) || kind in LISTS;
 
 const replace = (annotation, event) => {
   const old = valueOf(annotation, event);

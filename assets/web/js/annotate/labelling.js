@@ -49,10 +49,11 @@ const click = (page, { target }) => {
     if (row && !target.closest("textarea, label")) page.moveTo(stepOf(row));
     return;
   }
-  const { label, error, open, act } = button.dataset;
+  const { label, error, open, act, outcome } = button.dataset;
   if (label) page.label(label, stepOf(row));
   if (error) page.chooseError(error, stepOf(row));
   if (open) page.openText(open, stepOf(row));
+  if (outcome) page.tellOutcome(outcome);
   if (act === "submit") page.submit();
   if (act === "flag" || act === "skip") page.openPanel(act);
   if (act === "undo" || act === "redo") page.undoOrRedo(act);
@@ -484,6 +485,12 @@ class Labelling {
     if (kind === "skip" || this.annotation.flag !== value) this.record(kind, { new: value });
   }
 
+  /** Say whether the agent succeeded, or take that back. */
+  tellOutcome(outcome) {
+    if (this.isClosed || !this.section.querySelector("[data-outcome]")) return;
+    this.record("outcome", { new: this.annotation.outcome === outcome ? null : outcome });
+  }
+
   /** Update the page, once a frame. */
   paint() {
     this.frame ??= requestAnimationFrame(() => {
@@ -503,6 +510,10 @@ class Labelling {
     find("[data-act=flag]").setAttribute("aria-pressed", annotation.flag !== null);
     find(".flagged").hidden = annotation.flag === null;
     setText(find(".flagged span"), annotation.flag ?? "");
+    for (const button of this.section.querySelectorAll("[data-outcome]")) {
+      button.disabled = over;
+      button.setAttribute("aria-pressed", annotation.outcome === button.dataset.outcome);
+    }
     const whole = !this.stepwise || annotation.revealed >= this.steps;
     setText(find(".status"), statusText(shown, outbox.away, whole));
     if (outbox.away && !this.away) this.announce("Your labels are kept here and sent when the server answers.");
@@ -533,6 +544,8 @@ const registerKeys = (section) => {
   key("e", "correct the step", () => page.openText("correction", page.here));
   key("v", "step that repairs a neg step", () => page.openLink("repaired"));
   if ("stepwise" in section.dataset) key("w", "step that changed the label", () => page.openLink("evidence"));
+  key("y", "an agent succeeded, or take that back", () => page.tellOutcome("succeeded"));
+  key("Y", "an agent failed, or take that back", () => page.tellOutcome("failed"));
   key("f", "flag a bad problem", () => page.openPanel("flag"));
   key("x", "skip the trace", () => page.openPanel("skip"));
 };

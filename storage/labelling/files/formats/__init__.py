@@ -5,6 +5,7 @@ To add a format, add a line to `FORMATS`.
 
 from stepsight.core.errors import UserError
 from stepsight.storage.labelling.files.formats import (
+    agentprocessbench,
     argilla,
     jsonl,
     label_studio,
@@ -23,7 +24,18 @@ FORMATS: dict[str, LabelFormat] = {
     for format in (
         *(
             module.FORMAT
-            for module in (prm800k, processbench, prmbench, stepwise, label_studio, argilla, potato, scout, jsonl)
+            for module in (
+                prm800k,
+                processbench,
+                prmbench,
+                agentprocessbench,
+                stepwise,
+                label_studio,
+                argilla,
+                potato,
+                scout,
+                jsonl,
+            )
         ),
         table.CSV,
         table.PARQUET,

@@ -11,12 +11,12 @@
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
 Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how` and
-no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id. The
-annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
-missing; they are in the format `events`. A row has `repaired`, as in the plain format, if a step of it is. An
+no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id.
+The annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events
+are missing; they are in the format `events`. A row has `repaired`, as in the plain format, if a step of it is. An
 agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step that repairs
-each step, and `evidence`, the one that changed the annotator's mind about it. An answer of somebody's qualification
-has `"qualification": true`, which an import ignores.
+each step, and `evidence`, the one that changed the annotator's mind about it, and for an agent's trace its
+`outcome`. An answer of somebody's qualification has `"qualification": true`, which an import ignores.
 """
 
 from collections.abc import Iterable, Mapping
@@ -71,7 +71,10 @@ def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
         "guideline": annotation.guideline,
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
-    } | {name: [link.get(step) for step in range(steps)] for name, link in links.items() if link}
+    } | (
+        {name: [link.get(step) for step in range(steps)] for name, link in links.items() if link}
+        | ({"outcome": annotation.outcome} if annotation.outcome else {})
+    )
 
 
 def _format_decision(decision: Decision) -> dict[str, Any]:

@@ -36,6 +36,7 @@ COLUMNS: dict[str, type] = {
     "qualification": int,
     "repaired": int,
     "evidence": int,
+    "outcome": str,
 }
 
 
@@ -59,7 +60,8 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
             "chosen": labelled.chosen,
         }
         row["repaired"] = number_of(labelled.repaired.get(place))
-        yield row | (_of_one(labelled, place) if labelled.how is None else {"how": labelled.how[place]})
+        agreed = {"how": None if labelled.how is None else labelled.how[place], "outcome": labelled.outcome}
+        yield row | (_of_one(labelled, place) if labelled.how is None else agreed)
 
 
 def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
@@ -80,6 +82,7 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "seconds": annotation.seconds,
         "qualification": int(annotation.qualification),
         "evidence": number_of(annotation.evidence.get(place)),
+        "outcome": annotation.outcome,
     }
 
 

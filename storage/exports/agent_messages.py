@@ -1,0 +1,49 @@
+"""An agent's trace as messages in OpenAI's form: the way back from `storage.importers.agents`."""
+
+from collections import defaultdict
+from typing import Any
+
+from stepsight.core.context import EMPTY_TURN, THOUGHT, ContextMessage, ToolCall, TraceContext, said_text
+from stepsight.core.trace import Trace
+
+Message = dict[str, Any]
+
+
+def chat_messages(trace: Trace) -> tuple[list[Message], list[int]]:
+    """Return the messages of a trace in order, and for each step the 0-based index of its message.
+
+    A trace without a context has the problem as the message of a user, and a message for each step.
+    """
+    context = trace.context or TraceContext((ContextMessage(0, "user", trace.problem),))
+    before: defaultdict[int, list[ContextMessage]] = defaultdict(list)
+    calls: defaultdict[int, list[ToolCall]] = defaultdict(list)
+    for one in context.messages:
+        before[one.before].append(one)
+    for call in context.calls:
+        calls[call.step].append(call)
+    messages: list[Message] = []
+    places: list[int] = []
+    for number, step in enumerate(trace.steps):
+        messages += [_message(one) for one in before[number] if one.role != THOUGHT]
+        places.append(len(messages))
+        thoughts = [one.text for one in before[number] if one.role == THOUGHT]
+        messages.append(_turn(said_text(step.text, calls[number]), calls[number], thoughts))
+    return messages + [_message(one) for one in before[len(trace.steps)]], places
+
+
+def _message(one: ContextMessage) -> Message:
+    values = {"role": one.role, "name": one.name, "content": one.text, "tool_call_id": one.call}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _turn(text: str, calls: list[ToolCall], thoughts: list[str]) -> Message:
+    turn: Message = {"role": "assistant", "content": "" if text == EMPTY_TURN and not calls else text}
+    if thoughts:
+        turn["reasoning_content"] = "\n\n".join(thoughts)
+    if calls:
+        turn["tool_calls"] = [
+            ({} if call.id is None else {"id": call.id})
+            | {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in calls
+        ]
+    return turn
