@@ -240,13 +240,7 @@ def check_links(steps: Sequence[Step]) -> None:
         if step.repaired is not None:
             check_repair(number - 1, step.repaired, len(steps), is_wrong=step.valid is False)
         if step.notices is not None:
-            noticed = step.notices + 1
-            _check_there(f"step {number} notices step {noticed}", noticed, len(steps))
-            if noticed >= number:
-                raise UserError(
-                    f"step {number} notices step {noticed}, {_order(noticed, number)}.",
-                    "A step notices an earlier one.",
-                )
+            check_notice(number - 1, step.notices, len(steps))
 
 
 def check_repair(step: int, repair: int, size: int, *, is_wrong: bool) -> None:
@@ -258,6 +252,15 @@ def check_repair(step: int, repair: int, size: int, *, is_wrong: bool) -> None:
         raise UserError(f"{what}, {_order(repairing, number)}.", "A step is repaired by a later one.")
     if not is_wrong:
         raise UserError(f"{what}, and step {number} is not wrong.", "Only a step labelled neg is repaired.")
+
+
+def check_notice(step: int, noticed: int, size: int) -> None:
+    """Raise `UserError` unless `step` of a trace with `size` steps can notice the step `noticed`."""
+    number, earlier = step + 1, noticed + 1
+    what = f"step {number} notices step {earlier}"
+    _check_there(what, earlier, size)
+    if earlier >= number:
+        raise UserError(f"{what}, {_order(earlier, number)}.", "A step notices an earlier one.")
 
 
 def _check_there(what: str, number: int, size: int) -> None:

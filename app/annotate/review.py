@@ -79,9 +79,14 @@ def _row(
 
 
 def _links(annotation: Annotation, number: int) -> str:
-    """Return what the person says of a step's repair, and of the step that changed their label, in words."""
+    """Return what the person says of a step's repair, of the step that changed their label, and of the one that it
+    notices, in words."""
     repaired = annotation.repaired[number] if annotation.labels[number] == "neg" else None
-    parts = {"repaired by": repaired, "changed by": annotation.evidence[number]}
+    parts = {
+        "repaired by": repaired,
+        "changed by": annotation.evidence[number],
+        "notices": annotation.notices[number],
+    }
     return ", ".join(f"{what} step {step + 1}" for what, step in parts.items() if step is not None)
 
 

@@ -29,8 +29,9 @@ UNSURE = "unsure"
 LABELS = (*LABEL_NAMES, UNSURE)
 """The labels that a person can give a step."""
 
-LINKS = ("repaired", "evidence")
-"""The links of a step to a later one: one that repairs it, and one that changed the person's mind about it."""
+LINKS = ("repaired", "evidence", "notices")
+"""The links of a step: to a later one that repairs it, to a later one that changed the person's mind about it, and
+to an earlier one that it says is wrong."""
 ON_STEPS = ("label", "comment", "correction", "error", *LINKS)
 SUCCEEDED, FAILED = OUTCOMES = ("succeeded", "failed")
 """What a person can say of the outcome of an agent's trace."""
@@ -44,8 +45,8 @@ DECIDE = "decide"
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """The actions possible in a slot. `new` holds: for `label`, one of `LABELS` or None; for `comment`, `correction`
 and `flag`, a text or None; for `outcome`, one of `OUTCOMES` or None; for `error`, one of the campaign's kinds of
-error or None; for `repaired` and `evidence`, a 0-based step or None; for `reveal`, the number of steps then
-visible; for `skip`, the reason; for the others, nothing. Events of the kind `decide` exist outside slots."""
+error or None; for `repaired`, `evidence` and `notices`, a 0-based step or None; for `reveal`, the number of steps
+then visible; for `skip`, the reason; for the others, nothing. Events of the kind `decide` exist outside slots."""
 
 LONGEST_TEXT = 10_000
 _MOST_SECONDS = 7 * 24 * 3600
@@ -220,6 +221,7 @@ _VALUES: dict[str, Any] = {
     "outcome": Annotated[str, choice(OUTCOMES)] | None,
     "repaired": Count | None,
     "evidence": Count | None,
+    "notices": Count | None,
     "reveal": Count,
     "skip": _text("the reason for skipping"),
 }
@@ -234,9 +236,10 @@ class Annotation:
     holds each label as it was when the next step was revealed or, failing that, when the annotation was first
     submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
 
-    `outcome` says whether an agent succeeded, as one of `OUTCOMES`, or None. `repaired` holds the step that
-    repairs each step. `evidence` holds the step that changed the person's mind about a step: one that they name
-    or, if the campaign `asks`, the newest one in view when they changed its label.
+    `outcome` says whether an agent succeeded, as one of `OUTCOMES`, or None. `repaired` holds the step that repairs
+    each step. `evidence` holds the step that changed the person's mind about a step: one that they name or, if the
+    campaign `asks`, the newest one in view when they changed its label. `notices` holds the earlier step that each
+    step says is wrong.
     """
 
     labels: StepTexts
@@ -253,6 +256,7 @@ class Annotation:
     suggested: StepTexts
     repaired: StepLinks
     evidence: StepLinks
+    notices: StepLinks
     asks: bool
 
     def value(self, kind: str, step: int | None) -> str | int | None:
@@ -369,6 +373,7 @@ class Fold:
             suggested=tuple(self._suggested),
             repaired=tuple(self._values["repaired"]),
             evidence=tuple(self._values["evidence"]),
+            notices=tuple(self._values["notices"]),
             asks=self._asks,
         )
 

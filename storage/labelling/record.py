@@ -9,7 +9,7 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.repair import check_repair
+from stepsight.core.repair import check_notice, check_repair
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, Store
@@ -200,7 +200,9 @@ def _check_link(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
     seen = min(annotation.revealed, slot.n_steps)
     if event.new >= seen:
         raise UserError(f"Step {event.new + 1} is not there to be linked to.", f"Name one of the first {seen}.")
-    if event.kind == "repaired":
+    if event.kind == "notices":
+        check_notice(step, event.new, slot.n_steps)
+    elif event.kind == "repaired":
         check_repair(step, event.new, slot.n_steps, is_wrong=annotation.labels[step] == "neg")
     elif event.new <= step:
         raise UserError(f"Step {step + 1} cannot be changed by step {event.new + 1}.", "Name a later step.")

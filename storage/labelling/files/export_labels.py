@@ -25,7 +25,7 @@ FORMAT_NAMES = tuple(LABEL_FORMATS)
 
 _COLUMNS: dict[str, type] = {
     "id": str, "problem": str, "steps": list, "labels": list, "how": list, "annotators": int, "annotator": str,
-    "dataset": str, "repaired": list[int],
+    "dataset": str, "repaired": list[int], "notices": list[int],
 }  # fmt: skip
 _ABOUT = {
     "id, dataset": "the trace, and the dataset that it is of",
@@ -34,6 +34,7 @@ _ABOUT = {
     "labels": "the label of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), or null",
     "how": "where each label comes from: adjudicated, majority, tie, unsure, none, convention",
     "repaired": "the number of the step that repairs each neg step, counted from 1, or null",
+    "notices": "the number of the earlier step that each step says is wrong, or null",
     "annotators": "how many labelled the trace",
     "annotator": "who labelled it, where each one's labels stand alone",
 }
@@ -137,4 +138,5 @@ def _folder_rows(traces: LabelledTraces) -> Iterator[Row]:
             "annotator": labelled.annotator,
             "dataset": trace.dataset,
             "repaired": [number_of(labelled.repaired.get(step)) for step in range(len(trace.steps))],
+            "notices": [number_of(labelled.notices.get(step)) for step in range(len(trace.steps))],
         }

@@ -98,6 +98,7 @@ def _notes(annotation: ImportedAnnotation) -> Iterator[EventValues]:
         "comment": annotation.comments,
         "correction": annotation.corrections,
         "repaired": annotation.repaired,
+        "notices": annotation.notices,
     }
     for kind, values in notes.items():
         for step, value in enumerate(values):

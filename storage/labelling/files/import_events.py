@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.repair import check_repair
+from stepsight.core.repair import check_notice, check_repair
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import (
     CampaignAnnotatorRow,
@@ -254,7 +254,9 @@ def _check_event(line: EventLine, steps: int) -> None:
     elif line.event != DECIDE:
         event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}
         validate(NewEvent, event, "the event")
-        if line.event in LINKS and line.new is not None and not line.step < line.new < steps:
+        if line.event == "notices" and line.new is not None:
+            check_notice(line.step or 0, line.new, steps)
+        elif line.event in LINKS and line.new is not None and not line.step < line.new < steps:
             raise UserError(
                 f"step {line.step} is linked to step {line.new}.", "A link is to a later step of the trace."
             )

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict,
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.repair import check_repair
+from stepsight.core.repair import check_notice, check_repair
 from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.database.schema import check_name
@@ -67,6 +67,7 @@ class ImportedAnnotation(LabelRow):
     repaired: ListOf[Count | None] = ()
     evidence: ListOf[Count | None] = ()
     outcome: Annotated[str, choice(OUTCOMES)] | None = None
+    notices: ListOf[Count | None] = ()
 
     @property
     def content(self) -> bytes:
@@ -94,7 +95,9 @@ class ImportedAnnotation(LabelRow):
         for step, link in enumerate(links):
             if link is None:
                 continue
-            if name == "repaired":
+            if name == "notices":
+                check_notice(step, link, steps)
+            elif name == "repaired":
                 check_repair(step, link, steps, is_wrong=self.labels[step] == "neg")
             elif (
                 self.view != "stepwise" or not step < link < steps or self.first[step] in (None, self.labels[step])

@@ -32,12 +32,12 @@ class SubmittedAnnotation:
     """An annotation that is currently submitted, with its annotator and trace.
 
     `labels` has one label per step: `neg`, `neu`, `pos`, `unsure` or None. Steps after the first `neg` have None
-    unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step
-    was seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
-    `corrections` map 0-based steps to texts. `repaired` maps `neg` steps to the steps that repair them, and
-    `evidence` maps steps whose label is not the first one to the later steps that changed the person's mind, as
-    far as they were asked. `unasked` counts the changed labels whose step nobody asked for. `outcome` is what the
-    person says of the outcome of an agent's trace, if anything.
+    unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was
+    seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
+    `corrections` map 0-based steps to texts. `repaired` maps `neg` steps to the steps that repair them, `notices`
+    steps to earlier ones that they say are wrong, and `evidence` maps steps whose label is not the first one to the
+    later steps that changed the person's mind, as far as they were asked. `unasked` counts the changed labels whose
+    step nobody asked for. `outcome` is what the person says of the outcome of an agent's trace, if anything.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
@@ -73,6 +73,7 @@ class SubmittedAnnotation:
     evidence: Mapping[int, int] = field(default_factory=dict)
     unasked: int = 0
     outcome: str | None = None
+    notices: Mapping[int, int] = field(default_factory=dict)
 
 
 def iterate_annotations(
@@ -171,6 +172,7 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         corrections=dict(_by_step(annotation.corrections)),
         repaired={step: by for step, by in _by_step(annotation.repaired) if labels[step] == "neg"},
         evidence=evidence,
+        notices=dict(_by_step(annotation.notices)),
         unasked=0 if asks else len(changed - evidence.keys()),
         flag=annotation.flag,
         outcome=annotation.outcome,
@@ -237,7 +239,16 @@ def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
 def vote_repair(annotations: Sequence[SubmittedAnnotation], step: int) -> tuple[int | None, str]:
     """Return the step that repairs a step by the most of those who label it neg, and how this result came about, as
     in `vote`. Naming no step counts as a vote for an open error, so the result can be None by a majority."""
-    counts = Counter(one.repaired.get(step) for one in annotations if one.labels[step] == "neg")
+    return _vote_link([one.repaired.get(step) for one in annotations if one.labels[step] == "neg"])
+
+
+def vote_notices(annotations: Sequence[SubmittedAnnotation], step: int) -> tuple[int | None, str]:
+    """Like `vote_repair`, for the earlier step that a step notices by the most of those who label it."""
+    return _vote_link([one.notices.get(step) for one in annotations if one.labels[step] is not None])
+
+
+def _vote_link(links: Sequence[int | None]) -> tuple[int | None, str]:
+    counts = Counter(links)
     if not counts:
         return None, NONE
     most = max(counts.values())

@@ -22,6 +22,7 @@ from stepsight.storage.labelling.results.annotations import (
     iterate_annotations,
     read_annotations,
     vote,
+    vote_notices,
     vote_outcome,
     vote_repair,
 )
@@ -58,6 +59,7 @@ class Consensus:
 
     `repaired` maps `neg` steps to the steps that repair them: by an adjudicator's decision on the step, and
     otherwise by most of those who call the step neg. Naming no step counts as well, and in a tie there is none.
+    `notices` maps steps to the earlier ones that they say are wrong, by most of those who label the step.
 
     `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is the digest of the trace as it
     was labelled.
@@ -71,6 +73,7 @@ class Consensus:
     annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...]
     repaired: Mapping[int, int] = field(default_factory=dict)
+    notices: Mapping[int, int] = field(default_factory=dict)
 
 
 def iterate_annotated_items(
@@ -110,6 +113,9 @@ def find_consensus(
         for step, (label, _) in enumerate(settled)
         if label == "neg"
     }
+    noticed = {
+        step: vote_notices(annotations, step)[0] for step in {step for one in annotations for step in one.notices}
+    }
     return Consensus(
         trace_id=about.trace_id,
         digest=about.digest,
@@ -119,6 +125,7 @@ def find_consensus(
         annotations=tuple(annotations),
         decisions=tuple(decided[step] for step in sorted(decided)),
         repaired={step: repair for step, repair in repairs.items() if repair is not None},
+        notices={step: earlier for step, earlier in noticed.items() if earlier is not None},
     )
 
 
@@ -128,7 +135,7 @@ class LabelledTrace:
 
     `labels` has `neg`, `neu` or `pos` for each step, or None if the step is unlabelled, unsure or not agreed on.
     `how` is as in `Consensus`. If the labels are those of a single annotator, `how` is None, and `annotations` has
-    only that person's annotation. `repaired` maps neg steps to the steps that repair them. `convention` is the one
+    only that person's annotation. `repaired` and `notices` are as there. `convention` is the one
     that the labels were converted to, or "".
     """
 
@@ -140,6 +147,7 @@ class LabelledTrace:
     decisions: tuple[Decision, ...] = ()
     repaired: Mapping[int, int] = field(default_factory=dict)
     convention: str = ""
+    notices: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def annotator(self) -> str | None:
@@ -163,7 +171,12 @@ class LabelledTrace:
     def relabelled(self) -> Trace:
         """Return a copy of the trace that has these labels as its gold labels."""
         steps = (
-            Step(step.substeps, None if label is None else Label[label.upper()], repaired=self.repaired.get(place))
+            Step(
+                step.substeps,
+                None if label is None else Label[label.upper()],
+                repaired=self.repaired.get(place),
+                notices=self.notices.get(place),
+            )
             for place, (step, label) in enumerate(zip(self.trace.steps, self.labels, strict=True))
         )
         return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta, self.trace.context)
@@ -256,9 +269,11 @@ class LabelledTraces:
 def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> LabelledTrace:
     if isinstance(result, Consensus):
         about = (result.chosen, result.annotations, result.decisions, result.repaired)
-        return LabelledTrace(trace, result.labels, result.how, *about)
+        return LabelledTrace(trace, result.labels, result.how, *about, notices=result.notices)
     labels = tuple(label if label in LABEL_NAMES else None for label in result.labels)
-    return LabelledTrace(trace, labels, None, result.chosen, (result,), repaired=result.repaired)
+    return LabelledTrace(
+        trace, labels, None, result.chosen, (result,), repaired=result.repaired, notices=result.notices
+    )
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
         "suggested": [None, None],
         "repaired": [None, None],
         "evidence": [None, None],
+        "notices": [None, None],
         "asks": False,
     }  # fmt: skip
     status, answer = ann.do(slot, "label", 0, "pos", seconds=1.5, revealed=2, guideline=1)

@@ -116,6 +116,7 @@ def change_minds(store: Store) -> tuple[int, int]:
     do(store, slot, ann, "label", 1, "neg")
     do(store, slot, ann, "evidence", 1, None)
     do(store, slot, ann, "repaired", 0, 2)
+    do(store, slot, ann, "notices", 2, 0)
     do(store, slot, ann, "label", 3, "pos")
     return made.id, slot
 

@@ -41,7 +41,7 @@ def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back
     do(store, slot, person(store, "ann"), "submit")
     (found,) = iterate_annotations(store, campaign_id)
     assert (found.labels, found.first) == (("neg", "neg", "pos", "pos"), ("pos", "pos", "pos", "pos"))
-    assert (found.evidence, found.repaired) == ({0: 2}, {0: 2})
+    assert (found.evidence, found.repaired, found.notices) == ({0: 2}, {0: 2}, {2: 0})
 
 
 def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named(
@@ -122,6 +122,9 @@ def test_the_repair_that_most_name_is_the_consensus_and_an_adjudicator_settles_a
         ("evidence", 1, 1),
         ("evidence", 0, "2"),
         ("repaired", 0, -1),
+        ("notices", 1, 2),
+        ("notices", 1, 1),
+        ("notices", 1, 9),
     ],
 )
 def test_a_link_to_a_wrong_place_is_not_stored(sqlite_store: Store, kind: str, step: int, new: Any) -> None:
@@ -154,6 +157,8 @@ def test_links_are_the_same_after_a_round_trip(store: Store, other: Store, tmp_p
         export_labels(store, "first", path, format)
     answer = json.loads((tmp_path / "jsonl").read_text())["answers"][0]
     assert (answer["evidence"], answer["repaired"]) == ([2, None, None, None], [2, None, None, None])
+    row = json.loads((tmp_path / "jsonl").read_text())
+    assert (answer["notices"], row["notices"]) == ([None, None, 0, None], [None, None, 1, None])
     import_labels(other, tmp_path / "jsonl", local_user(other))
     export_labels(other, "first", tmp_path / "again", "jsonl")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "jsonl").read_bytes()
@@ -169,6 +174,9 @@ def test_links_are_the_same_after_a_round_trip(store: Store, other: Store, tmp_p
         {"evidence": [0, None, None, None]},
         {"evidence": [None, None, 3, None]},
         {"evidence": [9, None, None, None]},
+        {"notices": [None, 1, None, None]},
+        {"notices": [None, 9, None, None]},
+        {"notices": [None]},
     ],
 )
 def test_a_file_with_a_link_to_a_wrong_place_is_refused_as_a_whole(

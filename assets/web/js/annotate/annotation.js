@@ -5,6 +5,7 @@
 
 const LISTS = {
   label: "labels", comment: "comments", correction: "corrections", error: "errors", repaired: "repaired", evidence: "evidence",
+  notices: "notices",
 };
 
 const ON_TRACES = ["flag", "outcome"];

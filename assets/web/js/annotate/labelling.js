@@ -54,6 +54,7 @@ const click = (page, { target }) => {
   if (error) page.chooseError(error, stepOf(row));
   if (open) page.openText(open, stepOf(row));
   if (outcome) page.tellOutcome(outcome);
+  if ("notices" in button.dataset) page.openNotice(stepOf(row));
   if (act === "submit") page.submit();
   if (act === "flag" || act === "skip") page.openPanel(act);
   if (act === "undo" || act === "redo") page.undoOrRedo(act);
@@ -320,11 +321,13 @@ class Labelling {
     const [kind, step] = [input.closest("[data-link]").dataset.link, stepOf(input)];
     const to = input.value === "" ? null : Number(input.value) - 1;
     if (to === valueOf(this.annotation, { kind, step })) return;
-    if (to !== null && !(Number.isInteger(to) && to > step && to < this.rows.length)) {
-      return this.announce(`Name a step after step ${step + 1}, up to ${this.rows.length}.`);
+    const isBack = kind === "notices";
+    const [first, end] = isBack ? [0, step] : [step + 1, this.rows.length];
+    if (to !== null && !(Number.isInteger(to) && to >= first && to < end)) {
+      return this.announce(isBack ? `Name a step before step ${step + 1}.` : `Name a step after step ${step + 1}, up to ${this.rows.length}.`);
     }
     this.record(kind, { step, new: to });
-    const told = kind === "repaired" ? "repaired by" : "changed by";
+    const told = { repaired: "repaired by", evidence: "changed by", notices: "notices" }[kind];
     this.announce(`Step ${step + 1}: ${told} ${to === null ? "no step" : `step ${to + 1}`}.`);
   }
 
@@ -333,6 +336,14 @@ class Labelling {
     const fields = [this.labelled, this.here].map((step) => this.rows[step]?.querySelector(`[data-link="${kind}"]:not([hidden])`));
     const field = fields.find((one) => one);
     if (!field) return this.announce(kind === "repaired" ? "Only a step labelled neg is repaired by another." : "No label was changed here.");
+    field.querySelector("input").select();
+  }
+
+  /** Open the field of the earlier step that a step says is wrong. */
+  openNotice(step) {
+    const field = this.rows[step]?.querySelector('[data-link="notices"]');
+    if (!field || this.isClosed) return this.announce("No step comes before this one.");
+    field.hidden = false;
     field.querySelector("input").select();
   }
 
@@ -546,6 +557,7 @@ const registerKeys = (section) => {
   if ("stepwise" in section.dataset) key("w", "step that changed the label", () => page.openLink("evidence"));
   key("y", "an agent succeeded, or take that back", () => page.tellOutcome("succeeded"));
   key("Y", "an agent failed, or take that back", () => page.tellOutcome("failed"));
+  key("V", "earlier step that the step says is wrong", () => page.openNotice(page.here));
   key("f", "flag a bad problem", () => page.openPanel("flag"));
   key("x", "skip the trace", () => page.openPanel("skip"));
 };

@@ -97,10 +97,12 @@ const paintKinds = (group, label, kind) => {
   for (const chip of group.querySelectorAll("[data-error]")) press(chip, chip.dataset.error === kind);
 };
 
-// Only errors are repaired, and only changed labels have evidence; it stays in view once it is taken back.
-const paintLink = (field, { labels, revealed, repaired, evidence }, step, over) => {
+// Only errors are repaired, and only changed labels have evidence, which stays in view once it is taken back. What a step
+// notices is in view once it is opened.
+const paintLink = (field, annotation, step, over) => {
+  const { labels, revealed } = annotation;
   const isRepair = field.dataset.link === "repaired";
-  const link = (isRepair ? repaired : evidence)[step];
+  const link = annotation[field.dataset.link][step];
   const input = field.querySelector("input");
   field.hidden = isRepair ? labels[step] !== "neg" || step + 1 >= revealed : link === null && field.hidden;
   if (input !== document.activeElement) input.value = link === null ? "" : link + 1;
@@ -138,7 +140,7 @@ export const paintRow = (row, shown) => {
   for (const field of row.querySelectorAll("[data-field]")) {
     paintField(field, annotation[`${field.dataset.field}s`][step], shown.texts);
   }
-  for (const other of row.querySelectorAll("[data-error], [data-open]")) other.disabled = over;
+  for (const other of row.querySelectorAll("[data-error], [data-open], [data-notices]")) other.disabled = over;
 };
 
 /** The number of labels, and whether everything is stored. `whole` is true if every step is in view. */

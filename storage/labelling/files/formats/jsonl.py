@@ -11,12 +11,13 @@
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
 Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how` and
-no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id.
-The annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events
-are missing; they are in the format `events`. A row has `repaired`, as in the plain format, if a step of it is. An
-agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step that repairs
-each step, and `evidence`, the one that changed the annotator's mind about it, and for an agent's trace its
-`outcome`. An answer of somebody's qualification has `"qualification": true`, which an import ignores.
+no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id. The
+annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
+missing; they are in the format `events`. A row has `repaired` and `notices`, as in the plain format, if a step of
+it does. An agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step
+that repairs each step, `notices`, the one that it notices, `evidence`, the one that changed the annotator's mind
+about it, and for an agent's trace its `outcome`. An answer of somebody's qualification has `"qualification": true`,
+which an import ignores.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.files.judgment_table import number_of
+from stepsight.storage.labelling.annotation import LINKS
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
 from stepsight.storage.labelling.results.annotations import UNASKED, SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
@@ -41,6 +43,8 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
     }
     if labelled.repaired:
         row["repaired"] = [number_of(labelled.repaired.get(step)) for step in range(len(trace.steps))]
+    if labelled.notices:
+        row["notices"] = [number_of(labelled.notices.get(step)) for step in range(len(trace.steps))]
     row |= {} if trace.context is None else {"context": trace.context.to_dict()}
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
@@ -56,7 +60,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
     """Convert an annotation to JSON, without its trace."""
     steps = len(annotation.labels)
-    links = {"repaired": annotation.repaired, "evidence": annotation.evidence}
+    links = {name: getattr(annotation, name) for name in LINKS}
     return {
         "annotator": annotation.user,
         "view": annotation.view,

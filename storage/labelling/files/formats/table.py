@@ -37,6 +37,7 @@ COLUMNS: dict[str, type] = {
     "repaired": int,
     "evidence": int,
     "outcome": str,
+    "notices": int,
 }
 
 
@@ -60,6 +61,7 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
             "chosen": labelled.chosen,
         }
         row["repaired"] = number_of(labelled.repaired.get(place))
+        row["notices"] = number_of(labelled.notices.get(place))
         agreed = {"how": None if labelled.how is None else labelled.how[place], "outcome": labelled.outcome}
         yield row | (_of_one(labelled, place) if labelled.how is None else agreed)
 
