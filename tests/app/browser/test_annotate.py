@@ -761,13 +761,17 @@ def test_texts_with_markup_stay_texts(store, page):
 
 @pytest.mark.slow
 def test_the_pages_of_labelling_are_accessible(store, opened):
+    """With the fields of links open, which keys fill and leave again."""
     made = campaign(store, trace(2, "seen", ["pos", "neg"]), guideline="To $x$.")
     with opened(reduced_motion="reduce") as page:
         for path in ("/annotate", "/annotate/new", f"/annotate/campaign?campaign={made.id}"):
             page.goto(path)
             assert in_both_schemes(page, "main h1") == {}, path
         start(page, made)
-        for key in ("1", "2", "k", "c"):
+        for key in ("1", "v", "2", "Enter", "j", "Shift+V", "1"):
+            page.keyboard.press(key)
+        assert in_both_schemes(page, "[data-step='1'] [data-link=notices] input") == {}
+        for key in ("Enter", "2", "k", "c"):
             page.keyboard.press(key)
         page.keyboard.type("note")
         page.keyboard.press("Escape")
@@ -779,6 +783,9 @@ def test_the_pages_of_labelling_are_accessible(store, opened):
         expect(page.locator("#review")).to_be_visible()
         page.wait_for_load_state()
         assert in_both_schemes(page, "#review") == {}
+        expect(page.locator("#review")).to_contain_text("repaired by step 2")
+        expect(page.locator("#review")).to_contain_text("notices step 1")
+    assert events(store, made, "repaired", "notices") == [("repaired", 0, 1), ("notices", 1, 0)]
 
 
 @pytest.mark.slow
