@@ -100,7 +100,7 @@ _CONDITIONS = (
     ),
     ConditionOptions(
         "change",
-        "Retroactive change",
+        "Moved by later steps",
         (("0.1", "0.1 or more"), ("0.3", "0.3 or more"), ("0.5", "0.5 or more")),
         about_evaluator=True,
     ),

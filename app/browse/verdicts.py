@@ -18,13 +18,12 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
     if answer.outputs == Outputs.CHECKS:
-        return [_checks_piece(answer, trace)]
+        return [_checks_piece(answer, trace), *([macro("step_bars.html", "exactness")] if hints else [])]
     if answer.outputs == Outputs.VERDICT:
         return [_verdict_piece(scores, answer.solution, trace) for scores in answer.modes.values()]
     pieces = [_mode_piece(answer, mode, trace, hints=hints) for mode in answer.modes]
     if answer.change is not None:
-        moved = answer.largest_change(trace)
-        pieces.append(Markup("largest retroactive change: <strong>{}</strong>").format(moved))
+        pieces.append(macro("terms.html", "moved", answer.largest_change(trace), hints))
     return pieces if answer.outputs != Outputs.VALIDITY else [*pieces, Markup(ONLY_VALIDITY)]
 
 

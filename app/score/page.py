@@ -83,15 +83,16 @@ class ScorePage:
         """Render the page for the URL of a request."""
         names = self.evaluators.names
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
-        errors = []
+        refusal, errors = Markup(), []
         try:
             entered |= self._opened(request.url.query, request, patience=_SOON)
         except AddressError as error:
-            entered["result"] = notice_html(str(error.without_options()))
+            refusal = notice_html(str(error.without_options()))
             errors.append(error)
         html = render(
             "score/page.html",
             entered=entered,
+            refusal=refusal,
             chosen=entered["evaluators"] or names[:1],
             is_late=entered["result"] is None,
             names=names,

@@ -203,12 +203,20 @@ def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
     """Return the template's variables for the verdict on the solution in one mode. The page's script updates the
     verdict when the user moves a threshold."""
     words = [one.verdict(mode, i) for i in range(len(one.modes[mode]))]
-    redundant = f", {words.count('redundant')} redundant" if "redundant" in words else ""
     return {
         "mode": mode.value,
         "verdict": judge_solution(one.modes[mode], one.thresholds),
-        "counts": f"{words.count('not valid')} of {len(words)} not valid{redundant}",
+        "counts": _counts(words.count("not valid"), words.count("redundant"), len(words)),
     }
+
+
+def _counts(wrong: int, redundant: int, steps: int) -> str:
+    """Count the verdicts on a solution's steps in words, as the page's script does at other thresholds
+    (`assets/web/js/score/thresholds.js`). Returns "" for one step, whose verdict is that on the solution."""
+    if steps == 1:
+        return ""
+    counts = f"{wrong} of {steps} steps not valid" if wrong else f"all {steps} steps valid"
+    return f"{counts}, {redundant} redundant" if redundant else counts
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:

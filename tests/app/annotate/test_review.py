@@ -45,7 +45,7 @@ def test_own_gold_and_other_labels_side_by_side(sqlite_store):
     assert second.one(cls="who").text == "mini, offline"
     # Of two steps none agrees; the first error is step 1 for the person and step 2 for the gold.
     assert page.one(cls="lead").text.replace("\n", " ") == (
-        "You agree with the gold on 0 of 2 steps. First error: you step 1, gold step 2, not the same."
+        "You agree with the gold on none of the 2 steps. First error: you step 1, gold step 2, not the same."
     )
     assert page.one(cls="next")["href"] == f"/annotate/label?campaign={made.id}"
     assert page.one("button")["data-reopen"] == f"/annotate/slots/{task.public_id}/events"

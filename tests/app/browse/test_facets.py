@@ -36,7 +36,7 @@ def test_a_value_that_is_set_is_current_and_lifted_by_its_link():
     link = gold["no gold0"].one("a")
     assert (link["aria-current"], link["href"]) == ("true", "/browse?q=x")
     assert gold["has an error3"].one("a")["href"] == "/browse?gold=error&q=x"
-    changes = section(sidebar(Address(change=0.3)), "Retroactive change")
+    changes = section(sidebar(Address(change=0.3)), "Moved by later steps")
     assert changes["0.3 or more1"].one("a")["href"] == "/browse"
     assert changes["0.1 or more3"].one("a")["href"] == "/browse?change=0.1"
 
@@ -46,7 +46,7 @@ def test_classes_are_those_of_the_dataset_the_commonest_first():
     assert list(section(sidebar(Address(group="algebra")), "Class")) == ["algebra1", "geometry4"]
     assert [one.text for one in sidebar(counts={}).all("h3")] == [
         "Gold", "First error is", "Relabelled", "First error", "Solution judged", "Online and offline",
-        "Retroactive change", "Verdict differs from",
+        "Moved by later steps", "Verdict differs from",
     ]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_chips_lift_one_condition_or_all():
     assert [chip["aria-label"] for chip in page.all("a", cls="chip")] == [
         "Remove Gold: has an error",
         "Remove Search: a b",
-        "Remove Retroactive change 0.3 or more",
+        "Remove Moved by later steps 0.3 or more",
         "Remove Gold neg, called pos",
     ]
     assert page.all("a", cls="chip")[1]["href"] == "/browse?dataset=sums&gold=error&change=0.3&cell=neg-pos"

@@ -36,14 +36,14 @@ def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
     assert [read(piece).text for piece in found] == [
         "Online: not valid 0.30 · redundant 0.50, finds the error in step 2",
         "Offline: not valid 0.25, first error at step 1, gold at step 2",
-        "largest retroactive change: step 1, −0.55",
+        "moved most by later steps: step 1, −0.55",
     ]
 
 
 def test_a_change_of_nothing_is_none():
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight.constant(StepScores(np.array([POS] * 3, np.float32))))
     found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), by_mode(judgment)), TRACE)
-    assert read(found[-1]).text == "largest retroactive change: none"
+    assert read(found[-1]).text == "moved most by later steps: none"
 
 
 def test_an_evaluator_of_validity_says_nothing_of_redundancy():

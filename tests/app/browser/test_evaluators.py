@@ -152,7 +152,7 @@ def test_score_waits_for_an_evaluator_that_is_being_loaded_and_goes_on_by_itself
         page.get_by_role("checkbox", name="tiny").uncheck()
         page.get_by_role("checkbox", name=NAME).check()
         page.get_by_role("button", name="Score").click()
-        expect(page.locator("#result .notice")).to_contain_text(f"{NAME} has been loading")
+        expect(page.locator("#refusal .notice")).to_contain_text(f"{NAME} has been loading")
         let.set()
         expect(page.locator("#result section.scored")).to_contain_text(NAME)
         expect(page.locator("#result [data-again]")).to_have_count(0)

@@ -11,9 +11,9 @@ from tests.app.browser.test_accessibility import in_both_schemes
 MET = {
     "/": ["evaluator", "neg", "neu", "valid", "pos", "online", "offline"],
     "/evidence": ["online", "offline", "hindsight"],
-    "/evidence?trace=2": ["online", "offline", "hindsight"],
+    "/evidence?trace=2": ["equations", "online", "offline", "retroactive-change", "hindsight"],
     "/browse?dataset=gallery": ["offline"],
-    "/browse?trace=1": ["online", "offline", "neg", "neu", "pos"],
+    "/browse?trace=1": ["online", "offline", "retroactive-change", "neg", "neu", "pos"],
     "/results": ["offline", "online"],
     "/results?dataset=gallery": ["offline", "online", "hindsight", "neg", "neu", "pos"],
     "/jobs": ["online", "offline", "hindsight"],
@@ -46,7 +46,7 @@ def explains(page: Page, path: str) -> None:
     assert words.evaluate_all("found => found.map(one => one.dataset.hint)") == MET[path]
     for word in words.all():
         word.focus()
-        name = word.get_attribute("data-hint") or ""
+        name = (word.get_attribute("data-hint") or "").replace("-", " ")
         expect(hint(page)).to_have_text(f"{name} {TERMS[name]}")
         expect(word).to_have_accessible_description(f"{name} {TERMS[name]}")
     page.keyboard.press("Escape")

@@ -100,7 +100,9 @@ def copies_a_snippet(page: Page, address: str) -> None:
 
 def thresholds_judge_anew_in_the_page_itself(page: Page) -> None:
     expect(page.locator(".sum .bad")).to_have_count(1)
-    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text(re.compile("^[1-9] of 5 not valid"))
+    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text(
+        re.compile("^[1-9] of 5 steps not valid")
+    )
     asked = []
     page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
     slider = page.get_by_label("Valid from")
@@ -108,7 +110,7 @@ def thresholds_judge_anew_in_the_page_itself(page: Page) -> None:
     page.keyboard.press("Home")
     expect(page.locator(".sum .bad")).to_have_count(0)
     expect(page.locator("ol.steps .mark", has_text="✕")).to_have_count(0)
-    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text("0 of 5 not valid")
+    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text("all 5 steps valid")
     label = page.locator(".c[data-mode=offline] .bar").nth(1)
     expect(label).to_have_attribute("aria-label", re.compile("; (valid|redundant)$"))
     page.keyboard.press("End")
@@ -286,11 +288,11 @@ def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened,
         marks = page.locator("ol.steps > li").first.locator(".mark")
         expect(marks).to_have_text(["○", "○", "✓", "✓"])
         expect(page.locator(".said .counts")).to_have_text(
-            ["0 of 3 not valid, 3 redundant"] * 2 + ["0 of 3 not valid"] * 2
+            ["all 3 steps valid, 3 redundant"] * 2 + ["all 3 steps valid"] * 2
         )
         expect(page.locator(".said .also")).to_have_count(2)
         page.goto(f"/?s={alone}&valid=0&redundant=0")
-        expect(page.locator(".said .counts")).to_have_text(["0 of 3 not valid"] * 2)
+        expect(page.locator(".said .counts")).to_have_text(["all 3 steps valid"] * 2)
         expect(page.get_by_label("Redundant from")).to_have_count(0)
         page.get_by_label("Valid from").fill("1")
         expect(page.locator("ol.steps .mark", has_text="✕")).to_have_count(6)
@@ -345,13 +347,13 @@ def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_
     page.goto("/")
     page.get_by_label("mini-bidir").uncheck()
     page.get_by_role("link", name="A factorisation that looks right").click()
-    expect(page.locator("#result .notice")).to_contain_text("No evaluator is chosen.")
+    expect(page.locator("#refusal .notice")).to_contain_text("No evaluator is chosen.")
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
     page.get_by_label("mini-bidir").check()
     page.get_by_label("Problem").fill("q")
     page.get_by_role("textbox", name="Solution").fill('["a", 3]')
     page.get_by_role("button", name="Score", exact=True).click()
-    expect(page.locator("#result .notice")).to_contain_text("step 2 of the list is 3")
+    expect(page.locator("#refusal .notice")).to_contain_text("step 2 of the list is 3")
     expect(page.get_by_label("Problem")).to_have_value("q")
     expect(page.get_by_role("textbox", name="Solution")).to_have_value('["a", 3]')
     page.reload()

@@ -4,6 +4,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
+from stepsight.app.markup.text import EXACTNESS
 from stepsight.app.score.comparison import StepMatches
 from stepsight.app.score.entered import EarlierSolution
 from stepsight.app.score.result import ScoredSolution, scored_html
@@ -75,7 +76,10 @@ PRM_OF_TEN = EvaluatorScores(
 def test_of_one_that_gives_validity_only_no_redundancy_is_made_up():
     # A threshold of 0 is reached by the 0 that stands for what it does not say.
     page = view(scores=(PRM,), thresholds=Thresholds(0.5, 0.0))
-    assert said(page) == ["Online: not valid 0.30 1 of 3 not valid", "Offline: not valid 0.25 2 of 3 not valid"]
+    assert said(page) == [
+        "Online: not valid 0.30 1 of 3 steps not valid",
+        "Offline: not valid 0.25 2 of 3 steps not valid",
+    ]
     assert "gives validity only, not redundancy" in page.one("div", cls="sum").text
     assert [slider["name"] for slider in page.all("input", type="range")] == ["validity"]
     assert page.all("i", cls="neu") == page.all("span", cls="three") == page.all("span", cls="also") == []
@@ -99,11 +103,11 @@ def test_beside_one_that_gives_three_each_is_told_by_itself():
 def test_the_verdicts_and_counts_follow_the_thresholds():
     # Online validities 0.9, 0.8, 0.3, redundancies 0.05, 0.5, 0.1; offline 0.9, 0.25, 0.3 and 0.05, 0.125, 0.1.
     assert said(view()) == [
-        "Online: not valid 0.30 · redundant 0.50 1 of 3 not valid, 1 redundant",
-        "Offline: not valid 0.25 · redundant 0.12 2 of 3 not valid",
+        "Online: not valid 0.30 · redundant 0.50 1 of 3 steps not valid, 1 redundant",
+        "Offline: not valid 0.25 · redundant 0.12 2 of 3 steps not valid",
     ]
     assert said(view(thresholds=Thresholds(0.2, 0.1)))[1] == (
-        "Offline: valid 0.25 · redundant 0.12 0 of 3 not valid, 2 redundant"
+        "Offline: valid 0.25 · redundant 0.12 all 3 steps valid, 2 redundant"
     )
     # What is not redundant is there for the script, hidden.
     assert ["hidden" in also.attributes for also in view().all("span", cls="also")] == [False, True]
@@ -133,8 +137,8 @@ def test_evaluators_stand_side_by_side_under_their_names():
     assert labels == ["mini, online", "mini, offline", "other, online", "other, offline"]
     assert [part.one("strong").text for part in page.all("span", cls="who")] == ["mini", "other"]
     assert [part.children[-1].text for part in page.all("div", cls="sum")] == [
-        "largest retroactive change: step 2, −0.55",
-        "largest retroactive change: none",
+        "moved most by later steps: step 2, −0.55",
+        "moved most by later steps: none",
     ]
 
 
@@ -229,7 +233,7 @@ def test_failing_equations_and_the_steps_that_an_evaluator_blames_are_told_apart
     page = view(trace, scores=(MINI, PRM))
     line = " ".join(page.one("p", cls="faults").text.split())
     blames = "mini blames steps 2, 3, PRM blames steps 2, 3."
-    assert line == f"Equations: ✕ Step 2: 45 - 15 = 20 fails, is 30. {blames}"
+    assert line == f"Equations: ✕ Step 2: 45 - 15 = 20 fails, is 30. {blames} {EXACTNESS}"
     assert [one["data-blames"] for one in page.all("span") if "data-blames" in one.attributes] == ["1", "3"]
     assert page.one("section")["data-said"].endswith("offline not valid. Equations fail in step 2.")
     assert not view().all("p", cls="faults")

@@ -96,7 +96,7 @@ def test_the_line_tells_that_labels_are_too_few(sqlite_store):
 
 def test_a_weak_evaluator_is_named_beside_its_verdict_on_a_solution_of_no_dataset(sqlite_store, measured, guessing):
     line = read(measured.strength_html("many", guessing.fingerprint)).one("p", cls="strength")
-    assert line.text.startswith("many does not clear the trivial baselines on 1 of 1 dataset measured.")
+    assert line.text.startswith("many does not clear the trivial baselines on the one dataset measured.")
     assert [link["href"] for link in line.all("a")] == [
         f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators"
     ]  # fmt: skip
@@ -109,7 +109,7 @@ def test_what_the_card_of_a_shipped_evaluator_says_is_told_with_its_verdict(sqli
     page = read(result_html(shipped, entered, strength_html=BaselineChecks(sqlite_store).strength_html))
     assert page.one("p", cls="strength").text.startswith(
         "mini-bidir is a demonstration. Of the example solutions, it finds the wrong step in 15 of the 29 whose "
-        "error a later step exposes, and in 0 of the 7 whose error shows at once. It does not clear the trivial "
+        "error a later step exposes, and in none of the 7 whose error shows at once. It does not clear the trivial "
         "baselines on 3 of 4 datasets measured."
     )
 

@@ -88,6 +88,8 @@ const put = (text, how, from = entered()) => {
   const content = html(text);
   drawMaths(content);
   const next = content.querySelector("section.scored");
+  // What was refused is said at the button.
+  part("refusal").replaceChildren(...(next ? [] : content.children));
   const isAround = next && isEditingRow() && putAround(result(), next);
   if (!isAround) {
     abandon();
@@ -104,7 +106,7 @@ const put = (text, how, from = entered()) => {
 let again = 0;
 const wait = () => {
   clearTimeout(again);
-  if (!part("result").querySelector("[data-again]")) return;
+  if (!document.querySelector("#result [data-again], #refusal [data-again]")) return;
   const entered = JSON.stringify([problem().value, solutionState(), chosen()]);
   const isSame = () => entered === JSON.stringify([problem().value, solutionState(), chosen()]);
   again = setTimeout(() => isSame() && !score.isBusy() && scoreNow("replaceState"), AGAIN);
@@ -127,6 +129,7 @@ const follow = async (run, request, isPressed) => {
     const isFirst = !part("result").querySelector("section.running");
     const content = html(answer.result);
     drawMaths(content);
+    part("refusal").replaceChildren();
     replaceResult(content);
     if (isFirst && isPressed) reveal();
   }
@@ -170,7 +173,7 @@ const scoreNow = async (how) => {
 // What was asked for comes into sight: a result from its beginning, an error with the button.
 const reveal = () => {
   const section = document.querySelector("#result section");
-  const room = section ?? part("result");
+  const room = section ?? part("refusal");
   const { top, bottom } = room.getBoundingClientRect();
   const isSeen = section ? top >= 0 && top < innerHeight / 3 : top >= 0 && bottom <= innerHeight;
   if (room.textContent && !isSeen) room.scrollIntoView({ block: section ? "start" : "nearest", behavior: "instant" });
@@ -257,10 +260,11 @@ const copied = async (text) => {
   area.remove();
 };
 
-const copy = async (button) => {
-  await copied(button.closest(".snippet").querySelector("code").textContent);
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = "Copy"), 1500);
+const copy = async (control, text) => {
+  const { textContent } = control;
+  await copied(text);
+  control.textContent = "Copied";
+  setTimeout(() => (control.textContent = textContent), 1500);
 };
 
 const cancel = () => {
@@ -280,11 +284,17 @@ document.addEventListener("click", (event) => {
     finish();
     return void openNow(new URL(example.href).search, chosen(), "pushState").then((isOpened) => isOpened && reveal());
   }
+  // The link leads to where one is; Back would then lead to the page without the result.
+  const link = event.target.closest?.("#result a.link");
+  if (link && isPlain(event)) {
+    event.preventDefault();
+    return void copy(link, link.href);
+  }
   const button = event.target.closest?.("#score, #cancel, #result :is([data-keep], [data-forget], [data-copy])");
   if (!button) return;
   if (button.id === "score") press();
   else if (button.id === "cancel") cancel();
-  else if ("copy" in button.dataset) copy(button);
+  else if ("copy" in button.dataset) copy(button, button.closest(".snippet").querySelector("code").textContent);
   else ("keep" in button.dataset ? keep : forget)(result());
 });
 
@@ -312,20 +322,27 @@ const save = latest((signal, values) => ask("save", [values], signal));
 
 register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score") });
 
-// What is typed but not scored survives a reload.
+// What is typed but not scored survives a reload and a look at another page, and so does a result too long for a link.
 const TYPED = "stepsight.typed";
 const here = () => location.pathname + location.search;
 const boxesOf = () => [problem(), document.querySelector("#solution textarea")];
 
-const remember = () =>
-  quietly(() => sessionStorage.setItem(TYPED, JSON.stringify([here(), ...boxesOf().map((box) => box.value)])));
+const remember = () => {
+  const unlinked = result() && !result().dataset.token ? chosen() : null;
+  const values = [here(), ...boxesOf().map((box) => box.value), unlinked];
+  quietly(() => sessionStorage.setItem(TYPED, JSON.stringify(values)));
+};
 
 const restore = () => {
   const [at, ...typed] = JSON.parse(quietly(() => sessionStorage.getItem(TYPED)) ?? "[]");
-  if (at !== here() || performance.getEntriesByType("navigation")[0]?.type !== "reload") return;
+  const isBack = ["reload", "back_forward"].includes(performance.getEntriesByType("navigation")[0]?.type);
+  if (at !== here() || !isBack) return;
   const [question, solution] = boxesOf();
   question.value = typed[0];
   if (solution.value !== typed[1]) adoptSolution(typed[1]);
+  if (!typed[2]) return;
+  for (const box of boxes()) box.checked = typed[2].includes(box.value);
+  scoreNow("replaceState");
 };
 
 if (part("score")) {

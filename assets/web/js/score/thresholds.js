@@ -22,6 +22,14 @@ const mark = (cell, word) => {
   bar.setAttribute("aria-label", label);
 };
 
+// As `app.score.result` counts them.
+const counts = (words) => {
+  if (words.length === 1) return "";
+  const [wrong, redundant] = ["not valid", "redundant"].map((wanted) => words.filter((word) => word === wanted).length);
+  const valid = wrong ? `${wrong} of ${words.length} steps not valid` : `all ${words.length} steps valid`;
+  return redundant ? `${valid}, ${redundant} redundant` : valid;
+};
+
 const conclude = (said, scores, at) => {
   const valid = Math.min(...scores.map(([validity]) => validity)) >= at.validity;
   const redundant = scores.some(([, redundancy]) => isRedundant(redundancy, at));
@@ -31,9 +39,7 @@ const conclude = (said, scores, at) => {
   const told = said.querySelector(".also");
   if (told) told.hidden = !redundant;
   const words = scores.map((score) => verdict(score, at));
-  const count = (wanted) => words.filter((word) => word === wanted).length;
-  const also = count("redundant") ? `, ${count("redundant")} redundant` : "";
-  said.querySelector(".counts").textContent = `${count("not valid")} of ${words.length} not valid${also}`;
+  said.querySelector(".counts").textContent = counts(words);
 };
 
 /** The current thresholds of a result. */
