@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
-from stepsight.core.arrays import Floats32
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import asset
 
@@ -52,7 +52,9 @@ class _Triangle(Protocol):
     @property
     def offline(self) -> _Scores: ...
     @property
-    def retroactive(self) -> Floats32: ...
+    def moved(self) -> Floats32: ...
+    @property
+    def read(self) -> Ints: ...
     def end(self, i: int) -> int: ...
 
 
@@ -81,21 +83,27 @@ def draw_hindsight(hindsight: _Triangle) -> str:
     """Draw the triangle of validities, with the change from online to offline below it.
 
     Row `j` shows the validities after sub-steps 1 to `j`; online cells are outlined. If the triangle is too large,
-    only the online and offline rows are drawn.
+    only the online and offline rows are drawn. If it is sampled, there are only rows of prefixes that were read,
+    and changes begin with the first of these that holds a sub-step.
     """
     n = len(hindsight.rows)
     ends = [hindsight.end(i) for i in range(n)]
     rows: _Rows = [_head(n)]
     if n <= _MOST:
-        for j, probs in enumerate(hindsight.rows):
-            cells: list[_Cell | None] = [_cell(row, ends[i] == j) for i, row in enumerate(probs.tolist())]
+        for j in hindsight.read.tolist():
+            probs = hindsight.rows[j].tolist()
+            cells: list[_Cell | None] = [_cell(row, ends[i] == j) for i, row in enumerate(probs)]
             rows.append((f"up to {j + 1}", cells + [None] * (n - j - 1)))
         caption = "validity of each sub-step, with the solution in view up to each later one; outlined: online"
     else:
-        rows += [_scores("online", hindsight.online), _scores("offline", hindsight.offline)]
-        caption = "validity of each sub-step, online and offline"
+        is_sampled = len(hindsight.read) < n
+        rows += [] if is_sampled else [_scores("online", hindsight.online)]
+        rows += [_scores("offline", hindsight.offline)]
+        caption = f"validity of each sub-step, {'' if is_sampled else 'online and '}offline"
+    if len(hindsight.read) < n:
+        caption += f"; sampled: {len(hindsight.read)} of {n} prefixes"
     if n:
-        rows.append(("change", [_Cell(f"{change:+.2f}") for change in hindsight.retroactive.tolist()]))
+        rows.append(("change", [_Cell(f"{change:+.2f}") for change in hindsight.moved.tolist()]))
     return _macro("numbers", rows, caption)
 
 

@@ -2,6 +2,7 @@
 page."""
 
 import base64
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,12 +19,14 @@ from stepsight.app.evidence.sentences import (
     miscopied_sentence,
     only_offline_sentence,
     rest_sentence,
+    sampled_sentence,
     unused_sentence,
 )
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps
+from stepsight.core.arrays import Floats32
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
@@ -119,13 +122,15 @@ class Evidence:
         """Return the judgment as attributes for the page's script.
 
         They hold its record or, for a long trace unless `is_whole`, the record of its offline scores and the
-        triangle in base64: its rows one after another, with three little-endian float32 for each cell.
+        triangle in base64: its rows one after another, with three little-endian float32 for each cell. Of a sampled
+        one, these are the rows in `sampled`, counted from 0.
         """
         if is_whole or len(self) <= MOST_CELLS:
             return {"judgment": self.record.model_dump_json()}
         offline = replace(self.judgment, mode=Mode.OFFLINE, result=self.hindsight.offline)
         triangle = base64.b64encode(self.hindsight.packed.astype("<f4").tobytes()).decode()
-        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle}
+        sampled = {} if self.hindsight.sampled is None else {"sampled": json.dumps(self.hindsight.sampled.tolist())}
+        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle} | sampled
 
     def __len__(self) -> int:
         """Return the number of sub-steps."""
@@ -170,6 +175,12 @@ class Evidence:
                 f"They go from {self.names[0]} to {self.names[-1]}.",
             )
         return self.names.index(name)
+
+    @cached_property
+    def changes(self) -> Floats32:
+        """The change of the validity of each sub-step from the first prefix that was read and holds it, with shape
+        (n,)."""
+        return self.hindsight.moved
 
     def change_sentence(self, step: int) -> str:
         """Describe how later sub-steps affected the sub-step with index `step`."""
@@ -233,6 +244,12 @@ class Evidence:
         return unused_sentence(self.names, Dependence(left_out, self.thresholds.validity))
 
     @property
+    def sampled_sentence(self) -> str:
+        """The number of prefixes that were read, and what follows from it, or "" if all of them were."""
+        sampled = self.hindsight.sampled
+        return "" if sampled is None else sampled_sentence(len(sampled), len(self))
+
+    @property
     def constant_sentence(self) -> str:
         """The reason why the matrix shows no changes: the evaluator reads no later steps, or only offline scores
         are stored. It is "" if neither is the case."""
@@ -245,7 +262,7 @@ class Evidence:
             return ""
         threshold = self.thresholds.validity
         without = removals(self.hindsight, left_out, step, threshold)
-        online, offline = (side.validity[step] for side in (self.hindsight.online, self.hindsight.offline))
+        online, offline = (side.validity[step] for side in (self.hindsight.earliest, self.hindsight.offline))
         turned = bool((online >= threshold) != (offline >= threshold))
         return left_out_sentence(self.names, self.hindsight, step, without, turned)
 

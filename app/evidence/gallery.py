@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, list_choices
@@ -203,13 +204,14 @@ def _sentence(trace: StoredTrace, hindsight: Hindsight, revision: Revision) -> s
 def _curve(hindsight: Hindsight, revision: Revision, threshold: float) -> dict[str, object]:
     """Return the template's variables for a sub-step's reveal curve: its points, and the height of the threshold in
     pixels."""
-    values = hindsight.reveal(revision.substep).validity
+    column = hindsight.reveal(revision.substep).validity
+    places = np.flatnonzero(~np.isnan(column))
     width, height = 96, 30
-    across, up = (width - 6) / max(1, len(values) - 1), height - 6
+    across, up = (width - 6) / max(1, len(column) - 1), height - 6
     return {
         "width": width,
         "height": height,
         "kind": "fell" if revision.change < 0 else "rose",
         "level": 3 + (1 - threshold) * up,
-        "points": [(3 + i * across, 3 + (1 - float(value)) * up) for i, value in enumerate(values)],
+        "points": [(3 + i * across, 3 + (1 - float(column[i])) * up) for i in places.tolist()],
     }

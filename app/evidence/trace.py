@@ -14,6 +14,7 @@ from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
+    change_html,
     equations_html,
     judged_steps,
     note_html,
@@ -71,7 +72,9 @@ def evidence_html(
         problem=problem.strip(),
         note=note_html(evidence.trace.meta.get("note")),
         equations=equations_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)]),
-        online=_solution(evidence, evidence.hindsight.online),
+        online=None if evidence.hindsight.sampled is not None else _solution(evidence, evidence.hindsight.online),
+        changed=lambda i: change_html(float(evidence.changes[i])),
+        sampled=evidence.sampled_sentence,
         offline=_solution(evidence, evidence.hindsight.offline),
         change=_largest_change(evidence),
         only_validity=ONLY_VALIDITY,
@@ -83,7 +86,7 @@ def evidence_html(
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
-        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= MOST_CELLS else [],
+        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if _draws_all(evidence) else [],
         ends=evidence.trace.step_ends.tolist(),
         before=lambda step: before_html(evidence.trace, step),
         sections=section_starts(evidence.trace, by_substeps=True),
@@ -137,6 +140,11 @@ def _solution(evidence: Evidence, scores: StepScores) -> dict[str, str]:
         "verdict": solution_html(scores, evidence.thresholds, evidence.outputs),
         "outcome": outcome_words(first_wrong, evidence.trace),
     }
+
+
+def _draws_all(evidence: Evidence) -> bool:
+    """True if the template draws the matrix. Otherwise the page's script does."""
+    return len(evidence) <= MOST_CELLS and evidence.hindsight.sampled is None
 
 
 def _largest_change(evidence: Evidence) -> str:

@@ -19,7 +19,7 @@ from stepsight.core.trace import Trace
 
 # The passes over the whole solution that are kept for the evidence of a revision which an evenly spaced prefix
 # shows.
-_KEPT = 1.5
+_KEPT = 2.0
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class PrefixChoice:
         top = largest_revision(moved)
         assert top is not None
         validity, ends = matrix.offline.validity, self.trace.step_ends
-        wrong = np.flatnonzero(validity < np.float32(self.threshold))
-        unread = [i for i in wrong[np.argsort(validity[wrong], kind="stable")] if matrix.first(i) != ends[i]]
-        # A step that may have been valid online could have moved further than the largest revision so far.
-        further = [i for i in unread if 1 - validity[i] > abs(top.change)]
+        unread = [i for i in np.argsort(validity, kind="stable") if matrix.first(i) != ends[i]]
+        # Steps that could have moved clearly further than the largest revision so far, had they been valid online.
+        further = [i for i in unread if 1 - validity[i] > abs(top.change) + NOTABLE]
+        wrong = [i for i in unread if validity[i] < np.float32(self.threshold)]
         by_change = sorted(moved, key=lambda one: -abs(one.change))
         evidence = [self._evidence(matrix, one) for one in by_change if abs(one.change) >= NOTABLE]
-        rows = [*(int(ends[i]) for i in further), *evidence[:1], *(int(ends[i]) for i in unread), *evidence[1:]]
+        rows = [*(int(ends[i]) for i in further), *evidence[:1], *(int(ends[i]) for i in wrong), *evidence[1:]]
         return [row for row in rows if row is not None]
 
     def _evidence(self, matrix: Hindsight, revision: Revision) -> int | None:

@@ -73,6 +73,20 @@ def test_hindsight_holds_the_triangle_and_both_of_its_edges() -> None:
     assert [(step["step"], step["substep"]) for step in found["online"]["steps"]] == [(1, 1), (2, 1), (2, 2)]
 
 
+def test_a_sampled_triangle_lists_the_rows_that_it_has_and_is_read_back() -> None:
+    sampled = Hindsight.from_rows(3, {0: FIRST, 2: THIRD})
+    found = record(Judgment(TRACE, Mode.HINDSIGHT, sampled))
+    assert (found["sampled"], [len(row) for row in found["hindsight"]], found["online"]) == ([1, 3], [1, 3], None)
+    again = JudgmentRecord.model_validate(found).judgment(TRACE)
+    assert again.is_sampled
+    assert again.hindsight is not None
+    np.testing.assert_allclose(again.hindsight.packed, sampled.packed, atol=1e-6)
+    assert np.isnan(again.hindsight.rows[1]).all()
+    for wrong in ([1, 2], [3, 1], [1, 1], []):
+        with refused():
+            JudgmentRecord.model_validate(found | {"sampled": wrong}).scores()
+
+
 def test_thresholds_decide_the_verdicts_and_nothing_else() -> None:
     strict, lax = record(WHOLE), record(WHOLE, Outputs.THREE_WAY, Thresholds(0.55, 0.3))
     assert [(step["valid"], step["redundant"]) for step in lax["offline"]["steps"]] == [

@@ -6,6 +6,7 @@ Importing this module loads PyTorch and the store.
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, is_by_section, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
@@ -32,7 +33,8 @@ class Completion:
     """A run in which evaluators judge those traces of a dataset that they have not judged in one mode.
 
     Evaluators run at `place`. The traces are divided among the processes `ours`, or among `workers` workers on Ray.
-    A critic's hindsight needs a confirmation unless `yes` is True.
+    A critic's hindsight needs a confirmation unless `yes` is True. `budget` is that of `Scorer.score`. With it, a
+    sampled hindsight judgment counts as made; without it, the trace is judged again.
     """
 
     store: Store
@@ -42,6 +44,7 @@ class Completion:
     ours: Processes
     yes: bool
     workers: int | None
+    budget: int | None = None
 
     def check_workers(self, names: Sequence[str]) -> None:
         """Raise `UserError` if the run uses Ray workers and they cannot load one of these evaluators."""
@@ -111,11 +114,12 @@ class Completion:
         `evaluator` is the evaluator's database id, `skip` is called for each trace that it cannot judge, and `unit`
         labels the progress bar.
         """
-        wanted = missing_traces(self.store, self.dataset.id, evaluator, self.mode)
-        confirm(scorer.evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
-        traces = self.ours.share(missing_traces(self.store, self.dataset.id, evaluator, self.mode))
+        find = partial(missing_traces, self.store, self.dataset.id, evaluator, self.mode)
+        sampled = self.budget is not None
+        confirm(scorer.evaluator, find(sampled=sampled), self.mode, yes=self.yes, alone=self.ours.count == 1)
+        traces = self.ours.share(find(sampled=sampled))
         kept = StoredAnswers(self.store, evaluator) if is_by_section(scorer.evaluator) else None
-        judgments = judge(scorer, traces, self.mode, skip, kept)
+        judgments = judge(scorer, traces, self.mode, skip, kept, self.budget)
         shown = progress(judgments, missing // self.ours.count, unit) if self.ours.is_main else judgments
         saved = save_judgments(self.store, evaluator, shown)
         if kept is not None:
@@ -132,16 +136,17 @@ def score_dataset(
     ours: Processes,
     *,
     yes: bool = False,
+    budget: int | None = None,
 ) -> None:
     """Judge the unjudged traces of the dataset `name` in the store at `url`, and print how many there were."""
     evaluator = scorer.evaluator
     with open_store(url) as store:
         dataset = find_dataset(store, name)
         stored = register_loaded(store, evaluator)
-        missing = count_missing(store, dataset.id, stored.id, mode)
+        missing = count_missing(store, dataset.id, stored.id, mode, sampled=budget is not None)
         # Otherwise traces judged by a faster process would be missing from another one's count.
         ours.wait()
-        run = Completion(store, dataset, mode, Placement(), ours, yes, None)
+        run = Completion(store, dataset, mode, Placement(), ours, yes, None, budget)
         done = ours.total(run.judge_missing(scorer, stored.id, missing, skip, "traces"))
     if ours.is_main:
         print(

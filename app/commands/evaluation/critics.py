@@ -12,6 +12,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Gap, shortened
 from stepsight.core.models.evaluator_base import Evaluator
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
 from stepsight.training.runs.ray_scoring import AnyScorer
@@ -92,14 +93,22 @@ def _confirm(
 
 
 def judge(
-    scorer: AnyScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None, kept: KeptAnswers | None = None
+    scorer: AnyScorer,
+    traces: Iterable[Trace],
+    mode: Mode,
+    skip: Skip | None,
+    kept: KeptAnswers | None = None,
+    budget: int | None = None,
 ) -> Iterator[Judgment]:
     """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out.
 
     A critic that is asked by section keeps its answers in `kept`, and its answers are counted on stderr.
+    `budget` is that of `Scorer.score`, for a scorer in this process.
     """
     critic = scorer.evaluator
-    if not isinstance(critic, Critic):
+    if budget is not None and isinstance(scorer, Scorer):
+        yield from scorer.score(traces, mode, skip, budget=budget)
+    elif not isinstance(critic, Critic):
         yield from scorer.score(traces, mode, skip)
     elif not critic.is_by_section:
         yield from critic.judge_readable(traces, mode)

@@ -2,6 +2,7 @@
 
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
 stepsight score --dataset mr-math-invalid --evaluator mini-bidir --mode hindsight
+stepsight score --dataset thoughts --evaluator FOLDER --mode hindsight --hindsight-budget 500000
 torchrun --nproc-per-node 4 -m stepsight score --dataset mr-math-invalid --evaluator FOLDER --device cuda
 stepsight score --input FILE.jsonl --evaluator FOLDER --device cuda --engine ray --workers 8 --output OUT.jsonl
 """
@@ -19,6 +20,7 @@ from stepsight.app.commands.options import (
     add_evaluator,
     fraction,
     open_output,
+    positive,
     print_left_out,
     print_note,
     progress,
@@ -29,6 +31,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.plain import read_plain
 from stepsight.training.runs.ray_scoring import AnyScorer, open_scorer
@@ -51,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-too-long", action="store_true", help="leave out, and name, traces beyond the context"
     )
+    parser.add_argument(
+        "--hindsight-budget",
+        type=positive(int),
+        metavar="TOKENS",
+        help="with --mode hindsight: of a trace whose prefixes have more tokens together, read only some, around"
+        " flags first (default: read all)",
+    )
     add_reading(parser)
     add_critic(parser)
     add_placement(parser)
@@ -68,6 +78,8 @@ def run(args: argparse.Namespace) -> None:
             "--output, --validity and --redundancy go with --input.",
             "The judgments of a dataset are kept in the store, without thresholds.",
         )
+    if args.hindsight_budget is not None and args.mode != Mode.HINDSIGHT:
+        raise UserError("--hindsight-budget goes with --mode hindsight.", "Add it, or leave the budget out.")
     with launched() as ours:
         if args.input is not None and ours.count > 1:
             raise UserError(
@@ -79,6 +91,8 @@ def run(args: argparse.Namespace) -> None:
         keep_freed_memory()
         (spec,) = as_asked(args, [args.evaluator])
         scorer = open_scorer(spec, place, workers)
+        if args.hindsight_budget is not None and not isinstance(scorer, Scorer):
+            raise UserError("--hindsight-budget goes with one process.", "Leave --engine out.")
         if scorer.evaluator.format != "stepsight" and ours.is_main:
             print(scorer.evaluator.described, file=sys.stderr)
         if ours.is_main:
@@ -90,7 +104,8 @@ def run(args: argparse.Namespace) -> None:
                 from stepsight.app.commands.evaluation.completion import score_dataset
 
                 mode = Mode(args.mode)
-                score_dataset(args.db, args.dataset, mode, scorer, skipped, ours, yes=args.yes)
+                budget = args.hindsight_budget
+                score_dataset(args.db, args.dataset, mode, scorer, skipped, ours, yes=args.yes, budget=budget)
             else:
                 _score_file(args, scorer, skipped)
         finally:
@@ -124,7 +139,8 @@ def _score_file(args: argparse.Namespace, scorer: AnyScorer, skipped: _Skipped |
         traces = list(traces)
         confirm(evaluator, traces, mode, yes=args.yes)
     with open_output(args.output) as out:
-        for judgment in progress(judge(scorer, traces, mode, skipped), None, "traces"):
+        judgments = judge(scorer, traces, mode, skipped, budget=args.hindsight_budget)
+        for judgment in progress(judgments, None, "traces"):
             out.write(judgment_record(judgment, evaluator, thresholds).model_dump_json() + "\n")
 
 
