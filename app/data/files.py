@@ -19,7 +19,7 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.column_mapping import LABELS, ColumnMap
+from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnMap
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
@@ -148,16 +148,19 @@ def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
         kinds=_KINDS,
         conventions=_CONVENTIONS,
         labels=list(LABELS.items()),
+        thoughts=list(THOUGHTS.items()),
         traces=[(trace, list(trace.steps[:_MOST_STEPS])) for trace in shown.traces],
         columns=COLUMNS,
     )
 
 
 def _columns(given: dict[str, str]) -> ColumnMap | None:
-    names = ("problem", "steps", "labels", "labels_as", "id")
+    names = ("problem", "steps", "labels", "labels_as", "id", "thoughts")
     chosen = {name: given[name] for name in names if given.get(name)}
     if "problem" not in given and "steps" not in given:
         return None
     if chosen.get("labels_as", "ratings") not in LABELS:
         chosen.pop("labels_as")
+    if chosen.get("thoughts", "aside") not in THOUGHTS:
+        chosen.pop("thoughts")
     return ColumnMap(**({"problem": "", "steps": ""} | chosen))

@@ -27,7 +27,7 @@ from stepsight.app.web.page_events import Event, event_routes
 from stepsight.app.web.page_route import PageContent, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
-from stepsight.core.text.preamble import thinking_in
+from stepsight.core.text.preamble import thinking_in, unclosed_thought
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import SAVED, save_trace
@@ -219,6 +219,7 @@ def steps_html(solution: SolutionText) -> Markup:
         steps=solution.steps,
         set_aside=[(text, bool(thinking_in(text))) for text in solution.set_aside],
         thinking=solution.thinking,
+        unclosed=unclosed_thought(solution.text),
         brief=_BRIEF,
         data=json.dumps(solution.steps, ensure_ascii=False),
     )

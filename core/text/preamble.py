@@ -27,6 +27,12 @@ _THINKING = (
     ("<|channel>thought", "<channel|>"),
     ("<unused94>thought", "<unused95>"),
 )
+# What gpt-oss thinks, as a turn of its own. The sign at its end ends turns of other models too.
+_ANALYSIS = re.compile(
+    r"(?:<\|start\|>assistant)?<\|channel\|>analysis(?: [^<>]{0,40})?<\|message\|>(.*?)"
+    r"(?:<\|end\|>|(?=<\|start\|>)|\Z)",
+    re.DOTALL,
+)
 # Before a short answer these hold the solution itself.
 _WORKING = (
     ("<reasoning>", "</reasoning>"),
@@ -90,12 +96,25 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|$)")
 def thinking_in(aside: str) -> str:
     """Return the thinking in a part that `set_openings_aside` set aside, without its tags, or "" if the part is
     something else, such as a prompt."""
+    if analysis := _ANALYSIS.fullmatch(aside):
+        return analysis[1].strip()
     lower = aside.lower()
     for opener, closer in (*_THINKING, *_WORKING):
         if lower.endswith(closer):
             start = len(opener) if lower.startswith(opener) else 0
             return aside[start : -len(closer)].strip()
     return ""
+
+
+def unclosed_thought(text: str) -> str:
+    """Return the tag with which a response begins, such as `<think>`, if it opens thinking that never ends.
+    Otherwise return ""."""
+    text = text.strip()
+    analysis, lower = _ANALYSIS.match(text), text.lower()
+    if analysis and analysis.end() == len(text) and not lower.endswith("<|end|>"):
+        return text[: text.index("<|message|>")]
+    opener, closer = next((pair for pair in _THINKING if lower.startswith(pair[0])), ("", ""))
+    return text[: len(opener)] if opener and closer not in lower else ""
 
 
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
@@ -106,6 +125,8 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
     middle of its thinking is therefore judged.
     """
     rest, aside = _set_thinking_aside(text, _THINKING)
+    aside += [found[0].strip() for found in _ANALYSIS.finditer(rest) if found[1].strip()]
+    rest = _ANALYSIS.sub("", rest)
     rest, before, after = _set_turns_aside(rest)
     answered, working = _set_thinking_aside(rest, _WORKING)
     if working and (len(_ANSWER_TAG.sub("", answered).strip()) > _LONGEST_ANSWER or "\n" in _inner(answered)):

@@ -4,6 +4,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
 from stepsight.core.text.breaks import at_step_tokens, marked_up_lines, plain_lines, unwrapped
 from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
 from stepsight.core.text.marks import (
@@ -74,6 +75,13 @@ class Split:
     steps: tuple[str | list[str], ...]
     set_aside: tuple[str, ...] = ()
     thinking: int = 0
+
+    @property
+    def context(self) -> TraceContext | None:
+        """The context in which a trace keeps the thinking that is set aside, without its tags. None if there is
+        none."""
+        thoughts = tuple(thought for aside in self.set_aside if (thought := thinking_in(aside)))
+        return TraceContext(tuple(ContextMessage(0, THOUGHT, text) for text in thoughts)) if thoughts else None
 
 
 def split_steps(text: str) -> list[str | list[str]]:

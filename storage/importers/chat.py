@@ -7,21 +7,22 @@ before it is the problem:
                   {"role": "assistant", "content": "First, …"}], "source": "a file"}
 
 A content may be a list of parts with a text each. Earlier messages are kept in the metadata as `messages`, together
-with all other fields. Rows without an `id` get a hash of their row as id.
+with all other fields; thinking before the solution is kept in the context of the trace. Rows without an `id` get a
+hash of their row as id.
 
 ShareGPT's form is the same under other names (`stepsight import sharegpt`):
 
     {"conversations": [{"from": "human", "value": "What is …?"}, {"from": "gpt", "value": "First, …"}]}
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.text.breaks import STEP_TOKEN
 from stepsight.core.text.signs import is_blank
-from stepsight.core.text.split import split_steps
+from stepsight.core.text.split import Split, split_solution
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import content_id, describe, identifier, listed, located, rest
 from stepsight.storage.importers.rows.kind import FileKind, Row
@@ -49,19 +50,23 @@ def _parse(names: Mapping[str, str], row: Row, where: str) -> Trace:
         solution = turns[last][1]
         if solution.strip() in _VERDICTS:
             raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
+        split = _split(solution)
         earlier = {key: messages[:asked]} if asked else {}
         return Trace.of(
             turns[asked][1].strip(),
-            _split(solution),
+            split.steps,
             id=identifier(row, "id") if row.get("id") is not None else content_id(row),
             meta=rest(row, "id", key) | earlier,
+            context=split.context,
         )
 
 
-def _split(solution: str) -> Sequence[str | list[str]]:
+def _split(solution: str) -> Split:
     """Return the steps of a solution, which may have a token after each."""
     parts = STEP_TOKEN.split(solution)
-    return split_steps(solution) if len(parts) == 1 else [part.strip() for part in parts if not is_blank(part)]
+    if len(parts) == 1:
+        return split_solution(solution)
+    return Split(tuple(part.strip() for part in parts if not is_blank(part)))
 
 
 def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str]:

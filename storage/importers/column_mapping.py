@@ -12,9 +12,10 @@ from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import with_shares
+from stepsight.core.text.preamble import unclosed_thought
 from stepsight.core.text.printed import holds_steps, is_unquoted_list, parse_printed
 from stepsight.core.text.signs import is_blank
-from stepsight.core.text.split import split_steps
+from stepsight.core.text.split import Split, split_solution, split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.rows.fields import (
@@ -48,6 +49,12 @@ LABELS = {
 }
 """The possible contents of a column of labels, as the page words them."""
 
+THOUGHTS = {"aside": "set aside, not judged", "judged": "judged, as the first steps"}
+"""What becomes of thinking before a solution, such as `<think>…</think>`, as the page words it."""
+
+THOUGHT_STEPS = "thought_steps"
+"""The name of the metadata that says how many of the first steps of a trace are thinking."""
+
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
 _MISSING = object()
@@ -73,6 +80,10 @@ class ColumnMap(Record):
     shares for a trace with a fraction among its labels, and else ratings; reading then raises `UserError` at the
     end of the file if the labels are 0 and 1 alone, or whole numbers in some traces and shares in others. If `id`
     is empty, traces are identified by a hash of their row.
+
+    `thoughts` is one of `THOUGHTS`, and says what becomes of thinking before a solution that is split by its form.
+    Thoughts that are set aside are kept in the context of the trace; of thoughts that are judged, the metadata
+    `THOUGHT_STEPS` says how many steps they are.
     """
 
     problem: str
@@ -81,6 +92,7 @@ class ColumnMap(Record):
     labels_as: Annotated[str, choice((*LABELS, ""))] = "ratings"
     id: str = ""
     split: str = ""
+    thoughts: Annotated[str, choice(tuple(THOUGHTS))] = "aside"
 
     @property
     def as_fields(self) -> str:
@@ -88,6 +100,8 @@ class ColumnMap(Record):
         named = {"problem": self.problem, "steps": self.steps, "labels": self.labels, "id": self.id}
         if self.labels:
             named["labels_as"] = self.labels_as
+        if self.thoughts != "aside":
+            named["thoughts"] = self.thoughts
         return ",".join(f"{name}={column}" for name, column in named.items() if column)
 
 
@@ -113,7 +127,7 @@ class _RowsSeen:
 
     def __init__(self, columns: ColumnMap, binary: Collection[str]) -> None:
         self._columns, self._binary = columns, binary
-        self._solutions = 0
+        self._solutions = self._unclosed = 0
         self._have_steps = False
         self._labels: set[object] = set()
         self._numbers = NumbersSeen()
@@ -121,6 +135,7 @@ class _RowsSeen:
     def add(self, where: str, row: Row) -> None:
         """Add the row at `where` to what was seen."""
         text = _find(row, self._columns.steps)
+        self._unclosed += isinstance(text, str) and bool(unclosed_thought(text))
         if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
             self._solutions += 1
             self._have_steps = _has_steps(text, self._columns.split)
@@ -157,6 +172,11 @@ class _RowsSeen:
             notes.append(
                 "Every solution became one step. If a text stands between the steps, `stepsight import any` can"
                 " split there."
+            )
+        if self._unclosed:
+            notes.append(
+                f"Thinking that never ends, in {self._unclosed:,} {'row' if self._unclosed == 1 else 'rows'}: there"
+                " is no solution behind it, and all of the text is judged."
             )
         return tuple(notes)
 
@@ -220,7 +240,7 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
         for what, name in (("problem", columns.problem), ("steps", columns.steps)):
             if not name:
                 raise UserError(f"no column is named for the {what}.", "Choose one.")
-        problem, steps = _text(row, columns.problem), _steps(row, columns)
+        problem, (steps, split) = _text(row, columns.problem), _steps(row, columns)
         labels = _find(row, columns.labels) if columns.labels else None
         if labels is _MISSING:
             raise _missing(row, columns.labels)
@@ -228,7 +248,9 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
             id=_id(row, columns.id) if columns.id else content_id(row),
             problem=problem,
             steps=_labelled(steps, labels, columns),
-            meta=_rest(row, [columns.problem, columns.steps, columns.labels, columns.id]),
+            meta=_rest(row, [columns.problem, columns.steps, columns.labels, columns.id])
+            | ({THOUGHT_STEPS: split.thinking} if split.thinking else {}),
+            context=split.context,
         )
 
 
@@ -315,11 +337,13 @@ def _id(row: Row, name: str) -> str:
     return check_identifier(value, f"the column {name!r:.60}")
 
 
-def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
+def _steps(row: Row, columns: ColumnMap) -> tuple[list[tuple[str, ...]], Split]:
+    """Return the steps of a row, and how they were found in the text of a solution."""
     value, name = _find(row, columns.steps), columns.steps
     if value is _MISSING:
         raise _missing(row, name)
-    steps = _steps_of_text(value, columns) if isinstance(value, str) else value
+    split = _split_text(value, columns) if isinstance(value, str) else Split(())
+    steps = list(split.steps) if isinstance(value, str) else value
     if is_missing(value) or not isinstance(steps, list):
         raise UserError(
             f"the column {name!r:.60} is {describe(value)}, expected a list of steps, or a solution as one text.",
@@ -333,10 +357,10 @@ def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
             hint = f"Name what is within, such as {name}.{within[0]}." if within else ""
             raise UserError(f"step {number} is {describe(step)}, expected a text or a list of texts.", hint)
         found.append(texts)
-    return found
+    return found, split
 
 
-def _steps_of_text(text: str, columns: ColumnMap) -> list[Any]:
+def _split_text(text: str, columns: ColumnMap) -> Split:
     """Return the steps in a text: the list that is printed in it, or else the parts into which the solution is
     split. Raises `UserError` if a printed list cannot be parsed."""
     if holds_steps(text):
@@ -347,16 +371,16 @@ def _steps_of_text(text: str, columns: ColumnMap) -> list[Any]:
                 f"the column {columns.steps!r:.60} begins like a list of steps and cannot be read as one: {error}.",
                 "Write the list as JSON, or without its brackets.",
             ) from None
-        return steps
+        return Split(tuple(steps))
     if not columns.split:
         if is_unquoted_list(text):
             raise UserError(
                 f"the column {columns.steps!r:.60} is a list whose texts have no quotes around them.",
                 "Write the list as JSON, or without its brackets.",
             )
-        return split_steps(text)
+        return split_solution(text, judges_thinking=columns.thoughts == "judged")
     text, separator = _with_plain_lines(text, columns.split)
-    return [part.strip() for part in text.split(separator) if not is_blank(part)]
+    return Split(tuple(part.strip() for part in text.split(separator) if not is_blank(part)))
 
 
 def _with_plain_lines(text: str, separator: str) -> tuple[str, str]:

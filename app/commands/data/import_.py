@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fields",
         metavar="NAME=COLUMN,…",
         help="with any: the columns of problem and steps, and of labels and id; a.b is the field b of a;"
-        " labels_as is one of " + ", ".join(LABEL_FORMS),
+        f" labels_as is one of {', '.join(LABEL_FORMS)}; thoughts=judged judges thinking before a solution too",
     )
     parser.add_argument(
         "--split",

@@ -169,7 +169,7 @@ NOTATIONS = [
     "⟦<reasoning>7?</reasoning>⟧\nTake 7.\n\n¦So 14.",
     "«<reasoning>\n»Take 7.\n¦Double it.\n«</reasoning>\n»¦<answer>14</answer>",
     "⟦<think>7?</think>⟧\n«<answer>\n»Take 7.\n\n¦So 14.«\n</answer>»",
-    "«<|channel|>analysis<|message|>»⟦<|channel|>analysis<|message|>7?⟧«<|end|><|start|>assistant<|channel|>final"
+    "«<|channel|>analysis<|message|>»⟦<|channel|>analysis<|message|>7?<|end|>⟧«<|start|>assistant<|channel|>final"
     "<|message|>»Take 7.\n\n¦So 14.«<|return|>»".replace("«<|channel|>analysis<|message|>»", ""),
 ]
 

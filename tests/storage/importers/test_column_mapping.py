@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind, guess_columns
@@ -59,6 +60,36 @@ def test_solutions_that_all_became_one_step_are_noted() -> None:
     for rows in ([one, one | {"s": "Add.\n\nSo 5."}], [{"q": "?", "s": ["a"]}], [{"q": "?", "s": "['a']"}]):
         assert read(rows, **NAMES) == ()
     assert read([one], **NAMES, split="|||") == ()
+
+
+@each(
+    "solution",
+    [
+        "<think>It is 5.\n\nNo, 4.</think>2 + 2 = 4.\n\nSo 4.",
+        "[THINK]It is 5.\n\nNo, 4.[/THINK]\n2 + 2 = 4.\n\nSo 4.",
+        "<|channel|>analysis<|message|>It is 5.\n\nNo, 4.<|end|><|start|>assistant<|channel|>final<|message|>"
+        "2 + 2 = 4.\n\nSo 4.<|return|>",
+    ],
+)
+def test_thinking_is_kept_beside_the_steps_or_judged_as_the_first_ones(solution: str) -> None:
+    row = {"q": "2 + 2?", "a": solution, "source": "x"}
+    aside, judged = (parse(row, problem="q", steps="a", thoughts=one) for one in ("aside", "judged"))
+    assert aside == parse(row, problem="q", steps="a")
+    assert [step.text for step in aside.steps] == ["2 + 2 = 4.", "So 4."]
+    assert aside.context == TraceContext((ContextMessage(0, THOUGHT, "It is 5.\n\nNo, 4."),))
+    assert [step.text for step in judged.steps] == ["It is 5.", "No, 4.", "2 + 2 = 4.", "So 4."]
+    assert (judged.context, judged.meta) == (None, {"source": "x", "thought_steps": 2})
+    assert ColumnMap("q", "a", thoughts="judged").as_fields == "problem=q,steps=a,thoughts=judged"
+
+
+def test_thinking_that_never_ends_is_judged_and_counted() -> None:
+    solutions = [
+        "<think>It is 5.\n\nNo, 4.",
+        "The tag <think> is old.\n\nSo 4.",
+        "<|channel|>analysis<|message|>It is 5.",
+    ]
+    (note,) = read([{"q": "2 + 2?", "a": text} for text in solutions], problem="q", steps="a")
+    assert note.startswith("Thinking that never ends, in 2 rows: ")
 
 
 def test_a_solution_that_is_one_text_is_split() -> None:
