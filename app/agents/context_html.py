@@ -46,6 +46,11 @@ def step_said(trace: Trace, step: int, text: str) -> str:
     return said_text(text, _calls(trace, step))
 
 
+def said_texts(trace: Trace) -> dict[str, str]:
+    """Return `step_said` of each step, by the text of the step."""
+    return {step.text: step_said(trace, number, step.text) for number, step in enumerate(trace.steps)}
+
+
 def _calls(trace: Trace, step: int) -> tuple[ToolCall, ...]:
     return trace.context.calls_of(step) if trace.context else ()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import before_html, calls_html, step_said
+from stepsight.app.agents.context_html import before_html, calls_html, said_texts
 from stepsight.app.browse.hits import marked_markdown
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.web.html import render
@@ -37,7 +37,7 @@ def trace_html(
     # Only the first column with scores explains the modes.
     explained = next((one for one in columns if one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)), None)
     # Without the lines of an agent's calls, which stand below the text as code.
-    said = {step.text: step_said(trace, number, step.text) for number, step in enumerate(trace.steps)}
+    said = said_texts(trace)
     return render(
         "browse/trace.html",
         trace=trace,

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from sqlalchemy import select
 
 from stepsight.app.access.rights import COOKIE
+from stepsight.core.context import ContextMessage, ToolCall, TraceContext, turn_text
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
@@ -815,3 +816,34 @@ def test_suggested_labels_are_marked_until_they_are_touched(store, page):
     expect(marks).to_have_count(2)
     said(page, 0, "unsure")
     assert in_both_schemes(page, "ol.steps > li") == {}
+
+
+@pytest.mark.slow
+def test_an_agent_s_calls_open_as_code_and_its_outcome_is_kept(store, opened):
+    call = ToolCall(0, "search", '{"query": "city"}', "c1")
+    context = TraceContext((ContextMessage(1, "tool", "1838", "search", "c1"),), (call,))
+    made = campaign(
+        store, Trace.of("When was it?", [turn_text("", [call]), "In 1838."], id="agent", context=context)
+    )
+    with opened() as page:
+        start(page, made)
+        page.locator("details.call summary").click()
+        expect(page.locator("details.call pre")).to_have_text('{\n  "query": "city"\n}')
+        page.locator("li[data-step='1'] details summary").click()
+        expect(page.locator("li[data-step='1'] details pre")).to_have_text("1838")
+        succeeded = page.get_by_role("button", name="It succeeded")
+        page.keyboard.press("y")
+        expect(succeeded).to_have_attribute("aria-pressed", "true")
+        page.get_by_role("button", name="It failed").click()
+        expect(succeeded).to_have_attribute("aria-pressed", "false")
+        page.keyboard.press("z")
+        expect(succeeded).to_have_attribute("aria-pressed", "true")
+        expect(page.locator(".status")).to_have_text("0 of 2 labelled")
+        assert in_both_schemes(page, "details.call") == {}
+        page.goto(f"/browse?dataset={made.name}")
+        page.locator("main a[href*='trace=']").first.click()
+        page.locator("details.call summary").click()
+        expect(page.locator("details.call pre")).to_contain_text('"query": "city"')
+        assert in_both_schemes(page, "details.call") == {}
+    told = [("outcome", None, one) for one in ("succeeded", "failed", "succeeded")]
+    assert events(store, made) == told
