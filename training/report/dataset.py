@@ -34,10 +34,10 @@ from stepsight.training.report.plots import (
     sweep_plot,
 )
 from stepsight.training.report.results import (
+    OF_AGENTS,
     POSITION,
     THREE_WAY,
     Thirds,
-    agent_turns,
     calibration_figures,
     changes,
     classes,
@@ -317,7 +317,7 @@ def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def _agent_turns(evaluation: Evaluation) -> Iterator[Section]:
-    if table := agent_turns(evaluation):
+    if table := measures(evaluation, *OF_AGENTS):
         yield Section("Turns of agents", [table])
 
 

@@ -38,6 +38,9 @@ PRMSCORE = "prmscore"
 EVALUATOR = Column("evaluator", "Evaluator", CellKind.TEXT)
 MODE = Column("mode", "Mode", CellKind.TEXT)
 TRACES = Column("n_traces", "Traces", CellKind.COUNT)
+# AgentProcessBench's own figures, as `measures` takes them.
+OF_AGENTS = ("agent-turns", "whether the label of each turn, and the first wrong turn, are those of the benchmark",
+             AGENT_TURNS, CellKind.PERCENT)  # fmt: skip
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:
@@ -234,16 +237,9 @@ def measures(
         (row, (row.evaluator, row.mode.value, *_values(row, shown), *([traces(row)] if traces else [])))
         for row in rows
     ]
-    remarks = notes(rows, shown, evaluation.traces) + why_missing(
-        evaluation, {k: titles[k] for k in titles if k not in shown}
-    )
+    lacking = {key: title for key, title in titles.items() if key not in shown}
+    remarks = notes(rows, shown, evaluation.traces) + why_missing(evaluation, lacking)
     return make_table(evaluation, name, caption, columns, cells, remarks)
-
-
-def agent_turns(evaluation: Evaluation) -> Table | None:
-    """Return the table of AgentProcessBench's own figures, or None if the dataset is of another kind."""
-    caption = "whether the label of each turn, and the first wrong turn, are those of the benchmark"
-    return measures(evaluation, "agent-turns", caption, AGENT_TURNS, CellKind.PERCENT)
 
 
 def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:

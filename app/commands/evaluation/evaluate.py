@@ -41,7 +41,7 @@ from stepsight.training.evaluate.evaluation import (
 from stepsight.training.report.evidence_links import as_json, evidence_table
 from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
-from stepsight.training.report.results import PROTOCOL, agent_turns, published, results
+from stepsight.training.report.results import OF_AGENTS, PROTOCOL, measures, published, results
 from stepsight.training.report.shares import has_gold, has_shares, share_figures
 from stepsight.training.report.tables import CellKind, Table, show, to_text
 
@@ -236,7 +236,7 @@ def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
         elif patched:
             _print(results(patched.after, mode, errors))
             _print(changes[mode, errors])
-    if (turns := agent_turns(evaluation)) is not None:
+    if (turns := measures(evaluation, *OF_AGENTS)) is not None:
         _print(turns)
     for errors in dict.fromkeys(errors for _, errors in evaluation.judged):
         if (printed := published(evaluation, errors)) is not None:
