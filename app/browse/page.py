@@ -40,11 +40,12 @@ from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.repair import Convention
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import (
+    AS_READ,
+    CONVENTIONS,
     Dataset,
     StoredTrace,
     count_siblings,
@@ -60,7 +61,7 @@ _PER_PAGE = 25
 _TITLE = Markup("<h1>Browse</h1>")
 # The kinds of error of a dataset whose gold has both.
 _KINDS = (("", "invalid"), ("redundant", "redundant"))
-_CONVENTIONS = (("", "as labelled"), *((one.value, one.value) for one in Convention))
+_CONVENTIONS = (("", "as labelled"), *((name, name) for name in CONVENTIONS))
 # The number of datasets that the error for an unknown one lists.
 _MOST_NAMES = 10
 _LONGEST_VALUE = 160
@@ -315,7 +316,7 @@ def _conventions(trace: StoredTrace) -> Sequence[tuple[str, str]]:
     if trace.first_error in (None, len(trace.steps) - 1):
         return ()
     # Gold that names no convention is read so already.
-    source = trace.convention or Convention.UNTIL_CEASED
+    source = trace.convention or AS_READ
     return [(name, title) for name, title in _CONVENTIONS if name != source]
 
 

@@ -14,7 +14,6 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
-from stepsight.core.repair import Convention
 from stepsight.core.validation import Model
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
@@ -22,7 +21,7 @@ from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnMap
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
-from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
+from stepsight.storage.jobs.imports import CONVENTIONS, BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import Job
 from stepsight.storage.jobs.preview import Preview, prepare, preview
 from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload, get_upload, remove_upload
@@ -32,7 +31,7 @@ _MOST_STEPS = 6
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
 # The fields that a person fills in besides the kind.
 # How the gold of a file may label the steps behind the first error.
-_CONVENTIONS = (("", "each label of its own step"), *((one.value, one.value) for one in Convention))
+_CONVENTIONS = (("", "each label of its own step"), *((name, name) for name in CONVENTIONS))
 _TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out", "convention")
 
 

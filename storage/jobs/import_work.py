@@ -12,7 +12,6 @@ from typing import Any
 
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
-from stepsight.core.repair import find_convention
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, list_parts
@@ -166,7 +165,7 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
             wanted.dataset,
             bad,
             lambda *_: progress(upload.size, upload.size),
-            convention=find_convention(wanted.convention),
+            convention=wanted.convention,
         )
         summary, left_out = str(done), done.left_out
     remove_upload(store, upload.id)

@@ -17,6 +17,9 @@ from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.jobs import Job, Task, start_request
 from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
+CONVENTIONS = tuple(one.value for one in Convention)
+"""The conventions that the gold of a file can follow."""
+
 
 @dataclass(frozen=True, config=STRICT)
 class FileImport(Record):
@@ -43,7 +46,7 @@ class FileImport(Record):
     campaign: str = ""
     annotator: str = ""
     user: int = 0
-    convention: Annotated[str, choice(("", *Convention))] = ""
+    convention: Annotated[str, choice(("", *CONVENTIONS))] = ""
 
 
 @dataclass(frozen=True, config=STRICT)

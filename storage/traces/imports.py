@@ -14,7 +14,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import stem_of
-from stepsight.core.repair import Convention
+from stepsight.core.repair import find_convention
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
@@ -94,7 +94,7 @@ def import_file(
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
     change: Change | None = None,
-    convention: Convention | None = None,
+    convention: str = "",
 ) -> ImportSummary:
     """Store the traces of a file in one transaction and with bounded memory. The transaction, in which nobody else
     can write to a store on SQLite, begins when the whole file has been read and checked.
@@ -132,7 +132,7 @@ def import_table(
     progress: Progress | None = None,
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
-    convention: Convention | None = None,
+    convention: str = "",
 ) -> ImportSummary:
     """Like `import_file`, but for one or more data files whose columns are mapped by `columns`."""
     bad = _bad_rows(data, skipped)
@@ -172,16 +172,17 @@ def import_source(
     progress: Progress | None = None,
     where: RowConditions | None = None,
     change: Change | None = None,
-    convention: Convention | None = None,
+    convention: str = "",
 ) -> ImportSummary:
     """Like `import_file`, but for any source of lines. `bad` gets the bad rows."""
     check_name(dataset, "the name of the dataset")
+    followed = find_convention(convention)
     with SpooledTemporaryFile(_IN_MEMORY) as file:
         waiting = _WaitingRows(file)
         wanted = _Wanted(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
         located = iter(wanted)
         while batch := _batch(located):
-            waiting.add(list(rows_of(batch, bad, convention)))
+            waiting.add(list(rows_of(batch, bad, followed)))
             if progress:
                 progress(0, _READING * source.fraction)
         wanted.check(source.name)
@@ -190,7 +191,7 @@ def import_source(
         if not waiting.count or waiting.count > _FEW:
             bad.check(waiting.count)
         with store.write() as session:
-            writer = TraceWriter(session, dataset, kind.name, source.file_name, convention)
+            writer = TraceWriter(session, dataset, kind.name, source.file_name, followed)
             for rows in waiting:
                 writer.add_rows(rows, bad)
                 if progress:

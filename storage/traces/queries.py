@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.context import TraceContext
 from stepsight.core.label import Label
-from stepsight.core.repair import by_convention, find_convention
+from stepsight.core.repair import Convention, by_convention, find_convention
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
@@ -28,6 +28,10 @@ BATCH = 500
 _SUBSTEPS = 20_000
 MOST_SIBLINGS = 256
 """Traces of one problem that are looked at, the first ones in the file."""
+CONVENTIONS = tuple(one.value for one in Convention)
+"""The names of the conventions that gold can follow."""
+AS_READ = Convention.UNTIL_CEASED.value
+"""The convention by which gold is read of a dataset that names none."""
 # The length of a problem's hash.
 _BYTES = 8
 

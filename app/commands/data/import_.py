@@ -22,7 +22,6 @@ from tqdm import tqdm
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.core.files.row_conditions import parse_conditions
-from stepsight.core.repair import Convention, find_convention
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.location import folder_of
@@ -107,8 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--convention",
         metavar="NAME",
         default="",
-        help=f"how the gold of the file labels the steps behind the first error: {', '.join(Convention)} (default:"
-        " not said, each label is of its own step)",
+        help="how the gold of the file labels the steps behind the first error: first-error, all-wrong, until-ceased"
+        " or unless-repaired (default: not said, each label is of its own step)",
     )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="the expected hash of the published file")
     parser.add_argument(
@@ -261,7 +260,7 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
             bar.set_description_str(f"{traces:,} traces", refresh=False)
             bar.update(fraction - bar.n)
 
-        where, convention = parse_conditions(args.where), find_convention(args.convention)
+        where, convention = parse_conditions(args.where), args.convention
         if args.kind not in ANY:
             change = _continued if args.continued else None
             return import_file(

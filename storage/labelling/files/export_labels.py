@@ -7,7 +7,6 @@ from pathlib import Path
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
-from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import ParquetTable, plain, write_dataset
@@ -137,6 +136,6 @@ def _folder_rows(traces: LabelledTraces) -> Iterator[Row]:
             "annotators": len(labelled.annotations),
             "annotator": labelled.annotator,
             "dataset": trace.dataset,
-            "repaired": [number_of(labelled.repaired.get(step)) for step in range(len(trace.steps))],
-            "notices": [number_of(labelled.notices.get(step)) for step in range(len(trace.steps))],
+            "repaired": labelled.link_numbers("repaired"),
+            "notices": labelled.link_numbers("notices"),
         }

@@ -149,6 +149,11 @@ class LabelledTrace:
     convention: str = ""
     notices: Mapping[int, int] = field(default_factory=dict)
 
+    def link_numbers(self, name: str) -> list[int | None]:
+        """Return the step that each step is linked to by `repaired` or `notices`, counted from 1, or None."""
+        links: Mapping[int, int] = getattr(self, name)
+        return [links[step] + 1 if step in links else None for step in range(len(self.labels))]
+
     @property
     def annotator(self) -> str | None:
         return self.annotations[0].user if self.how is None else None

@@ -24,8 +24,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from stepsight.core.files.judgment_table import number_of
-from stepsight.storage.labelling.annotation import LINKS
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
 from stepsight.storage.labelling.results.annotations import UNASKED, SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
@@ -41,10 +39,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
         "steps": [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps],
         "labels": list(labelled.labels),
     }
-    if labelled.repaired:
-        row["repaired"] = [number_of(labelled.repaired.get(step)) for step in range(len(trace.steps))]
-    if labelled.notices:
-        row["notices"] = [number_of(labelled.notices.get(step)) for step in range(len(trace.steps))]
+    row |= {name: labelled.link_numbers(name) for name in ("repaired", "notices") if getattr(labelled, name)}
     row |= {} if trace.context is None else {"context": trace.context.to_dict()}
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
@@ -60,7 +55,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
     """Convert an annotation to JSON, without its trace."""
     steps = len(annotation.labels)
-    links = {name: getattr(annotation, name) for name in LINKS}
+    links = {name: getattr(annotation, name) for name in ("repaired", "evidence", "notices")}
     return {
         "annotator": annotation.user,
         "view": annotation.view,

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.exports.table_files import table_parts
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally
 from stepsight.storage.labelling.results.annotations import UNASKED
@@ -60,8 +59,8 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
             "annotators": len(labelled.annotations),
             "chosen": labelled.chosen,
         }
-        row["repaired"] = number_of(labelled.repaired.get(place))
-        row["notices"] = number_of(labelled.notices.get(place))
+        row["repaired"] = labelled.link_numbers("repaired")[place]
+        row["notices"] = labelled.link_numbers("notices")[place]
         agreed = {"how": None if labelled.how is None else labelled.how[place], "outcome": labelled.outcome}
         yield row | (_of_one(labelled, place) if labelled.how is None else agreed)
 
@@ -83,7 +82,7 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
         "qualification": int(annotation.qualification),
-        "evidence": number_of(annotation.evidence.get(place)),
+        "evidence": annotation.evidence[place] + 1 if place in annotation.evidence else None,
         "outcome": annotation.outcome,
     }
 
