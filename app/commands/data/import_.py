@@ -106,8 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--convention",
         metavar="NAME",
         default="",
-        help="how the gold of the file labels the steps behind the first error: first-error, all-wrong, until-ceased"
-        " or unless-repaired (default: not said, each label is of its own step)",
+        help="how the gold of the file labels the steps behind the first error: first-error, all-wrong,"
+        " until-ceased or unless-repaired (default: not said, each label is of its own step)",
     )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="the expected hash of the published file")
     parser.add_argument(
