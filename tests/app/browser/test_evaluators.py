@@ -155,7 +155,7 @@ def test_score_waits_for_an_evaluator_that_is_being_loaded_and_goes_on_by_itself
         expect(page.locator("#refusal .notice")).to_contain_text(f"{NAME} has been loading")
         let.set()
         expect(page.locator("#result section.scored")).to_contain_text(NAME)
-        expect(page.locator("#result [data-again]")).to_have_count(0)
+        expect(page.locator("#refusal [data-again]")).to_have_count(0)
 
 
 def test_public_evaluators_are_searched_filtered_and_sorted(opened, fresh):
