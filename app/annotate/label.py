@@ -11,7 +11,7 @@ from stepsight.app.agents.context_html import before_html, calls_html, step_said
 from stepsight.app.annotate.campaigns import sees_everybody
 from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import checked_step
+from stepsight.app.web.step_bars import checked_step, first_steps, later_html
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
@@ -82,6 +82,9 @@ class StepContext:
 def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
     """Render the labelling page of an open assignment. It contains only the steps revealed so far."""
     campaign = assignment.campaign
+    revealed = min(annotation.revealed, len(assignment.trace.steps))
+    shown = first_steps(revealed)
+    later = range(shown.stop, revealed)
     return render(
         "annotate/label.html",
         assignment=assignment,
@@ -96,7 +99,8 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         kind_keys=KIND_KEYS,
         previous=last_submitted(store, campaign.id, user),
         answer=formula(assignment.answer),
-        **_steps(store, assignment, annotation, user),
+        later=later_html(later, attributes='data-step="%d" tabindex="-1"') if later else "",
+        **_steps(store, assignment, annotation, user, shown),
     )
 
 
@@ -118,17 +122,17 @@ def formula(answer: str | None) -> str:
     return f"${answer}$" if "\\" in answer and "$" not in answer else answer
 
 
-def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int) -> Markup:
-    """Render the revealed steps from step `start` on, counted from 0, as list items."""
-    return render("annotate/steps.html", **_steps(store, assignment, annotation, user, start))
+def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, steps: range) -> Markup:
+    """Render those of some steps that are revealed as list items."""
+    return render("annotate/steps.html", **_steps(store, assignment, annotation, user, steps))
 
 
 def _steps(
-    store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int = 0
+    store: Store, assignment: Assignment, annotation: Annotation, user: User, wanted: range
 ) -> dict[str, Any]:
     steps = assignment.trace.steps
     scores = read_scores(store, assignment.slot_id, user, annotation)
-    shown = range(start, min(annotation.revealed, len(steps)))
+    shown = range(wanted.start, min(wanted.stop, annotation.revealed, len(steps)))
     campaign, trace = assignment.campaign, assignment.trace
     rows = [
         (

@@ -55,7 +55,8 @@ class _Place(PageQuery):
     `trace` is a database id. `view` shows either the trace alone or all candidates of its problem. `page` counts
     from 1, and `field` is the metadata field whose values are listed. `outcomes` is the metadata field by whose
     values outcomes are counted, or `steps` for the number of steps. `convention` is the convention that the gold
-    behind the first error follows, on the page of a trace and in downloads.
+    behind the first error follows, on the page of a trace and in downloads. With `steps=all`, the page of a long
+    trace holds all its steps at once.
     """
 
     dataset: str = ""
@@ -65,6 +66,7 @@ class _Place(PageQuery):
     field: str = ""
     outcomes: str = ""
     convention: Literal["", "first-error", "all-wrong", "until-ceased", "unless-repaired"] = ""
+    steps: Literal["", "all"] = ""
 
 
 class Address(ListQuery, _Place):

@@ -4,13 +4,15 @@ The URL determines everything on the page. The page's script changes the URL and
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
-from stepsight.app.access.rights import Right, find_user_of, may, note_shown
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, may, note_shown
 from stepsight.app.browse import export, views
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.candidates import candidates_html
@@ -29,14 +31,15 @@ from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_list import list_html, list_orders
-from stepsight.app.browse.trace_view import trace_html
-from stepsight.app.score.entered import Entered
+from stepsight.app.browse.trace_view import LaterSteps, marks_json, steps_html, trace_html
+from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
+from stepsight.app.web.page_query import read_query
 from stepsight.app.web.page_route import PageContent, Query, address_page
-from stepsight.app.web.step_bars import notice_html
+from stepsight.app.web.step_bars import TraceJudgments, asked_steps, notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.core.judgment_record import judgment_record
@@ -54,6 +57,8 @@ from stepsight.storage.traces.queries import (
     list_datasets,
 )
 
+_STEPS = "/browse/steps"
+_MARKS = "/browse/marks"
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
 _PER_PAGE = 25
@@ -80,6 +85,7 @@ def router(
 
     routes = address_page("Browse", content)
     routes.include_router(trace_files(store, evaluators))
+    routes.include_router(_step_routes(store, evaluators))
     routes.include_router(export.router(store, evaluators))
     if not read_only:
         routes.include_router(views.router(store))
@@ -273,7 +279,8 @@ def _trace_html(
     chosen = shown_choices(selection.choices, address.shown)
     judgments = judge_trace(store, evaluators, chosen, trace, _PATIENCE)
     place = selection.place(trace.trace_id)
-    token = Entered.of(trace, [one.name for one in judgments if one.runs]).token()
+    is_short = sum(map(len, trace.substeps)) <= LONGEST_ENTRY
+    token = Entered.of(trace, [one.name for one in judgments if one.runs]).token() if is_short else None
     return render(
         "browse/opened.html",
         trace=trace,
@@ -297,7 +304,8 @@ def _trace_html(
             judgments,
             address.text,
             people.labels,
-            dispute_links(store, trace, user),
+            partial(dispute_links, store, trace, user),
+            _later_steps(address),
         ),
         conventions=_conventions(trace),
         by_convention={name: value for name, value in address.query().items() if name != "convention"},
@@ -334,9 +342,7 @@ def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
 
 def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[ByMode]]:
     address = Address.exact({key: query.getlist(key) for key in query})
-    if address.trace is None:
-        raise UserError("No trace is named.", "Follow the link on the page of a trace.")
-    trace = get_trace(store, address.trace).in_convention(address.convention)
+    trace = _asked_trace(store, address)
     shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
     judgments: list[ByMode] = []
     for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
@@ -351,3 +357,47 @@ def file_address(path: str, address: Address) -> str:
     kept = ("trace", "evaluator", "against", "other", "beside", "convention")
     short = Address(**{name: getattr(address, name) for name in kept})
     return short.url(path)
+
+
+def _later_steps(address: Address) -> LaterSteps:
+    """Return where the page of a trace asks for its later steps."""
+    kept = ("trace", "evaluator", "against", "other", "beside", "convention", "text")
+    short = Address(**{name: getattr(address, name) for name in kept})
+    return LaterSteps(short.url(_STEPS), short.url(_MARKS), address.url(steps="all"), address.steps == "all")
+
+
+def _step_routes(store: Store, evaluators: Evaluators) -> APIRouter:
+    """Build the routes by which the page of a long trace gets some of its steps as list items, and the marks of all
+    steps as JSON. They take the same query as the page, the first with `from` and `to` (see `asked_steps`)."""
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
+
+    def read(request: Request) -> tuple[Address, StoredTrace, list[TraceJudgments]]:
+        query = read_query(request.url.query)
+        address = Address.exact({key: values for key, values in query.items() if key not in ("from", "to")})
+        trace = _asked_trace(store, address)
+        note_shown(store, find_user_of(request), [trace.trace_id])
+        chosen = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
+        return address, trace, judge_trace(store, evaluators, chosen, trace, 0)
+
+    @routes.get(_STEPS)
+    def steps(request: Request) -> HTMLResponse:
+        address, trace, answers = read(request)
+        user = find_user_of(request)
+        shown = asked_steps(read_query(request.url.query), len(trace.steps))
+        people = PeopleLabels(store, trace.trace_id, user).labels
+        links = partial(dispute_links, store, trace, user)
+        return HTMLResponse(steps_html(trace, answers, address.text, people, links, shown))
+
+    @routes.get(_MARKS)
+    def marks(request: Request) -> JSONResponse:
+        _, trace, answers = read(request)
+        return JSONResponse(marks_json(trace, answers))
+
+    return routes
+
+
+def _asked_trace(store: Store, address: Address) -> StoredTrace:
+    """Return the trace that the address of a route names. Raises `UserError` if it names none."""
+    if address.trace is None:
+        raise UserError("No trace is named.", "Follow the link on the page of a trace.")
+    return get_trace(store, address.trace).in_convention(address.convention)

@@ -74,9 +74,9 @@ class PeopleLabels:
         return labels.annotations if self._logged_in and (self._manages or closed) else ()
 
 
-def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
-    """Return, for each step, the links below its gold label: to its disputes and, if `user` may label, to a form to
-    file one. Returns an empty tuple if the trace has no gold labels."""
+def dispute_links(store: Store, trace: StoredTrace, user: User | None, steps: range) -> tuple[Markup, ...]:
+    """Return, for each of some steps, the links below its gold label: to its disputes and, if `user` may label, to
+    a form to file one. Returns an empty tuple if the trace has no gold labels."""
     if not trace.has_gold:
         return ()
     disputes = _alive_disputes(store, trace.trace_id)
@@ -85,7 +85,7 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[
         macro(
             _TEMPLATE, "disputes", [one for one in disputes if one.step == step], trace.trace_id, step + 1, labels
         )
-        for step in range(len(trace.steps))
+        for step in steps
     )
 
 

@@ -12,6 +12,7 @@ from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
 from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS, text_html
 from stepsight.app.web.html import macro
+from stepsight.app.web.page_query import Query, read_number
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check
 from stepsight.core.equations.evaluator import checks_of, fault, faults, finding
@@ -31,6 +32,12 @@ _MOST_NAMED = 6
 
 ONLY_VALIDITY = "gives validity only, not redundancy"
 """The remark on an evaluator whose outputs are not three-way."""
+
+FIRST = 50
+"""The steps that the page of a long solution holds at first, and that its script asks for at once."""
+LONG = 200
+"""The most steps of a solution whose page holds all of them."""
+MOST = 500
 
 
 def words_of(outputs: Outputs) -> dict[str, str]:
@@ -458,3 +465,24 @@ def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
             return text_html(f"${text[check.start : check.end].strip('$ ')}$"), text_html(right)
         start = end
     return text_html(text[check.start : check.end]), escape(check.right)
+
+
+def first_steps(count: int, *, whole: bool = False) -> range:
+    """Return the steps that the page of a solution with so many steps holds at first: all if they are few, or if
+    the `whole` was asked for."""
+    return range(count if whole or count <= LONG else FIRST)
+
+
+def asked_steps(query: Query, count: int) -> range:
+    """Return the steps, counted from 0, that a query asks for with `from` and, behind the last one, `to`. Raises
+    `UserError` if these are no numbers, or too far apart."""
+    start, end = read_number(query, "from"), read_number(query, "to")
+    if end - start > MOST:
+        raise UserError(f"{end - start:,} steps are asked for.", f"Ask for at most {MOST} at once.")
+    return range(min(start, count), max(start, min(end, count)))
+
+
+def later_html(steps: range, marks: Sequence[str] = (), attributes: str = "") -> Markup:
+    """Render what stands for steps that the page does not hold: an item each, with its number and `marks`. A `%d`
+    in `attributes` is the index of the step."""
+    return macro(_TEMPLATE, "later", steps, marks, attributes)

@@ -9,7 +9,7 @@ and both are tested with the same sequences of events.
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -271,7 +271,7 @@ class Annotation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the annotation as the JSON object that is sent to the labelling page."""
-        return {name: value for name, value in asdict(self).items() if name != "first"}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "first"}
 
 
 def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:

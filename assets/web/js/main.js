@@ -5,6 +5,7 @@ import "./shared/hints.js";
 import "./shared/navigation.js";
 import "./shared/frame.js";
 import "./changes/changes.js";
+import "./steps/later_steps.js";
 import "./steps/long_trace.js";
 import "./steps/trace_stress.js";
 import "./score/score.js";

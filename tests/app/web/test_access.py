@@ -46,6 +46,7 @@ ROUTES = {
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /evidence/stress
         GET /browse GET /browse/ GET /browse/trace.json GET /browse/trace.csv GET /browse/export
+        GET /browse/steps GET /browse/marks
         GET /results GET /results/ GET /results/table GET /results/report GET /results/card
         GET /results/doubtful GET /results/doubtful/ GET /results/doubtful/file
         GET /results/stress GET /results/stress/ GET /jobs GET /jobs/ GET /jobs/list

@@ -8,6 +8,7 @@ import { announce, drawn, element, onChange, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { quietly } from "../shared/storage.js";
+import { ARRIVED, isThere } from "./later_steps.js";
 import { SectionRail, plural } from "./section_rail.js";
 
 const KEPT = "stepsight.folded";
@@ -58,7 +59,7 @@ class LongTrace {
     window.addEventListener("scroll", soon, { passive: true, signal });
     // Of all changes in the list only those of marks count; formulas are many.
     this.observer = new MutationObserver((changes) => changes.some(({ target }) => target.matches("li, .mark, ol")) && this.refresh());
-    this.observer.observe(this.list, { childList: true, subtree: true, attributeFilter: ["class"] });
+    this.observer.observe(this.list, { childList: true, subtree: true, attributeFilter: ["class", "data-marks"] });
     this.resized = new ResizeObserver(([{ contentRect }]) => Math.round(contentRect.width) !== this.width && this.draw());
     this.resized.observe(this.picture);
     this.list.addEventListener("beforematch", ({ target }) => this.unfold(this.items.indexOf(target.closest("li"))), { signal });
@@ -119,8 +120,9 @@ class LongTrace {
     this.showFolds();
   }
 
-  // What is not revealed yet has no marks.
+  // What is not revealed yet has no marks; of a step that is still to arrive the server has sent them.
   marksOf(item) {
+    if (item.dataset.marks !== undefined) return [...item.dataset.marks].map((mark) => mark.trim());
     if (item.classList.contains("unrevealed")) return this.lanes.map(() => "");
     const found = [...item.querySelectorAll(".c .mark")].map((mark) => mark.textContent);
     return this.lanes.map((name, lane) =>
@@ -215,6 +217,8 @@ class LongTrace {
     item.scrollIntoView({ block: "center", behavior: "instant" });
     announce(this.words(step));
     this.follow();
+    // It stays in the middle as it and those around it arrive.
+    if (!isThere(item)) this.list.addEventListener(ARRIVED, () => this.at === step && this.show(step), { once: true });
   }
 
   /** Go to the next flag, or the one before. */
