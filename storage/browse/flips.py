@@ -15,8 +15,9 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.filter_columns import cached_traces, read_versions
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import Profiles, read_profiles, read_steps, starts, within
+from stepsight.storage.judgments.columns import read_steps, starts, within
 from stepsight.storage.judgments.judgments import read_many, standing
+from stepsight.storage.judgments.profile_columns import Profiles, read_profiles
 from stepsight.storage.judgments.step_profiles import HEAD
 from stepsight.storage.traces.columns import TraceColumns
 from stepsight.storage.traces.queries import Neighbours, trace_batches

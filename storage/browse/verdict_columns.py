@@ -14,8 +14,9 @@ from stepsight.core.metrics.first_error import OUTCOMES, Outcome, knows_first_er
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.judgments.columns import Profiles, read_profiles, read_steps, starts, within
+from stepsight.storage.judgments.columns import read_steps, starts, within
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
+from stepsight.storage.judgments.profile_columns import Profiles, read_profiles
 from stepsight.storage.traces.columns import TraceColumns, read_trace_columns
 
 _WORD_THRESHOLD = 0.5

@@ -5,7 +5,7 @@ rows of a mode are selected by index. If a trace has several judgments, the stan
 `judgments`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from sys import intern
@@ -13,26 +13,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, bindparam, exists, func, null, or_, select, text
+from sqlalchemy import bindparam, func, null, or_, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, StepTable
-from stepsight.storage.database.schema import JudgmentRow, ProfileRow, SubstepRow, TraceRow
-from stepsight.storage.database.store import IN_PARTS, Store, read_columns
+from stepsight.storage.database.schema import JudgmentRow, SubstepRow, TraceRow
+from stepsight.storage.database.store import Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import (
     are_probabilities,
-    giving,
-    is_fresh,
-    overruled,
     stands,
     unpack_sampled,
 )
-from stepsight.storage.judgments.step_profiles import HEAD, step_rows, unpack_profiles, unsaid
-from stepsight.storage.traces.columns import TraceColumns, read_links, read_shares, trace_group
+from stepsight.storage.judgments.step_profiles import step_rows, unsaid
+from stepsight.storage.traces.columns import read_links, read_shares, trace_group
 from stepsight.storage.traces.queries import Dataset
 
 # The traces read at once; every database allows an IN with this many keys.
@@ -468,124 +465,3 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
         solution=solution,
         groups=gold.groups,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Profiles:
-    """The compact verdicts (profiles) of one mode on `m` traces.
-
-    `places` holds the indices of the traces in their columns, `heads` the fixed-size values described at
-    `step_profiles.HEAD`, and `counts` the step counts; all three have shape (m,). `validity` holds the validities
-    of all steps, trace by trace.
-    """
-
-    places: Ints
-    heads: Any
-    counts: Ints
-    validity: Floats32
-
-    def where(self, wanted: Bools) -> "Profiles":
-        """Return the profiles of the traces that the mask `wanted` of shape (m,) selects."""
-        if wanted.all():
-            return self
-        steps = np.repeat(wanted, self.counts)
-        return Profiles(self.places[wanted], self.heads[wanted], self.counts[wanted], self.validity[steps])
-
-    @classmethod
-    def joined(cls, parts: Sequence["Profiles"]) -> "Profiles":
-        """Join several parts into one, sorted by the index of the trace."""
-        none = cls(np.empty(0, np.int64), np.empty(0, HEAD), np.empty(0, np.int64), np.empty(0, np.float32))
-        names = ("places", "heads", "counts", "validity")
-        places, heads, counts, validity = (
-            np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in names
-        )
-        order = np.argsort(places, kind="stable")
-        steps = np.repeat(starts(counts)[order], counts[order]) + within(counts[order])
-        return cls(places[order], heads[order], counts[order], validity[steps])
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedProfiles:
-    """The profiles of up-to-date judgments that were made in the mode `stored`.
-
-    `given` and `standing` map modes to profiles. `given` has every mode for which these judgments provide scores,
-    which is offline alone if they are sampled. `standing` includes only the judgments that stand in the mode.
-    """
-
-    stored: Mode
-    given: dict[Mode, Profiles]
-    standing: dict[Mode, Profiles]
-
-
-def read_profiles(
-    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, wanted: Sequence[Mode] = tuple(Mode)
-) -> Iterator[JudgedProfiles]:
-    """Yield the profiles of an evaluator's judgments in the modes `wanted`, in batches of traces."""
-    row = JudgmentRow
-    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
-    there = {mode for mode in Mode if session.scalar(select(exists().where(*of_pair, row.mode == mode.value)))}
-    for stored in wanted:
-        if stored in there:
-            yield from _read_stored(session, traces, dataset_id, evaluator_id, stored, there - {stored})
-
-
-def _read_stored(
-    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Mode, others: set[Mode]
-) -> Iterator[JudgedProfiles]:
-    row = ProfileRow
-    given = [mode for mode in (Mode.ONLINE, Mode.OFFLINE) if stored in giving(mode)]
-    yield from _read_giving(session, traces, dataset_id, evaluator_id, stored, others, given)
-    found = JudgmentRow.evaluator_id == evaluator_id, JudgmentRow.dataset_id == dataset_id
-    sampled_too = select(exists().where(*found, JudgmentRow.sampled.is_not(None)))
-    if stored == Mode.HINDSIGHT and session.scalar(sampled_too):
-        # A sampled judgment has no online scores.
-        sampled = row.online.is_(None)
-        yield from _read_giving(session, traces, dataset_id, evaluator_id, stored, others, [Mode.OFFLINE], sampled)
-
-
-def _read_giving(
-    session: Session,
-    traces: TraceColumns,
-    dataset_id: int,
-    evaluator_id: int,
-    stored: Mode,
-    others: set[Mode],
-    modes: Sequence[Mode],
-    *which: ColumnElement[bool],
-) -> Iterator[JudgedProfiles]:
-    """Yield the profiles of the judgments that provide scores in `modes` and meet the conditions `which`."""
-    row = ProfileRow
-    overruled_ids = {
-        mode: _overruled_ids(session, dataset_id, evaluator_id, stored, mode)
-        for mode in modes
-        if others.intersection(giving(mode))
-    }
-    columns = [getattr(row, mode.value) for mode in modes]
-    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
-    wanted = *of_pair, columns[0].is_not(None), *which
-    statement = select(row.trace_id, *columns).where(*wanted).order_by(row.trace_id)
-    # Not through the session, whose work on each row would take most of the time.
-    for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
-        ids, *packed = zip(*part, strict=True)
-        places = traces.places(np.array(ids, np.int64))
-        given = {mode: _fresh_profiles(traces, places, some) for mode, some in zip(modes, packed, strict=True)}
-        standing = given | {
-            mode: given[mode].where(~np.isin(traces.trace_ids[given[mode].places], ids))
-            for mode, ids in overruled_ids.items()
-        }
-        yield JudgedProfiles(stored, given, standing)
-
-
-def _fresh_profiles(traces: TraceColumns, places: Ints, packed: Sequence[bytes]) -> Profiles:
-    heads, counts, validity = unpack_profiles(packed)
-    fresh = is_fresh(heads["digest"], traces.digests[places]) & (counts == traces.steps[places])
-    return Profiles(places, heads, counts, validity).where((places != SILENT) & fresh)
-
-
-def _overruled_ids(session: Session, dataset_id: int, evaluator_id: int, stored: Mode, mode: Mode) -> Ints:
-    """Return the ids of the traces whose judgment in `stored` does not stand in `mode` because a newer judgment
-    does."""
-    row = JudgmentRow
-    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
-    ids = select(row.trace_id).join(TraceRow, TraceRow.id == row.trace_id).where(*of_pair, overruled(mode))
-    return np.array(session.scalars(ids).all(), np.int64)
