@@ -14,7 +14,7 @@ import gradio as gr
 
 import stepsight
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.layout import is_hub_id
+from stepsight.core.hubs.checkpoint_files import is_hub_id
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import bare_spec, is_shipped, local_folder
 

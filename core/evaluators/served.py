@@ -38,9 +38,8 @@ from stepsight.core.formats import (
 from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
-from stepsight.core.hubs.config_files import read_config_file
+from stepsight.core.hubs.checkpoint_files import SENTENCEPIECE, TOKENIZER, is_hub_id, read_config_file
 from stepsight.core.hubs.known_cards import with_known
-from stepsight.core.hubs.layout import SENTENCEPIECE, TOKENIZER, is_hub_id
 from stepsight.core.inference_servers.address import ServerAddress
 from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
 from stepsight.core.inference_servers.vllm import (

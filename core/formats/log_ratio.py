@@ -38,7 +38,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import check_language_head
 from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
-from stepsight.core.hubs.layout import CARD, TOKENIZER
+from stepsight.core.hubs.checkpoint_files import CARD, TOKENIZER
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import open_part

@@ -19,7 +19,7 @@ from torch import nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
-from stepsight.core.hubs.layout import CARD
+from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.label import Label
 from stepsight.core.models import llada
 from stepsight.core.models.backbone import backbone_of, beside

@@ -17,7 +17,7 @@ import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml, parse_eval_result_entries
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.layout import is_hub_id
+from stepsight.core.hubs.checkpoint_files import is_hub_id
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 

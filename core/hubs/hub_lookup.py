@@ -14,10 +14,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
-from stepsight.core.hubs.client import RemoteFile, check_access, explained, list_files, read_small
-from stepsight.core.hubs.hub_cache import NEWEST, kept_card, part_key
-from stepsight.core.hubs.known_cards import check_separator, with_known
-from stepsight.core.hubs.layout import (
+from stepsight.core.hubs.checkpoint_files import (
     ADAPTER,
     ADAPTER_PICKLE,
     CARD,
@@ -28,6 +25,9 @@ from stepsight.core.hubs.layout import (
     WEIGHTS,
     is_hub_id,
 )
+from stepsight.core.hubs.client import RemoteFile, check_access, explained, list_files, read_small
+from stepsight.core.hubs.hub_cache import NEWEST, kept_card, part_key
+from stepsight.core.hubs.known_cards import check_separator, with_known
 
 # Mistral's repositories have all weights once more, under names of their own, in consolidated.safetensors.
 _SAFETENSORS = re.compile(r"(?!consolidated\b)[\w.-]+\.safetensors")

@@ -27,8 +27,13 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.config_files import check_header, read_adapter_file
-from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, ADAPTER_WEIGHTS
+from stepsight.core.hubs.checkpoint_files import (
+    ADAPTER,
+    ADAPTER_PICKLE,
+    ADAPTER_WEIGHTS,
+    check_header,
+    read_adapter_file,
+)
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import read_tensor
 from stepsight.core.models.pickles import read_pickle

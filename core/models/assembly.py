@@ -15,8 +15,7 @@ from safetensors import safe_open
 from tokenizers import AddedToken
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.config_files import CONFIG, read_config_file
-from stepsight.core.hubs.layout import INDEX, TOKENIZER
+from stepsight.core.hubs.checkpoint_files import CONFIG, INDEX, TOKENIZER, read_config_file
 from stepsight.core.models.adapter import Adapter, keep_unmerged, unmerged_folders
 from stepsight.core.models.checkpoint import tensor_files
 from stepsight.core.models.pickles import ShardWriter, read_pickle

@@ -14,22 +14,20 @@ from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.hubs.config_files import (
+from stepsight.core.hubs.checkpoint_files import (
+    CARD,
+    CARD_VERSION,
+    INDEX,
     LARGEST_FILE,
     LARGEST_HEADER,
+    TOKENIZER,
+    UNPICKLE,
+    WEIGHTS,
     check_header,
     read_config_file,
     read_shards,
 )
 from stepsight.core.hubs.hub_cache import is_from_hub
-from stepsight.core.hubs.layout import (
-    CARD,
-    CARD_VERSION,
-    INDEX,
-    TOKENIZER,
-    UNPICKLE,
-    WEIGHTS,
-)
 from stepsight.core.prompts.vocabulary import Vocabulary, open_vocabulary
 
 ATTENTIONS = ("bidirectional", "causal")

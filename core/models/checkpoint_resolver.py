@@ -21,8 +21,19 @@ from filelock import FileLock
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Child, ChildError, is_child
 from stepsight.core.files.json_values import read_json
+from stepsight.core.hubs.checkpoint_files import (
+    ADAPTER,
+    CARD,
+    CONFIG,
+    INDEX,
+    SLOW_TOKENIZERS,
+    TOKENIZER,
+    WEIGHTS,
+    is_hub_id,
+    read_adapter_file,
+    read_config_file,
+)
 from stepsight.core.hubs.client import UnreachableError
-from stepsight.core.hubs.config_files import CONFIG, read_adapter_file, read_config_file
 from stepsight.core.hubs.hub_cache import (
     NEWEST,
     Fetched,
@@ -34,7 +45,6 @@ from stepsight.core.hubs.hub_cache import (
 )
 from stepsight.core.hubs.hub_download import fetch_if_missing, fetch_part_if_missing
 from stepsight.core.hubs.known_cards import with_known
-from stepsight.core.hubs.layout import ADAPTER, CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, WEIGHTS, is_hub_id
 from stepsight.core.models.adapter import Adapter
 from stepsight.core.models.assembly import STAMP, Ingredients, assemble
 from stepsight.core.models.checkpoint import (

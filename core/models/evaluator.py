@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.layout import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
+from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.label import Label
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import context_of

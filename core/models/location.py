@@ -8,10 +8,10 @@ both.
 import os
 from pathlib import Path
 
+from stepsight.core.hubs.checkpoint_files import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.hubs.client import cached_snapshot
 from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.known_cards import known_card
-from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.paths import asset
 from stepsight.core.reading import split_reading

@@ -14,8 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.config_files import read_shards
-from stepsight.core.hubs.layout import UNPICKLE
+from stepsight.core.hubs.checkpoint_files import UNPICKLE, read_shards
 
 PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"

@@ -14,8 +14,13 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
-from stepsight.core.hubs.config_files import LARGEST_HEADER, read_config_file, read_shards
-from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, INDEX
+from stepsight.core.hubs.checkpoint_files import (
+    ADAPTER_WEIGHTS,
+    INDEX,
+    LARGEST_HEADER,
+    read_config_file,
+    read_shards,
+)
 from stepsight.core.reading import split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")

@@ -16,8 +16,7 @@ from transformers import CONFIG_MAPPING, AutoConfig, LlamaConfig, PretrainedConf
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.config_files import read_config_file
-from stepsight.core.hubs.layout import CARD
+from stepsight.core.hubs.checkpoint_files import CARD, read_config_file
 from stepsight.core.models import llada
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.checkpoint import ATTENTIONS, count_numbers, tensor_files

@@ -12,7 +12,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.hubs.layout import CARD, SENTENCEPIECE, SLOW_TOKENIZERS, TOKENIZER
+from stepsight.core.hubs.checkpoint_files import CARD, SENTENCEPIECE, SLOW_TOKENIZERS, TOKENIZER
 from stepsight.core.prompts.sentencepiece import SPACE, SentencePiece
 
 _SETTINGS, _ADDED, _SPECIAL, _CONFIG = (

@@ -22,8 +22,7 @@ from transformers import AutoConfig
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.config_files import read_config_file
-from stepsight.core.hubs.layout import TOKENIZER, WEIGHTS
+from stepsight.core.hubs.checkpoint_files import TOKENIZER, WEIGHTS, read_config_file
 from stepsight.core.models.decoder import read_decoder
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer

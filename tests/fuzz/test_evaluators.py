@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.layout import ADAPTER, ADAPTER_WEIGHTS, CARD, INDEX, TOKENIZER, WEIGHTS
+from stepsight.core.hubs.checkpoint_files import ADAPTER, ADAPTER_WEIGHTS, CARD, INDEX, TOKENIZER, WEIGHTS
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import (

@@ -18,7 +18,7 @@ import yaml
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, read_patch
-from stepsight.core.hubs.layout import CARD
+from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.paths import asset
 from stepsight.storage.backup.backup import TABLE, check_backup, count_rows, make_backup

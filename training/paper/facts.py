@@ -22,7 +22,7 @@ import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json, read_bytes, read_json
-from stepsight.core.hubs.layout import CARD
+from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary

@@ -15,8 +15,7 @@ import torch
 from transformers import PretrainedConfig
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.config_files import read_config_file
-from stepsight.core.hubs.layout import is_hub_id
+from stepsight.core.hubs.checkpoint_files import is_hub_id, read_config_file
 from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import keep_layers, read_config

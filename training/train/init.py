@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.json_values import read_json
 from stepsight.core.formats.stepsight import HEADS, read_layers
-from stepsight.core.hubs.layout import CARD, is_hub_id
+from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
 from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.backbone import looks_ahead
 from stepsight.core.models.checkpoint import Checkpoint

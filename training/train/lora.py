@@ -17,9 +17,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.config_files import read_config_file
+from stepsight.core.hubs.checkpoint_files import ADAPTER_WEIGHTS, is_hub_id, read_config_file
 from stepsight.core.hubs.hub_cache import is_hash
-from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, is_hub_id
 from stepsight.core.models.adapter import LAYER, load_peft
 from stepsight.core.models.checkpoint import weights_sha256
 from stepsight.core.models.checkpoint_resolver import BASE_HASH, open_checkpoint

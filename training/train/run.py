@@ -19,7 +19,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.layout import CARD
+from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.models.adapter import check_peft
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.evaluator import save_evaluator

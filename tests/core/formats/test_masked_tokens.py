@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerFast
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.layout import INDEX
+from stepsight.core.hubs.checkpoint_files import INDEX
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

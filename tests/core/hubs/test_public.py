@@ -6,7 +6,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs import public
-from stepsight.core.hubs.layout import is_hub_id
+from stepsight.core.hubs.checkpoint_files import is_hub_id
 from stepsight.core.hubs.public import BenchmarkPart, find_public, public_evaluators, unreadable
 from stepsight.core.paths import asset
 

@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import hub_cache
+from stepsight.core.hubs.checkpoint_files import is_hub_id
 from stepsight.core.hubs.hub_cache import find_fetched, list_fetched
-from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.models import memory
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder
 from stepsight.core.models.location import cached, can_load

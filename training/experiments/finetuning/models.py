@@ -16,8 +16,7 @@ from transformers import (
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.config_files import read_config_file
-from stepsight.core.hubs.layout import CARD, is_hub_id
+from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id, read_config_file
 from stepsight.core.models.checkpoint_resolver import model_folder as folder_of_hub
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.placement import Placement

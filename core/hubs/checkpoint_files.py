@@ -1,8 +1,8 @@
-"""Reading the JSON files in a checkpoint that give sizes and file names.
+"""The files in an evaluator's folder: what they are called, and those that give sizes and file names as JSON.
 
-These are config.json, an adapter's adapter_config.json, and the index of sharded weights. The files may come from
-anyone, so sizes are checked before anything large is allocated, and weight files must be in the checkpoint's
-folder.
+The JSON files are config.json, an adapter's adapter_config.json, and the index of sharded weights. They may come
+from anyone, so sizes are checked before anything large is allocated, and weight files must be in the checkpoint's
+folder. Does not need PyTorch.
 """
 
 import os
@@ -14,10 +14,28 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.hubs.layout import ADAPTER
 from stepsight.core.validation import validate
 
 CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+TOKENIZER = "tokenizer.json"
+CARD = "stepsight.json"
+CARD_VERSION = 1
+"""The version of the keys of stepsight.json, also of a file that names none."""
+SENTENCEPIECE = "tokenizer.model"
+SLOW_TOKENIZERS = (SENTENCEPIECE, "spiece.model", "vocab.txt", "vocab.json")
+"""Files from which a tokenizer.json can be made."""
+ADAPTER = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+ADAPTER_PICKLE = "adapter_model.bin"
+
+UNPICKLE = (
+    "If you trust who made it, load the model with Transformers once and write it with save_pretrained, which "
+    "makes safetensors; then give that folder."
+)
+"""A hint for checkpoints saved as pickle files."""
+
 _LONGEST_NAME = 200
 LARGEST_FILE = 1_000_000
 """The largest config.json, stepsight.json or adapter_config.json in bytes; public ones have a hundredth of it."""
@@ -37,6 +55,12 @@ Scale = Annotated[float, Field(strict=False, gt=0, le=1e6)]
 _STRICT = ConfigDict(strict=True, extra="ignore")
 # PEFT takes a module's name in an adapter's config for a regular expression, which can take forever to match.
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
+_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+def is_hub_id(spec: str) -> bool:
+    """True if the text has the form `owner/name`."""
+    return _ID.fullmatch(spec) is not None
 
 
 class _Network(BaseModel):
