@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from stepsight.app.commands.options import confirm
+from stepsight.app.options.shared import confirm
 from stepsight.storage.changes.finding import find_thing
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.changes import Changeable

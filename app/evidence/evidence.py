@@ -26,7 +26,6 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps
-from stepsight.core.arrays import Floats32
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
@@ -175,12 +174,6 @@ class Evidence:
                 f"They go from {self.names[0]} to {self.names[-1]}.",
             )
         return self.names.index(name)
-
-    @cached_property
-    def changes(self) -> Floats32:
-        """The change of the validity of each sub-step from the first prefix that was read and holds it, with shape
-        (n,)."""
-        return self.hindsight.moved
 
     def change_sentence(self, step: int) -> str:
         """Describe how later sub-steps affected the sub-step with index `step`."""

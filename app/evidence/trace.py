@@ -66,6 +66,7 @@ def evidence_html(
         data["left-out"] = json.dumps(left_out_record(evidence, left_out))
     elif ask:
         data["ask"] = ask
+    moved = evidence.hindsight.moved
     return render(
         "evidence/trace.html",
         evidence=evidence,
@@ -73,7 +74,7 @@ def evidence_html(
         note=note_html(evidence.trace.meta.get("note")),
         equations=equations_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)]),
         online=None if evidence.hindsight.sampled is not None else _solution(evidence, evidence.hindsight.online),
-        changed=lambda i: change_html(float(evidence.changes[i])),
+        changed=lambda i: change_html(float(moved[i])),
         sampled=evidence.sampled_sentence,
         offline=_solution(evidence, evidence.hindsight.offline),
         change=_largest_change(evidence),

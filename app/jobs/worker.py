@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
-from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
+from stepsight.app.options.shared import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import fetch_evaluator

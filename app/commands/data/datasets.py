@@ -9,7 +9,7 @@ import argparse
 import json
 
 from stepsight.app.commands.changing import add_action, change_found
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.traces.dataset_changes import remove_withdrawn

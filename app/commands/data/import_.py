@@ -19,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.core.errors import UserError
 from stepsight.core.files.row_conditions import parse_conditions
 from stepsight.core.trace import Trace

@@ -6,7 +6,7 @@ stepsight import-scores mr-math-invalid scores.jsonl
 
 import argparse
 
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.score_files import import_scores

@@ -7,7 +7,7 @@ import argparse
 import json
 import sys
 
-from stepsight.app.commands.options import open_output, progress
+from stepsight.app.options.shared import open_output, progress
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace
 from stepsight.training.synth.corpus import generate

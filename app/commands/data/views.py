@@ -7,7 +7,7 @@ stepsight views rename "wrong ones" errors --user ada
 import argparse
 
 from stepsight.app.commands.changing import add_action, change
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.storage.database.store import NotFoundError, Store, open_store
 from stepsight.storage.people.users import User, find_user, local_user
 from stepsight.storage.people.views import ChangeableView, SavedView, list_views

@@ -9,8 +9,7 @@ import json
 import math
 
 from stepsight.app.commands.evaluation.judging import find_evaluators
-from stepsight.app.commands.options import add_db
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import add_db, add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors

@@ -9,8 +9,7 @@ stepsight card --dataset processbench-gsm8k --evaluator FOLDER --format hub --hu
 import argparse
 
 from stepsight.app.commands.evaluation.judging import find_one, judge_templates
-from stepsight.app.commands.options import add_db, open_output, positive
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import add_db, add_placement, open_output, positive, read_placement
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.report.card.card import EvaluatorCard, measure_card

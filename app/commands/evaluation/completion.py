@@ -10,7 +10,7 @@ from functools import partial
 
 from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, is_by_section, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
-from stepsight.app.commands.options import print_left_out, print_note, progress
+from stepsight.app.options.shared import print_left_out, print_note, progress
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Gap

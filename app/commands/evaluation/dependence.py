@@ -9,8 +9,7 @@ import argparse
 
 from stepsight.app.commands.evaluation.completion import complete_left_out
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
-from stepsight.app.commands.options import add_db, add_evaluator, open_output, positive
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import add_db, add_evaluator, add_placement, open_output, positive, read_placement
 from stepsight.core.left_out import NOTABLE, Gap
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.left_outs import list_both, measure_needed

@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 
-from stepsight.app.commands.options import add_db, open_output, positive, progress
+from stepsight.app.options.shared import add_db, open_output, positive, progress
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.doubtful import MODES, rank_labels

@@ -16,12 +16,11 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.commands.options import add_convention, add_db
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.engine import add_engine, read_workers
+from stepsight.app.options.shared import add_convention, add_db, add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode

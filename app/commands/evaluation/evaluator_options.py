@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Collection, Sequence
 
-from stepsight.app.commands.options import positive
+from stepsight.app.options.shared import positive
 from stepsight.core.critics.presets import list_presets
 from stepsight.core.critics.settings import SECTION_TOKENS, is_critic, with_options
 from stepsight.core.errors import UserError

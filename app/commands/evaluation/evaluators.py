@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepsight.app.commands.options import add_db
-from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
+from stepsight.app.options.shared import add_db, add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import NEWEST, keep_card, list_fetched, read_card_file

@@ -11,7 +11,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import open_store

@@ -15,8 +15,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from stepsight.app.commands.options import add_db, open_output, progress
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import add_db, add_placement, open_output, progress, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode

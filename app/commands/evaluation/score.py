@@ -11,21 +11,22 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 
-from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critics import confirm, is_costly, judge, report
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.commands.options import (
+from stepsight.app.options.engine import add_engine, read_workers
+from stepsight.app.options.shared import (
     add_db,
     add_evaluator,
+    add_placement,
     fraction,
     open_output,
     positive,
     print_left_out,
     print_note,
     progress,
+    read_placement,
 )
-from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record

@@ -12,8 +12,15 @@ from functools import partial
 
 from stepsight.app.commands.evaluation.critics import confirm_stress, report
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
-from stepsight.app.commands.options import add_db, fraction, open_output, positive, progress
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import (
+    add_db,
+    add_placement,
+    fraction,
+    open_output,
+    positive,
+    progress,
+    read_placement,
+)
 from stepsight.core.stress.transforms import all_transforms, find_transform
 from stepsight.training.evaluate.stress import StressRun, plan_of
 from stepsight.training.report.stress import stress_text

@@ -5,8 +5,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from math import isnan
 
-from stepsight.app.commands.options import print_left_out, progress
-from stepsight.app.scoring.placement_options import read_placement
+from stepsight.app.options.shared import print_left_out, progress, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import open_placement

@@ -8,7 +8,7 @@ import argparse
 import json
 
 from stepsight.app.annotate.agreement_measure import CampaignAgreement, measure_agreement
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.storage.database.store import open_store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
-from stepsight.app.commands.options import add_db, add_fields, read_fields
+from stepsight.app.options.shared import add_db, add_fields, read_fields
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_bytes
 from stepsight.storage.database.store import Store, open_store

@@ -3,7 +3,7 @@
 import argparse
 from typing import get_args
 
-from stepsight.app.commands.options import describe_option, read_fields
+from stepsight.app.options.shared import describe_option, read_fields
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.database.store import Store

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
-from stepsight.app.commands.options import add_convention, add_db
+from stepsight.app.options.shared import add_convention, add_db
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.outcomes import outcome_table

@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from stepsight.app.commands.options import add_db, open_output
+from stepsight.app.options.shared import add_db, open_output
 from stepsight.core.files.label_patch import format_patch, read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.disputes import DisputeState

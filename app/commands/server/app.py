@@ -16,10 +16,16 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import NoReturn
 
-from stepsight.app.commands.options import add_db, positive
 from stepsight.app.jobs.supervisor import Supervisor
+from stepsight.app.options.shared import (
+    add_db,
+    add_placement,
+    is_placed,
+    placement_arguments,
+    positive,
+    read_placement,
+)
 from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
-from stepsight.app.scoring.placement_options import add_placement, is_placed, placement_arguments, read_placement
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.models.memory import return_freed_memory

@@ -12,8 +12,8 @@ from pathlib import Path
 from stepsight.app.commands.server.app import listen
 from stepsight.app.demo.interface import LAUNCHED, demo
 from stepsight.app.demo.space import write_space
+from stepsight.app.options.shared import add_placement, read_placement
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.placement_options import add_placement, read_placement
 
 _DEFAULT = "mini-bidir"
 

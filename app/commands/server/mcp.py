@@ -11,9 +11,8 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from typing import Any
 
-from stepsight.app.commands.options import add_db
 from stepsight.app.mcp.protocol import Tool, ToolServer
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import add_db, add_placement, read_placement
 from stepsight.core.models.placement import Placement
 from stepsight.storage.database.store import Store, open_store
 

@@ -5,7 +5,7 @@ stepsight restore monday.backup --db restored.db
 
 import argparse
 
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.storage.backup.restore import restore_backup
 
 

@@ -7,7 +7,7 @@ import argparse
 import getpass
 import sys
 
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people.logins import open_login

@@ -6,9 +6,8 @@ stepsight work
 import argparse
 import sys
 
-from stepsight.app.commands.options import add_db
 from stepsight.app.jobs.worker import Worker
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import add_db, add_placement, read_placement
 from stepsight.storage.database.store import open_store
 
 

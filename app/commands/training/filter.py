@@ -9,9 +9,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from stepsight.app.commands.engine_options import add_engine, read_workers
-from stepsight.app.commands.options import add_evaluator, add_fields, fraction, read_fields
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.engine import add_engine, read_workers
+from stepsight.app.options.shared import (
+    add_evaluator,
+    add_fields,
+    add_placement,
+    fraction,
+    read_fields,
+    read_placement,
+)
 from stepsight.training.experiments.filtering.output import MANIFEST, summary
 from stepsight.training.experiments.filtering.run import Filtering, filter_pool
 from stepsight.training.experiments.filtering.subsets import BOTH, SUBSETS

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 
-from stepsight.app.commands.options import add_db
+from stepsight.app.options.shared import add_db
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import open_store
 from stepsight.training.experiments.grid.design import Design, RunSettings, read_design

@@ -8,7 +8,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from stepsight.app.scoring.placement_options import add_placement, read_placement
+from stepsight.app.options.shared import add_placement, read_placement
 from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.finetuning.math500 import (
     Math500Settings,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from stepsight.app.commands.options import add_resources, check_resources
+from stepsight.app.options.shared import add_resources, check_resources
 from stepsight.core.validation import update
 from stepsight.training.experiments.finetuning.recipe import Recipe, read_recipe
 from stepsight.training.experiments.finetuning.run import (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from stepsight.app.commands.options import add_resources, check_resources
+from stepsight.app.options.shared import add_resources, check_resources
 from stepsight.training.runs.processes import is_main_process
 from stepsight.training.train.config import TrainConfig, read_config
 from stepsight.training.train.estimate import check_devices, estimate_run
