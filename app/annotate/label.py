@@ -99,7 +99,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         kind_keys=KIND_KEYS,
         previous=last_submitted(store, campaign.id, user),
         answer=formula(assignment.answer),
-        later=later_html(later, attributes='data-step="%d" tabindex="-1"') if later else "",
+        later=later_html(later, focusable=True) if later else "",
         **_steps(store, assignment, annotation, user, shown),
     )
 

@@ -482,7 +482,7 @@ def asked_steps(query: Query, count: int) -> range:
     return range(min(start, count), max(start, min(end, count)))
 
 
-def later_html(steps: range, marks: Sequence[str] = (), attributes: str = "") -> Markup:
-    """Render what stands for steps that the page does not hold: an item each, with its number and `marks`. A `%d`
-    in `attributes` is the index of the step."""
-    return macro(_TEMPLATE, "later", steps, marks, attributes)
+def later_html(steps: range, marks: Sequence[str] = (), *, focusable: bool = False) -> Markup:
+    """Render what stands for steps that the page does not hold: an item each, with its number and `marks`. A
+    `focusable` one names its step as a row of the labelling page does."""
+    return macro(_TEMPLATE, "later", steps, marks, focusable)

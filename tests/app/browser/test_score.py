@@ -334,7 +334,7 @@ def test_nothing_moves_that_a_person_aims_at_and_evaluators_fit_side_by_side(ope
         # Browsers round to parts of a pixel.
         assert place_of(button) == pytest.approx(before, abs=1)
         page.get_by_label("mini-causal", exact=True).check()
-        page.get_by_role("link", name="A factorisation that looks right").click()
+        page.get_by_role("link", name="From factors to roots").click()
         expect(page.locator("#result ol.steps > li")).to_have_count(5)
         expect(page.locator("ol.steps > li").first.locator(".bar")).to_have_count(4)
         expect(page.locator(".who strong")).to_have_text(["mini-bidir", "mini-causal"])

@@ -10,7 +10,7 @@ from stepsight.core.metrics.table import SILENT, StepTable, TableBuilder
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments import columns
+from stepsight.storage.judgments import profile_columns
 from stepsight.storage.judgments.columns import Gold, read_gold, read_table
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
@@ -162,7 +162,7 @@ def test_reading_in_small_parts_gives_the_same(
 ) -> None:
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
-    monkeypatch.setattr(columns, "IN_PARTS", {"yield_per": 2})
+    monkeypatch.setattr(profile_columns, "IN_PARTS", {"yield_per": 2})
     assert same(store, traces, mini.id, Mode.ONLINE) == 4
 
 

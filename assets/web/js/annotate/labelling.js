@@ -12,7 +12,7 @@ import { dropTexts, freshKey, isEvent, keepText, keptText, Outbox } from "./outb
 // The name under which the current step is stored.
 const HERE = "here";
 const AGAIN = 2000;
-const ON_ITS_WAY = "This step is on its way.";
+const NEXT_COMES = "The next step is on its way.";
 
 // The time spent counts while the page is in view, up to a while after the last movement.
 const IDLE = 60_000;
@@ -281,7 +281,8 @@ class Labelling {
 
   label(value, step) {
     if (this.isClosed || step >= this.needed) return;
-    if ((this.early && step === this.here) || !isThere(this.rows[step])) return this.announce(ON_ITS_WAY);
+    if (this.early && step === this.here) return this.announce(NEXT_COMES);
+    if (!isThere(this.rows[step])) return this.announce("This step is on its way.");
     if (this.annotation.labels[step] !== value) this.record("label", { step, new: value });
     const by = this.annotation.evidence[step];
     this.announce(`Step ${step + 1}: ${value ?? "no label"}.${by === null ? "" : ` Changed by step ${by + 1}; w names another.`}`);
@@ -392,7 +393,7 @@ class Labelling {
     if (this.isClosed) return;
     const open = this.firstOpen();
     if (open < 0) return this.recordLast();
-    if (open >= this.rows.length) return this.announce(ON_ITS_WAY);
+    if (open >= this.rows.length) return this.announce(NEXT_COMES);
     this.moveTo(open);
     this.announce(`Step ${open + 1} has no label yet.`);
   }

@@ -41,10 +41,11 @@ document.addEventListener("submit", async (event) => {
 
 let met = null;
 const start = () => {
+  if (room() && met !== room()) {
+    met = room();
+    live.start();
+  }
   arrange();
-  if (!room() || met === room()) return;
-  met = room();
-  live.start();
 };
 
 start();

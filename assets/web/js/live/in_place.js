@@ -93,6 +93,13 @@ const wrapped = (content, place) => {
   return whole;
 };
 
+/** Note that `place` shows what the server sent, before scripts change it. */
+export const remember = (place) => {
+  const copy = place.cloneNode(true);
+  pair(copy, place);
+  sent.set(place, copy);
+};
+
 /**
  * Change the element `place` into `next`, which is such an element or, as a fragment, its content. Where the focused
  * button has gone, the first one of its card (`data-card`) takes the focus.
@@ -100,8 +107,8 @@ const wrapped = (content, place) => {
 export const update = (place, next) => {
   const active = place.contains(document.activeElement) ? document.activeElement : null;
   const card = active?.closest("[data-card]")?.dataset.card;
-  const before = sent.get(place) ?? place.cloneNode(true);
-  if (!sent.has(place)) pair(before, place);
+  if (!sent.has(place)) remember(place);
+  const before = sent.get(place);
   const after = next instanceof Element ? next : wrapped(next, place);
   sent.set(place, after);
   if (hasItsChildren(before, place)) updateNode(before, after);

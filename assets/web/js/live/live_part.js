@@ -1,7 +1,7 @@
 // The part of a page that shows running work, refreshed until nothing is running.
 import { patiently, say } from "../shared/connection.js";
 import { element, html, showNotice } from "../shared/dom.js";
-import { cardOf, update } from "./in_place.js";
+import { cardOf, remember, update } from "./in_place.js";
 
 const EVERY = 1000;
 
@@ -78,9 +78,11 @@ export class LivePart {
     this.timer = setTimeout(again, 200);
   }
 
-  /** For a page that was just drawn. */
+  /** For a page that was just drawn, and that scripts have not changed yet. */
   start() {
     this.shown = "";
+    const state = this.room().querySelector(".state");
+    if (state) remember(state);
     if (this.room().querySelector("[data-working]")) this.follow();
   }
 }
