@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from stepsight.core.arrays import Floats32, Ints
-from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 
 
@@ -87,7 +87,9 @@ def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     first is returned. Returns None if the validity never changed. Raises `IndexError` if there is no sub-step
     `step`.
     """
-    validity, rows = _after_online(hindsight, step)
+    if not 0 <= step < len(hindsight):
+        raise IndexError(f"sub-step {step} of {len(hindsight)}")
+    validity, rows = hindsight.column(step)
     moved = np.abs(np.diff(validity))
     return _jump(validity, step, rows, int(moved.argmax())) if moved.any() else None
 
@@ -135,17 +137,8 @@ def _revision(
 
 def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
     """Return the largest upward (`sign` is 1) or downward (`sign` is -1) jump of sub-step `step`."""
-    validity, rows = _after_online(hindsight, step)
+    validity, rows = hindsight.column(step)
     return _jump(validity, step, rows, int((sign * np.diff(validity)).argmax()))
-
-
-def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, Ints]:
-    """Return the validity of sub-step `step` in the rows of the prefixes that were read, from that in which its own
-    step is complete, and the indices of these rows."""
-    if not 0 <= step < len(hindsight):
-        raise IndexError(f"sub-step {step} of {len(hindsight)}")
-    rows = hindsight.read[np.searchsorted(hindsight.read, hindsight.end(step)) :]
-    return StepScores(np.stack([hindsight.rows[j][step] for j in rows])).validity, rows
 
 
 def _jump(validity: Floats32, step: int, rows: Ints, place: int) -> Jump:

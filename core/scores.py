@@ -212,6 +212,19 @@ class Hindsight:
         return np.arange(len(self)) if self.sampled is None else self.sampled
 
     @cached_property
+    def _validity(self) -> tuple[Floats32, Ints]:
+        """The validities in the rows of the prefixes that were read, concatenated, and where each row begins."""
+        sizes = self.read + 1
+        return StepScores(self.packed).validity, np.cumsum(sizes) - sizes
+
+    def column(self, i: int) -> tuple[Floats32, Ints]:
+        """Return the validity of sub-step `i` in the rows of the prefixes that were read, from that in which its
+        own step is complete, and the indices of these rows."""
+        first = np.searchsorted(self.read, self.end(i))
+        validity, begins = self._validity
+        return validity[begins[first:] + i], self.read[first:]
+
+    @cached_property
     def online(self) -> StepScores:
         """The scores of each sub-step when the evaluator sees nothing after the sub-step's own step. They are NaN
         where that prefix was not read."""

@@ -216,12 +216,13 @@ class Trace:
         """The number of steps that the gold labels call redundant."""
         return sum(step.label is Label.NEU for step in self.steps)
 
-    @property
+    # Pages ask these for each step.
+    @cached_property
     def has_gold(self) -> bool:
         """True if a step has a gold label or validity. Shares do not count."""
         return any(step.valid is not None for step in self.steps)
 
-    @property
+    @cached_property
     def has_shares(self) -> bool:
         return any(step.share is not None for step in self.steps)
 
