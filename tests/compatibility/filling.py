@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select, text
 
+from stepsight.core.critics.scoring import ReadAnswer
+from stepsight.core.critics.verdict_parser import Verdicts
 from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
 from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.label import Label
 from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
@@ -25,6 +28,7 @@ from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import start_job
 from stepsight.storage.jobs.uploads import add_part, begin_upload
+from stepsight.storage.judgments.critic_answers import StoredAnswers
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out
@@ -137,6 +141,8 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
     silent = StepScores(np.array([[1, 0, 0], [0, 0, 0]], np.float32))
     words = {"rationale": "3 + 3 is 6, not 7.", "spent": Usage(2, 1, 300, 40)}
     save_judgments(store, verdicts, [Judgment(traces[2], Mode.OFFLINE, silent, 0.0, **words)])
+    answer = ReadAnswer(Verdicts((Label.NEG,), ("It is 8.",)), Usage(1, 0, 200, 20))
+    StoredAnswers(store, verdicts).keep(traces[3], Mode.OFFLINE, "c" * 64, answer)
     whole = scores(sizes["error"], 3)
     with store.write() as session:
         save_left_out(session, causal, traces[0], LeaveOneOut.of(whole, {0: scores(sizes["error"] - 1, 4).probs}))
