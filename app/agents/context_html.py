@@ -46,9 +46,10 @@ def step_said(trace: Trace, step: int, text: str) -> str:
     return said_text(text, _calls(trace, step))
 
 
-def said_texts(trace: Trace) -> dict[str, str]:
-    """Return `step_said` of each step, by the text of the step."""
-    return {step.text: step_said(trace, number, step.text) for number, step in enumerate(trace.steps)}
+def said_texts(trace: Trace, steps: range | None = None) -> dict[str, str]:
+    """Return `step_said` of each step, or of some, by the text of the step."""
+    numbers = range(len(trace.steps)) if steps is None else steps
+    return {text: step_said(trace, number, text) for number in numbers for text in (trace.steps[number].text,)}
 
 
 def _calls(trace: Trace, step: int) -> tuple[ToolCall, ...]:

@@ -59,6 +59,8 @@ from stepsight.storage.traces.queries import (
 
 _STEPS = "/browse/steps"
 _MARKS = "/browse/marks"
+# The parts of an address that say what is shown of a trace.
+_OF_TRACE = ("trace", "evaluator", "against", "other", "beside", "convention")
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
 _PER_PAGE = 25
@@ -354,15 +356,12 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
 
 def file_address(path: str, address: Address) -> str:
     """Return the URL of a download of the trace that an address names, for use in an HTML attribute."""
-    kept = ("trace", "evaluator", "against", "other", "beside", "convention")
-    short = Address(**{name: getattr(address, name) for name in kept})
-    return short.url(path)
+    return Address(**{name: getattr(address, name) for name in _OF_TRACE}).url(path)
 
 
 def _later_steps(address: Address) -> LaterSteps:
     """Return where the page of a trace asks for its later steps."""
-    kept = ("trace", "evaluator", "against", "other", "beside", "convention", "text")
-    short = Address(**{name: getattr(address, name) for name in kept})
+    short = Address(**{name: getattr(address, name) for name in (*_OF_TRACE, "text")})
     return LaterSteps(short.url(_STEPS), short.url(_MARKS), address.url(steps="all"), address.steps == "all")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import before_html, calls_html, step_said
+from stepsight.app.agents.context_html import before_html, calls_html, said_texts
 from stepsight.app.browse.hits import marked_markdown
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.markup.text import MARKS
@@ -65,7 +65,7 @@ def trace_html(
     # To check the equations of a long trace takes longer than to show its beginning.
     is_checked = not rest or are_checked(trace)
     equations = failing_steps(trace) if is_checked else None
-    marks = _marks(trace, columns, equations=equations != []) if rest else []
+    marks = _strip_marks(trace, columns, equations=equations != []) if rest else []
     # Only the first column with scores explains the modes.
     explained = next((one for one in columns if one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)), None)
     return render(
@@ -103,11 +103,7 @@ def marks_json(trace: Trace, answers: Sequence[TraceJudgments]) -> list[str]:
     """Return the marks of each step in the strip (see `_strip_marks`), with a lane of equations, which are checked
     now."""
     checks_of(trace)
-    return _marks(trace, _columns(answers), equations=True)
-
-
-def _marks(trace: Trace, columns: Sequence[TraceJudgments], *, equations: bool) -> list[str]:
-    return _strip_marks(trace, columns, equations=equations, gold=trace.has_gold)
+    return _strip_marks(trace, _columns(answers), equations=True)
 
 
 def _columns(answers: Sequence[TraceJudgments]) -> list[TraceJudgments]:
@@ -123,7 +119,7 @@ def _steps(
     steps: range,
 ) -> dict[str, Any]:
     # Without the lines of an agent's calls, which stand below the text as code.
-    said = {trace.steps[number].text: step_said(trace, number, trace.steps[number].text) for number in steps}
+    said = said_texts(trace, steps)
     links = disputes(steps) if disputes else ()
     return {
         "trace": trace,
@@ -136,9 +132,10 @@ def _steps(
     }
 
 
-def _strip_marks(trace: Trace, columns: Sequence[TraceJudgments], *, equations: bool, gold: bool) -> list[str]:
+def _strip_marks(trace: Trace, columns: Sequence[TraceJudgments], *, equations: bool) -> list[str]:
     """Return the marks of each step in the strip of a long solution: a sign for each lane, or a blank. The lanes
-    are the bars of a step, then whether its `equations` fail, and its `gold`. What is not checked yet has no mark.
+    are the bars of a step, then whether its `equations` fail, and its gold if the trace has any. What is not
+    checked yet has no mark.
     """
     owners = trace.owners.tolist()
     lanes = [
@@ -149,7 +146,7 @@ def _strip_marks(trace: Trace, columns: Sequence[TraceJudgments], *, equations: 
     if equations:
         failing = {owners[i] for i in failing_steps(trace)} if are_checked(trace) else set()
         lanes.append([MARKS["not valid"] if step in failing else _NO_MARK for step in range(len(trace.steps))])
-    if gold:
+    if trace.has_gold:
         words = ("neg" if step.valid is False else step.gold or "" for step in trace.steps)
         lanes.append([_IN_STRIP.get(word, _NO_MARK) for word in words])
     return ["".join(marks) for marks in zip(*lanes, strict=True)] or [""] * len(trace.steps)
