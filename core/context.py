@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.text.signs import is_blank
 
 THOUGHT = "thought"
 """The role of what a model thought before its turn. Evaluators do not read it."""
@@ -191,15 +192,17 @@ def reading_mark() -> str:
 
 
 def turn_text(text: str, calls: Sequence[ToolCall]) -> str:
-    """Return the text of a step for a turn of the assistant: what it says, then a line for each call."""
-    said = [text.strip()] if text.strip() else []
-    return "\n".join([*said, *(one.line for one in calls)]) or EMPTY_TURN
+    """Return the text of a step for a turn of the assistant: what it says, to the letter, then a line for each
+    call. A turn without calls that shows nothing ends in `EMPTY_TURN`."""
+    if not calls:
+        return text + EMPTY_TURN if is_blank(text) else text
+    return "\n".join([*([text] if text else []), *(one.line for one in calls)])
 
 
 def said_text(text: str, calls: Sequence[ToolCall]) -> str:
     """Return the text of a step without the lines of its calls. If they do not end it, the text is unchanged."""
     ending = "\n".join(one.line for one in calls)
-    return text[: len(text) - len(ending)].rstrip("\n") if ending and text.endswith(ending) else text
+    return text[: len(text) - len(ending)].removesuffix("\n") if ending and text.endswith(ending) else text
 
 
 def _entry(one: ContextMessage | ToolCall, place: str) -> dict[str, Any]:

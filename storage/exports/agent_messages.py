@@ -4,6 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from stepsight.core.context import EMPTY_TURN, THOUGHT, ContextMessage, ToolCall, TraceContext, said_text
+from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Trace
 
 Message = dict[str, Any]
@@ -37,7 +38,8 @@ def _message(one: ContextMessage) -> Message:
 
 
 def _turn(text: str, calls: list[ToolCall], thoughts: list[str]) -> Message:
-    turn: Message = {"role": "assistant", "content": "" if text == EMPTY_TURN and not calls else text}
+    nothing = text.removesuffix(EMPTY_TURN)
+    turn: Message = {"role": "assistant", "content": nothing if is_blank(nothing) and not calls else text}
     if thoughts:
         turn["reasoning_content"] = "\n\n".join(thoughts)
     if calls:

@@ -75,7 +75,9 @@ def test_calls_are_lines_of_their_step_that_can_be_taken_off_again() -> None:
     assert text == 'I look.\nsearch({"q": 1})\nopen({broken)'
     assert said_text(text, calls) == "I look."
     assert said_text(turn_text("", calls), calls) == ""
-    assert turn_text(" ", []) == "(an empty turn)"
+    # White space stays as it came, whether anything else is said or not.
+    assert [said_text(turn_text(said, calls), calls) for said in ("Hm. \n", "\n")] == ["Hm. \n", "\n"]
+    assert [turn_text(said, []) for said in (" Hm.\n", " ")] == [" Hm.\n", " (an empty turn)"]
     assert [call.is_broken for call in calls] == [False, True]
     assert [call.code for call in calls] == ['{\n  "q": 1\n}', "{broken"]
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
+from stepsight.storage.exports.agent_messages import chat_messages
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
@@ -38,12 +38,7 @@ def test_the_files_of_the_benchmark_come_in_whole_and_give_its_own_figures(data:
     assert import_file(sqlite_store, "agentprocessbench", folder / "hotpotqa.jsonl").added == 200
     dataset = find_dataset(sqlite_store, "agentprocessbench")
     for row, trace in zip(gold, iterate_traces(sqlite_store, dataset.id), strict=True):
-        context = format_trace(trace)["context"]
-        others = [one for one in row["messages"] if one["role"] != "assistant"]
-        assert [one["text"] for one in context["messages"]] == [one["content"] for one in others]
-        calls = [(one["id"], one["function"]) for turn in row["messages"] for one in turn.get("tool_calls", [])]
-        made = [(one["id"], {key: one[key] for key in ("name", "arguments")}) for one in context["calls"]]
-        assert made == calls
+        assert chat_messages(trace)[0] == row["messages"]
         assert [label.value - 1 for label in trace.labels if label is not None] == in_order(row["step_labels"])
     files = sorted((folder / "judged").glob("*.jsonl"))
     assert len(files) == 4

@@ -23,10 +23,10 @@ ROW: dict[str, Any] = {
     "total_index": 0, "query_index": 0, "sample_index": 3, "question": "When was it?", "data_source": "x",
     "messages": [
         {"role": "system", "content": "Use tools."}, {"role": "user", "content": "Question: When was it?"},
-        {"role": "assistant", "content": "", "reasoning_content": "Hm.", "tool_calls": [CALL]},
+        {"role": "assistant", "content": " So:\n", "reasoning_content": "Hm.", "tool_calls": [CALL]},
         {"role": "tool", "name": "search", "content": "1838", "tool_call_id": "c1"},
-        {"role": "assistant", "content": ""},
-        {"role": "assistant", "content": "In 1838."}, {"role": "user", "content": "Thanks."},
+        {"role": "assistant", "content": "\n"},
+        {"role": "assistant", "content": "In 1838. "}, {"role": "user", "content": "Thanks."},
     ],
     "tools": [{"type": "function"}], "step_labels": {"2": 1, "4": 0, "5": None}, "final_label": -1,
 }  # fmt: skip
