@@ -15,6 +15,8 @@ from stepsight.core.text.signs import CURRENCY
 
 # A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.
 _RANGE = re.compile(r"\d[\d.,]*+(?:-\d[\d.,]*+)++(?:/\d++)?\s*+[A-Za-z ]*+")
+# Years from an earlier to a later one, also with spaces: 2019 - 2021 = 3 years.
+_YEARS = re.compile(r"((?:1\d|20)\d\d)\s*-\s*((?:1\d|20)\d\d)\s*")
 # Numbers of equations: (1) - (2), 2 × (1) + (3).
 _LABEL = r"(?:\d{1,2}\s*(?:\*|\\cdot|\\times)\s*)?[(\[]\d{1,2}[)\]]"
 _LABELS = re.compile(rf"\s*{_LABEL}(?:\s*[-+]\s*{_LABEL})+\s*")
@@ -71,10 +73,13 @@ def _is_quotient_with_rest(left: Member, right: Member, comparison: Comparison, 
 
 def _is_range(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
     """True if the left side may be a range or score, as in pages 5-9 = 5 pages: its dash has no spaces, unlike the
-    equals sign. Formulas are excluded."""
-    if left.in_formula or not text[left.end : left.end + 1].isspace():
+    equals sign, or is between two years. Formulas are excluded."""
+    if left.in_formula:
         return False
-    return _RANGE.fullmatch(text, left.start, left.end) is not None
+    years = _YEARS.fullmatch(text, left.start, left.end)
+    if years is not None and int(years[1]) < int(years[2]):
+        return True
+    return text[left.end : left.end + 1].isspace() and _RANGE.fullmatch(text, left.start, left.end) is not None
 
 
 def _names_equations(left: Member, right: Member, comparison: Comparison, text: str) -> bool:

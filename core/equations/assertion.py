@@ -193,7 +193,7 @@ _OWN_ARITHMETIC = re.compile(
 
 
 _BASE = re.compile(
-    r"\b(?:base[\s-]+\$?(?:\d|two|seven|eight)|(?:in|to)\s+(?:binary|octal|hexadecimal)|boolean)\b"
+    r"(?:\bbase[\s-]+\$?(?:\d|two|seven|eight)|(?:\b(?:in|to)\s+|[(\[]\s*)(?:binary|octal|hexadecimal)|\bboolean)\b"
     # The integers modulo a number, and finite fields.
     r"|\b(?:in|over)\s+\$?(?-i:[ZFℤ𝔽]|GF|\\math(?:bb|bf)\{[ZF]\})(?:_\{?|\(|\s*/\s*)\d",
     re.IGNORECASE,

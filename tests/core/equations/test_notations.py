@@ -19,7 +19,8 @@ KINDS = {
         "3/8 = 45 km, so 1/8 = 15 km", "1/3 pie = 5 slices", "If 2/7 = 12 then 1/7 = 6.", "5/5 = 90 litres",
     ),
     "a range or a score": (
-        "pages 14-22 = 9 pages", "The Reds won 5-2 = 3 goals", "1950–1958 = 8 years", "8-4 = 8 hours",
+        "pages 14-22 = 9 pages", "The Reds won 5-2 = 3 goals", "1950–1958 = 8 years", "1950 - 1958 = 9 years",
+        "8-4 = 8 hours",
         "4-1/2 cups = 4.5 cups",
         "1-2-3 = 6",
     ),
@@ -79,6 +80,7 @@ KINDS = {
     "the number of an item without a space": ("1.2 + 3 = 5", "3.4×5=20"),
     "a clock, a finite ring or truth values": (
         "10 + 5 = 3 on a 12-hour clock", "In Z_7, 5 + 4 = 2", "1 + 1 = 0 over F_2", "1 + 1 = 1 (Boolean)",
+        "11 + 1 = 100 (binary)",
     ),
     "any dash in a range": ("pages 14‒22 = 9 pages", "pages 14－22 = 9 pages"),
     "a modulus before": ("Modulo 9, 7 + 5 = 3.", "So mod 5 we get 4 + 4 = 3."),
