@@ -217,7 +217,8 @@ def _fetch_benchmark(args: argparse.Namespace) -> None:
 
 
 def _columns(args: argparse.Namespace) -> ColumnMap:
-    pairs = [part.partition("=") for part in args.fields.split(",")]
+    # The name of a column may hold a comma.
+    pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", args.fields)]
     # A meaning of labels that was not named is not guessed.
     named = {"labels_as": ""} | {name.strip(): column.strip() for name, _, column in pairs}
     if args.split is not None:

@@ -103,15 +103,18 @@ def test_a_table_is_read_by_the_columns_that_the_page_would_guess(command, db, t
 
 def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):
     file = tmp_path / "table.csv"
-    file.write_text('Ask,Work,Gold\n?,"Step 1: a\nStep 2: b","[1, 0]"\n')
-    fields = "problem=Ask,steps=Work,labels=Gold,labels_as=validity"
+    file.write_text('"Ask, again",Work,Gold\n?,"Step 1: a\nStep 2: b","[1, 0]"\n')
+    fields = "problem=Ask, again,steps=Work,labels=Gold,labels_as=validity"
     code, out, _ = command("import", "columns", file, "--fields", fields, "--db", db)
     assert (code, out) == (0, "table: 1 trace added; 1 in the dataset.\n")
     for given, message in (
-        ("problem=Ask,steps=Nowhere", "the column 'Nowhere' is missing (found: 'Ask', 'Work', 'Gold')"),
-        ("problem=Ask", "the key steps is missing"),
-        ("problem=Ask,steps=Work,odd=x", "unknown key odd"),
-        ("problem=Ask,steps=Work,labels_as=odd", "labels_as is 'odd'"),
+        (
+            "problem=Ask, again,steps=Nowhere",
+            "the column 'Nowhere' is missing (found: 'Ask, again', 'Work', 'Gold')",
+        ),
+        ("problem=Ask, again", "the key steps is missing"),
+        ("problem=Ask, again,steps=Work,odd=x", "unknown key odd"),
+        ("problem=Ask, again,steps=Work,labels_as=odd", "labels_as is 'odd'"),
     ):
         code, _, err = command("import", "columns", file, "--dataset", "x", "--fields", given, "--db", db)
         assert (code, message in err) == (2, True), err
