@@ -1,13 +1,17 @@
 """The design of a grid: a YAML file with the settings that all runs share and those for each size and amount of
 data.
 
-name: toy base: {truncation: random, epochs: 3, …}            keys of a training configuration sizes:
-  1B: {backbone: {…}, batch_size: 24}               further keys for this size
-data:
-  1k: {data: {sources: [{kind: prm800k, path: …, sample: 1000}]}}
-masks: [bidirectional, causal] readings: [once]                                    the readings of a causal run:
-once, twice, both-orders seeds: [13, 42, 7] tests:
-  - {name: PRM800K, source: {kind: prm800k, path: …, rho: 0.5}}
+    name: toy
+    base: {truncation: random, epochs: 3, …}            keys of a training configuration
+    sizes:
+      1B: {backbone: {…}, batch_size: 24}               further keys for this size
+    data:
+      1k: {data: {sources: [{kind: prm800k, path: …, sample: 1000}]}}
+    masks: [bidirectional, causal]
+    readings: [once]                                    the readings of a causal run: once, twice, both-orders
+    seeds: [13, 42, 7]
+    tests:
+      - {name: PRM800K, source: {kind: prm800k, path: …, rho: 0.5}}
 """
 
 import dataclasses
