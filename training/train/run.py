@@ -1,7 +1,7 @@
 """A training run, which turns a configuration into the folder of an evaluator.
 
-    stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
-    torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
+stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
+torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
 """
 
 import hashlib
