@@ -138,7 +138,7 @@ def _ranked(
     return {
         "ranking": ranking.result,
         "outdated": {} if ranking.is_current else {address.dataset: ranking},
-        "mode": ranking.result.mode,
+        "mode": ranking.result.mode or "",
         "rows": label_rows(store, shown, user, may_dispute=has_right(request, Right.LABEL)),
         "first": start + 1,
         "total": len(labels),

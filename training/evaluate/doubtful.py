@@ -104,10 +104,10 @@ class DoubtfulLabel:
 @dataclass(frozen=True, eq=False)
 class LabelRanking:
     """All gold labels of validity of a dataset, the most doubtful first. `mode` is the mode of the judgments that
-    were read, and `notes` say what was left out of them and why."""
+    were read, or None if nobody has judged the dataset, and `notes` say what was left out and why."""
 
     labels: tuple[DoubtfulLabel, ...]
-    mode: Mode
+    mode: Mode | None
     notes: tuple[str, ...]
 
 
@@ -124,8 +124,8 @@ def rank_labels(
     contradict follows. `names` are the evaluators, by name or fingerprint, whose stored judgments are read, by
     default all of the dataset. `mode` is `offline` or `online`; "" stands for offline, or for online if traces end
     at their first error. Raises `UserError` for any other mode, if there is no gold, if neither evaluators nor
-    people have judged the dataset, if it has one problem only, or if an evaluator is unknown or given under two
-    names.
+    people have judged the dataset and no equation contradicts its gold, if it has one problem only, or if an
+    evaluator is unknown or given under two names.
     """
     if mode not in ("", *MODES):
         raise UserError(f"The mode is {mode!r:.40}, expected {' or '.join(MODES)}.", "Check it.")
@@ -136,13 +136,13 @@ def rank_labels(
     evaluators = _chosen(store, dataset, names)
     read_mode, scores, notes = _scores(store, gold, evaluators, mode)
     votes = read_votes(store, gold)
+    findings, holding, problem = _read_texts(store, gold, progress)
     if not scores and not votes:
         in_mode = f"{mode} " if mode else ""
-        raise UserError(
-            f"No evaluator has {in_mode}judgments of the steps of {dataset.name}, and nobody has labelled them.",
-            "Score it, or import published scores, first.",
-        )
-    findings, holding, problem = _read_texts(store, gold, progress)
+        nobody = f"No evaluator has {in_mode}judgments of the steps of {dataset.name}, and nobody has labelled them"
+        if mode or not any(gold.valid[place] == 1 for place in findings):
+            raise UserError(f"{nobody}.", "Score it, or import published scores, first.")
+        notes.append(f"{nobody}: only failing equations speak against labels here.")
     owners = problem[gold.trace[labelled]]
     if len(np.unique(owners)) < 2:
         raise UserError(f"{dataset.name} has labels of one problem only.", "Doubts need labels of other problems.")
@@ -176,7 +176,7 @@ def rank_labels(
         for row in order.tolist()
         for place in [int(labelled[row])]
     ]
-    return LabelRanking(tuple(labels), read_mode, tuple(notes))
+    return LabelRanking(tuple(labels), read_mode if scores else None, tuple(notes))
 
 
 def ranking_version(store: Store, dataset: Dataset) -> tuple[int, ...]:

@@ -51,8 +51,7 @@ def run(args: argparse.Namespace) -> None:
         with open_output(args.output) as out:
             out.writelines(json.dumps(one.as_json(), ensure_ascii=False) + "\n" for one in ranking.labels)
     if args.output != "-":
-        print(
-            f"The most doubtful of {len(ranking.labels):,} labels of {dataset.name}, by {ranking.mode} judgments:"
-        )
+        by = f", by {ranking.mode} judgments" if ranking.mode else ""
+        print(f"The most doubtful of {len(ranking.labels):,} labels of {dataset.name}{by}:")
         for one in ranking.labels[: args.list]:
             print(f"  {one.doubt:.2f}  {one.trace}: {one.reason()}")

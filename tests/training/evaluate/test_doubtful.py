@@ -73,6 +73,21 @@ def test_people_alone_are_enough(sqlite_store):
     assert said.reason() == "Gold calls step 1 valid: the person who labelled it calls it wrong."
 
 
+def test_failing_equations_alone_are_enough(sqlite_store):
+    add(sqlite_store, TRACES, NAME)
+    dataset = find_dataset(sqlite_store, NAME)
+    ranking = rank_labels(sqlite_store, dataset)
+    assert ranking.labels[0].reason() == "Gold calls step 1 valid: 3 + 1 = 5: is 4."
+    assert ranking.labels[1].finding == ""
+    assert ranking.mode is None
+    assert ranking.notes == (
+        "No evaluator has judgments of the steps of sums, and nobody has labelled them: only failing equations"
+        " speak against labels here.",
+    )
+    with refused():
+        rank_labels(sqlite_store, dataset, mode="online")
+
+
 def test_evaluators_are_named_with_their_families_and_verdicts_in_words(sqlite_store):
     judged(sqlite_store, "Guess-2", "f1")
     judged(sqlite_store, "guess-3", "f2", low=0.2)
