@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from stepsight.app.browse.address import ListQuery
 from stepsight.app.scoring.evaluators import Evaluators
@@ -15,6 +15,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
 from stepsight.core.reading import TemplateChoice
 from stepsight.core.scores import Outputs
+from stepsight.core.text.signs import is_blank
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import State, Task
 
@@ -34,6 +35,19 @@ class Context:
 
 Texts = Annotated[list[str], Field(fail_fast=True)]
 """A list of which one wrong item is reported; reporting a million would take seconds."""
+
+
+def _visible(steps: list[str | Texts]) -> list[str | Texts]:
+    """Return `steps`. Raises `ValueError` at signs that show nothing, such as a zero-width space; white space alone
+    is refused as an empty step."""
+    for number, step in enumerate(steps, start=1):
+        for text in [step] if isinstance(step, str) else step:
+            if text.strip() and is_blank(text):
+                raise ValueError(f"step {number} shows nothing")
+    return steps
+
+
+Steps = Annotated[list[str | Texts], AfterValidator(_visible)]
 
 _MOST_FIELDS = 20
 
@@ -61,7 +75,7 @@ class Failure(BaseModel):
 
 class SolutionRequest(_Given):
     problem: str = Field(examples=["What is 2 + 3?"])
-    steps: list[str | Texts] = Field(
+    steps: Steps = Field(
         description="In order; a list of texts is a step with sub-steps.",
         examples=[["2 + 3 = 6.", "Check: 6 - 3 = 3, not 2."]],
         min_length=1,
@@ -82,7 +96,7 @@ class BatchTrace(_Given):
 
     id: str = Field("", description="The name of the solution in errors.", max_length=200)
     problem: str
-    steps: list[str | Texts] = Field(
+    steps: Steps = Field(
         description="In order; a list of texts is a step with sub-steps.",
         min_length=1,
         max_length=1000,
@@ -119,7 +133,7 @@ class FailedLine(Failure):
 
 class NextRequest(_Given):
     problem: str = Field(examples=["What is 2 + 3?"])
-    steps: list[str | Texts] = Field(
+    steps: Steps = Field(
         [],
         description="The steps before the candidates, in order.",
         examples=[["2 + 3 = 5."]],

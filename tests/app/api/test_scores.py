@@ -74,6 +74,7 @@ def test_the_verdicts_are_at_the_thresholds_in_force(evaluators, tmp_path):
         ({"steps": []}, 422, "steps: List should have at least 1 item"),
         ({"steps": ["a", ""]}, 422, "step 2 is empty"),
         ({"steps": ["a", []]}, 422, "step 2 is empty"),
+        ({"steps": ["a", "\u200b"]}, 422, "step 2 shows nothing"),
         ({"steps": ["\x00"]}, 422, "step 1 holds a NUL byte"),
         ({"steps": ["a"] * 1001}, 422, "at most 1000 items"),
         ({"step": ["a"]}, 422, "step: Extra inputs are not permitted"),
