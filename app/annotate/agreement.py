@@ -54,7 +54,8 @@ _SECTIONS = (
     ("Trust in suggestions", ("trust",)),
     ("All traces", ("estimates",)),
     ("Step numbers", ("positions",)),
-    ("Views", ("views", "majorities", "minds", "later", "links")),
+    ("Views", ("views", "majorities", "minds", "later")),
+    ("Outcomes and links", ("outcomes", "links")),
 )
 
 

@@ -111,6 +111,7 @@ def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
     return [
         overall_table(queue, weights),
         outcomes_table(queue, weights),
+        links_table(queue, weights),
         pair_table(queue, weights),
         annotator_table(queue, weights),
         gold_table(queue, weights, "gold", "Against the benchmark's gold"),
@@ -124,7 +125,7 @@ def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: 
     tables = []
     if ratings.campaign.view == STEPWISE:
         queue = ratings.queue
-        tables = [one(queue, weights) for one in (mind_table, later_table, links_table)]
+        tables = [one(queue, weights) for one in (mind_table, later_table)]
     if against is None:
         sides = view_ratings(ratings, ratings.queue)
         return [view_table(sides, ratings.queue, weights), *tables] if len(sides) > 1 else tables

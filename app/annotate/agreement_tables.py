@@ -65,6 +65,12 @@ _HEADS = {
 # Columns of numbers that are not percentages.
 _COEFFICIENTS = frozenset(("alpha", "ordinal", "nominal", "kappa", "valid_kappa", "without", "change"))
 
+_LINK_NAMES = {
+    "repaired": "step that repairs an error",
+    "evidence": "step that changed the label",
+    "notices": "earlier step that a step says is wrong",
+}
+
 STEPWISE = "stepwise"
 NOTHING = "there is nothing to compare"
 # Larger numbers of later steps share a row.
@@ -305,15 +311,27 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def links_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far people name the same later step as the one that changed their label. The table has no row if
-    no label changed. A note counts the changed labels whose step nobody asked for."""
-    named = alpha(rated.evidence, Scale.NOMINAL, rated.last.trace, weights)
-    row = ("step that changed the label", named.alpha, named.agreeing, named.n_units, "steps", named.n_pairs)
+    """Tabulate how far people link the same steps, with a row for each kind of link that somebody named. A note
+    counts the changed labels whose step nobody asked for, which alone make a row as well."""
     unasked = sum(trace.unasked for trace in rated.traces)
-    rows = [row] if unasked or np.isfinite(rated.evidence).any() else []
-    caption = "Krippendorff's alpha of the later steps that changed a label"
+    named = {
+        kind: alpha(values, Scale.NOMINAL, rated.last.trace, weights)
+        for kind, values in rated.links.items()
+        if (values >= 0).any() or (kind == "evidence" and unasked)
+    }
+    rows = [
+        (_LINK_NAMES[kind], one.alpha, one.agreeing, one.n_units, "steps", one.n_pairs)
+        for kind, one in named.items()
+    ]
+    caption = "Krippendorff's alpha of the steps that people link a step to"
     notes = (f"Not in it: {unasked:,} {UNASKED}.",) if unasked else ()
-    return _table("links", caption, _HEADS["agreement"], rows, [(str(row[0]), named.alpha)] if rows else [], notes)
+    if set(named) - {"evidence"}:
+        notes = (
+            "Who labels a step and names no repair, or nothing that it notices, says that there is none.",
+            *notes,
+        )
+    values = [(_LINK_NAMES[kind], one.alpha) for kind, one in named.items()]
+    return _table("links", caption, _HEADS["agreement"], rows, values, notes)
 
 
 def outcomes_table(rated: RatedTraces, weights: Weights) -> Table:

@@ -57,8 +57,8 @@ class ResultsAddress(PageQuery):
     If `dataset` is given, the page shows that dataset, or one `group` of its traces. If `card` is given, it shows
     the card of the evaluator with that name or fingerprint, on `dataset` or on the first dataset that the evaluator
     has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is the metadata
-    field whose outcomes the page of a dataset shows, or `steps`, their number. With `gold=patched`, accepted
-    disputes replace gold labels.
+    field whose outcomes the page of a dataset shows, `steps`, their number, or `repaired`, what became of errors.
+    With `gold=patched`, accepted disputes replace gold labels.
     """
 
     PATH: ClassVar[str] = "/results"

@@ -1,5 +1,5 @@
 """Counting the outcomes of evaluators: the traces with each pair of two evaluators' outcomes, and those with each
-outcome of one evaluator by the value of a metadata field or by length."""
+outcome of one evaluator by the value of a metadata field, by length, or by what became of gold errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,31 @@ from stepsight.core.arrays import Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, share
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome
 from stepsight.core.metrics.table import SILENT
+from stepsight.core.repair import ErrorState
 from stepsight.storage.browse.browse import browse
+from stepsight.storage.browse.facets import select_state
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition
 from stepsight.storage.database.store import Store
+from stepsight.storage.traces.columns import TraceColumns
 
 _CONDITIONS = ("mistake", "other_mistake", "gold")
 BY_LENGTH = "steps"
 """In place of a metadata field: the number of steps."""
+BY_STATE = "repaired"
+"""In place of a metadata field: whether errors in the gold are open or repaired, or there are none."""
 MOST_VALUES = 20
 """The number of values of a field that outcomes are counted for, the most common first."""
 # Numbers and lengths of more values are counted in as many ranges, of about equal numbers of traces.
 _RANGES = 4
+# The fields of `TraceFilter` that select what is counted by.
+_FILTERS = {BY_LENGTH: ("length",), BY_STATE: ("gold",)}
+_STATES = {
+    ErrorState.CLEAN: "clean",
+    ErrorState.REPAIRED: "repaired error",
+    ErrorState.OPEN: "open error",
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +136,8 @@ ByCondition = Mapping[str, str | tuple[str, ...]]
 class ValueOutcomes:
     """The outcomes of an evaluator on the traces with one value of a field, or with a value in a range.
 
-    `conditions` maps a field of `TraceFilter`, `meta` or `length`, to the conditions that select these traces.
+    `conditions` maps a field of `TraceFilter`, `meta`, `length` or `gold`, to the conditions that select these
+    traces.
     `right` is the share of the outcome right, with an interval if there are resamples.
     """
 
@@ -146,17 +159,17 @@ def outcomes_by(
     weights: Weights | None = None,
     other: bool = False,
 ) -> list[ValueOutcomes]:
-    """Count the outcomes of the filter's evaluator, or of its `other` one, by the values of a metadata field, or by
-    `BY_LENGTH`.
+    """Count the outcomes of the filter's evaluator, or of its `other` one, by the values of a metadata field, by
+    `BY_LENGTH` or by `BY_STATE`.
 
-    Conditions on this field or length, and on the outcome itself, do not count. A trace with several values counts
+    Conditions on what is counted by, and on the outcome itself, do not count. A trace with several values counts
     for each of them. Traces without an outcome or without a value are left out. `weights` are resamples of the
     dataset's traces, of shape (draws, n).
     """
-    meta = tuple(str(one) for one in where.on_metadata if one.field != field)
-    where = where.without("other_mistake" if other else "mistake").model_copy(
-        update={"length": ""} if field == BY_LENGTH else {"meta": meta}
-    )
+    where = where.without("other_mistake" if other else "mistake", *_FILTERS.get(field, ()))
+    if field not in _FILTERS:
+        meta = tuple(str(one) for one in where.on_metadata if one.field != field)
+        where = where.model_copy(update={"meta": meta})
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)
         verdicts = columns.other if other else columns.in_mode
@@ -164,6 +177,8 @@ def outcomes_by(
         mistake = np.where(columns.match().chosen, verdicts.mistake, SILENT)
         if field == BY_LENGTH:
             groups = _by_length(columns.traces.steps)
+        elif field == BY_STATE:
+            groups = _by_state(columns.traces)
         else:
             groups = _by_value(columns.metadata(field), field)
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
@@ -186,6 +201,13 @@ def _by_length(steps: NDArray[np.int32]) -> list[_Group]:
     return [
         (_span(least, most), {"length": _span(least, most, "-")}, inside)
         for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))
+    ]
+
+
+def _by_state(traces: TraceColumns) -> list[_Group]:
+    return [
+        (name, {"gold": state.value}, np.flatnonzero(select_state(traces, state)))
+        for state, name in _STATES.items()
     ]
 
 

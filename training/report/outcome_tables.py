@@ -1,11 +1,19 @@
-"""A table of outcomes by the value of a metadata field or by length, with the share of right ones."""
+"""A table of outcomes by the value of a metadata field, by length or by what became of errors, with the share of
+right ones."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.outcomes import BY_LENGTH, MOST_VALUES, ByCondition, ValueOutcomes, outcomes_by
+from stepsight.storage.browse.outcomes import (
+    BY_LENGTH,
+    BY_STATE,
+    MOST_VALUES,
+    ByCondition,
+    ValueOutcomes,
+    outcomes_by,
+)
 from stepsight.storage.database.store import Store
 from stepsight.training.evaluate.evaluation import Evaluation, Question
 from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES, measured_on
@@ -15,10 +23,20 @@ Conditions = Sequence[tuple[str, ByCondition]]
 """For each row of a table, its evaluator and the conditions that select its traces."""
 
 
+# What outcomes are counted by besides metadata: its title, the head of its column, and its name in captions.
+_OTHERS = {
+    BY_LENGTH: ("number of steps", "Steps", "length"),
+    BY_STATE: ("open and repaired errors", "Errors in the gold", "what became of errors"),
+}
+
+
 def outcome_fields(store: Store, dataset_id: int) -> dict[str, str]:
-    """Return what outcomes can be counted by, with titles: the number of steps and the fields of the metadata."""
+    """Return what outcomes can be counted by, with titles: the number of steps, what became of the errors in the
+    gold, and the fields of the metadata."""
     fields = {field.name: field.name for field in list_fields(store, dataset_id)}
-    return {BY_LENGTH: "number of steps"} | fields
+    return {name: title for name, (title, _, _) in _OTHERS.items()} | {
+        name: title for name, title in fields.items() if name not in _OTHERS
+    }
 
 
 def outcomes_by_field(
@@ -38,15 +56,18 @@ def outcomes_by_field(
             store, evaluation.dataset.id, where.model_copy(update={"evaluator": id}), by, evaluation.weights
         )
     ]
-    table = _table(evaluation, found, by, f"{errors} errors by {'length' if by == BY_LENGTH else by}, {mode}")
+    _, head, name = _OTHERS.get(by, (by, by, by))
+    table = _table(evaluation, found, (by, head), f"{errors} errors by {name}, {mode}")
     return table, [(name, one.conditions) for name, one in found]
 
 
-def _table(evaluation: Evaluation, found: Sequence[tuple[str, ValueOutcomes]], by: str, caption: str) -> Table:
+def _table(
+    evaluation: Evaluation, found: Sequence[tuple[str, ValueOutcomes]], by: tuple[str, str], caption: str
+) -> Table:
     kinds = [kind for kind in OUTCOMES if any(one.counts[kind] for _, one in found)]
     columns = (
         EVALUATOR,
-        Column("value", "Steps" if by == BY_LENGTH else by, CellKind.TEXT),
+        Column("value", by[1], CellKind.TEXT),
         Column("share_right", "Right, share"),
         *(Column(kind.value, OUTCOMES[kind], CellKind.COUNT) for kind in kinds),
         TRACES,
@@ -60,7 +81,7 @@ def _table(evaluation: Evaluation, found: Sequence[tuple[str, ValueOutcomes]], b
     if max(Counter(names).values(), default=0) == MOST_VALUES:
         notes.append(f"At most the {MOST_VALUES} most common values are shown.")
     return Table(
-        f"{slug(measured_on(evaluation))}-outcomes-by-{slug(by)}",
+        f"{slug(measured_on(evaluation))}-outcomes-by-{slug(by[0])}",
         f"{measured_on(evaluation)}: outcomes of {caption}, in percent with 95 % intervals over traces",
         columns,
         tuple(rows),

@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         metavar="FIELD",
-        help="also the outcomes by a metadata field, or by steps: their number",
+        help="also the outcomes by a metadata field, by steps (their number), or by repaired (open and repaired"
+        " errors)",
     )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
