@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.agreement import (
+    Agreement,
     RaterPair,
     Scale,
     agreeing,
@@ -91,18 +92,17 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
         (ratings.validity, Scale.NOMINAL, ratings.trace, "steps"),
         (ratings.first_errors, Scale.NOMINAL, traces, "traces"),
     )
-    alphas = [alpha(values, level, trace, weights) for values, level, trace, _ in asked]
-    rows = [
-        (figure, one.alpha, one.agreeing, one.n_units, unit, one.n_pairs)
-        for figure, one, (_, _, _, unit) in zip(FIGURES, alphas, asked, strict=True)
+    alphas = [
+        (figure, alpha(values, level, trace, weights), unit)
+        for figure, (values, level, trace, unit) in zip(FIGURES, asked, strict=True)
     ]
-    return _table(
-        "agreement",
-        "Krippendorff's alpha, with 95 % intervals over traces",
-        _HEADS["agreement"],
-        rows,
-        ((figure, one.alpha) for figure, one in zip(FIGURES, alphas, strict=True)),
-    )
+    return _alphas("agreement", "Krippendorff's alpha, with 95 % intervals over traces", alphas)
+
+
+def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]], *notes: str) -> Table:
+    """Build a table of the agreement on some things, each given by what it is, and the unit that is rated."""
+    rows = [(of, one.alpha, one.agreeing, one.n_units, unit, one.n_pairs) for of, one, unit in alphas]
+    return _table(name, caption, _HEADS["agreement"], rows, [(of, one.alpha) for of, one, _ in alphas], notes)
 
 
 def estimates_table(estimates: CampaignEstimates) -> Table:
@@ -319,29 +319,19 @@ def links_table(rated: RatedTraces, weights: Weights) -> Table:
         for kind, values in rated.links.items()
         if (values >= 0).any() or (kind == "evidence" and unasked)
     }
-    rows = [
-        (_LINK_NAMES[kind], one.alpha, one.agreeing, one.n_units, "steps", one.n_pairs)
-        for kind, one in named.items()
-    ]
-    caption = "Krippendorff's alpha of the steps that people link a step to"
-    notes = (f"Not in it: {unasked:,} {UNASKED}.",) if unasked else ()
+    notes = [f"Not in it: {unasked:,} {UNASKED}."] if unasked else []
     if set(named) - {"evidence"}:
-        notes = (
-            "Who labels a step and names no repair, or nothing that it notices, says that there is none.",
-            *notes,
-        )
-    values = [(_LINK_NAMES[kind], one.alpha) for kind, one in named.items()]
-    return _table("links", caption, _HEADS["agreement"], rows, values, notes)
+        notes.append("Who labels a step and names no repair, or nothing that it notices, says that there is none.")
+    alphas = [(_LINK_NAMES[kind], one, "steps") for kind, one in named.items()]
+    return _alphas("links", "Krippendorff's alpha of the steps that people link a step to", alphas, *notes)
 
 
 def outcomes_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate how far people agree on the outcome of agents' traces. The table has no row if nobody gave one."""
+    asked = [rated.outcomes] if np.isfinite(rated.outcomes).any() else []
     places = np.arange(len(rated.traces), dtype=np.int64)
-    told = alpha(rated.outcomes, Scale.NOMINAL, places, weights)
-    row = ("outcome of the trace", told.alpha, told.agreeing, told.n_units, "traces", told.n_pairs)
-    rows = [row] if np.isfinite(rated.outcomes).any() else []
-    caption = "Krippendorff's alpha of the outcomes of agents' traces"
-    return _table("outcomes", caption, _HEADS["agreement"], rows, [(str(row[0]), told.alpha)] if rows else [])
+    alphas = [("outcome of the trace", alpha(one, Scale.NOMINAL, places, weights), "traces") for one in asked]
+    return _alphas("outcomes", "Krippendorff's alpha of the outcomes of agents' traces", alphas)
 
 
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:

@@ -13,7 +13,7 @@ from stepsight.core.validation import choice
 from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import get_campaign
-from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, export_labels
+from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, LABEL_CONVENTIONS, export_labels
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.training.report.tables import slug
 
@@ -22,7 +22,8 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet", "label-studio": "json", "argilla
 
 class LabelsAddress(PageQuery):
     """The query of the download: the id of a campaign and the format of the file. With `each`, the file has a row
-    for each person. With `exposed`, it includes labels given after seeing what the campaign hides."""
+    for each person. With `exposed`, it includes labels given after seeing what the campaign hides. `convention`
+    is the convention of gold that the labels follow, or "" for the labels as they are."""
 
     PATH: ClassVar[str] = "/annotate/export"
 
@@ -30,6 +31,7 @@ class LabelsAddress(PageQuery):
     format: Annotated[str, choice(FORMAT_NAMES)] = "jsonl"
     each: Annotated[str, choice(("1",))] = ""
     exposed: Annotated[str, choice(("1",))] = ""
+    convention: Annotated[str, choice(LABEL_CONVENTIONS)] = ""
 
 
 def router(store: Store) -> APIRouter:
@@ -46,6 +48,7 @@ def router(store: Store) -> APIRouter:
         # The exposure is recorded before any label is read.
         note_exposure(store, user, note, LABELS)
         how: dict[str, Any] = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
+        how["convention"] = address.convention
         # A format that cannot express the labels fails only at the end.
         return whole_file(
             lambda path: export_labels(store, campaign.name, path, address.format, **how),
@@ -57,4 +60,5 @@ def router(store: Store) -> APIRouter:
 
 def _name(campaign: str, address: LabelsAddress) -> str:
     each = "-by-person" if address.each and address.format != EVENTS else ""
-    return f"{slug(campaign)}-labels-{address.format}{each}.{_ENDINGS.get(address.format, 'jsonl')}"
+    convention = f"-{address.convention}" if address.convention else ""
+    return f"{slug(campaign)}-labels-{address.format}{each}{convention}.{_ENDINGS.get(address.format, 'jsonl')}"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import Bools, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT, Third
-from stepsight.core.repair import ErrorState
 from stepsight.storage.browse.verdict_columns import OUTCOME_NAMES, VerdictColumns
 from stepsight.storage.traces.columns import GOLD, TraceColumns
 
@@ -127,8 +126,8 @@ def dataset_facets(traces: TraceColumns, not_redundant: Bools) -> dict[str, Face
     """Return the facets that do not depend on an evaluator, keyed by filter field. `not_redundant` selects the
     traces whose steps are all labelled, and none as redundant."""
     also = {
-        "open": select_state(traces, ErrorState.OPEN),
-        "repaired": select_state(traces, ErrorState.REPAIRED),
+        "open": traces.states["open"],
+        "repaired": traces.repaired,
         "redundant": traces.redundant,
         "not-redundant": not_redundant,
     }
@@ -138,14 +137,6 @@ def dataset_facets(traces: TraceColumns, not_redundant: Bools) -> dict[str, Face
         "error_at": Facet(tuple(third.value for third in Third), traces.third),
         "relabelled": Facet(("no", "yes"), traces.relabelled.astype(np.int8)),
     }
-
-
-def select_state(traces: TraceColumns, state: ErrorState) -> Bools:
-    """Return a mask of shape (n,) that selects the traces whose gold errors have this state."""
-    selected: Bools = traces.gold == GOLD.index("clean" if state == ErrorState.CLEAN else "error")
-    if state != ErrorState.CLEAN:
-        selected = selected & (traces.repaired == (state == ErrorState.REPAIRED))
-    return selected
 
 
 def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dict[str, Facet]:

@@ -11,14 +11,11 @@ from stepsight.core.arrays import Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, share
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.repair import ErrorState
 from stepsight.storage.browse.browse import browse
-from stepsight.storage.browse.facets import select_state
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces.columns import TraceColumns
 
 _CONDITIONS = ("mistake", "other_mistake", "gold")
 BY_LENGTH = "steps"
@@ -31,11 +28,7 @@ MOST_VALUES = 20
 _RANGES = 4
 # The fields of `TraceFilter` that select what is counted by.
 _FILTERS = {BY_LENGTH: ("length",), BY_STATE: ("gold",)}
-_STATES = {
-    ErrorState.CLEAN: "clean",
-    ErrorState.REPAIRED: "repaired error",
-    ErrorState.OPEN: "open error",
-}
+_STATES = {"clean": "clean", "repaired": "repaired error", "open": "open error"}
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,9 @@ def outcomes_by(
         if field == BY_LENGTH:
             groups = _by_length(columns.traces.steps)
         elif field == BY_STATE:
-            groups = _by_state(columns.traces)
+            groups = [
+                (_STATES[state], {"gold": state}, np.flatnonzero(of)) for state, of in columns.traces.states.items()
+            ]
         else:
             groups = _by_value(columns.metadata(field), field)
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
@@ -201,13 +196,6 @@ def _by_length(steps: NDArray[np.int32]) -> list[_Group]:
     return [
         (_span(least, most), {"length": _span(least, most, "-")}, inside)
         for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))
-    ]
-
-
-def _by_state(traces: TraceColumns) -> list[_Group]:
-    return [
-        (name, {"gold": state.value}, np.flatnonzero(select_state(traces, state)))
-        for state, name in _STATES.items()
     ]
 
 

@@ -58,6 +58,12 @@ class TraceColumns:
         arrays = (getattr(self, column.name) for column in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
+    @property
+    def states(self) -> dict[str, NDArray[np.bool_]]:
+        """Masks of the traces in each `core.repair.ErrorState`."""
+        open = (self.first_error != SILENT) & ~self.repaired
+        return {"clean": self.gold == GOLD.index("clean"), "repaired": self.repaired, "open": open}
+
     def places(self, trace_ids: Ints) -> Ints:
         """Return the index of each given trace in the columns, or `SILENT` if the trace is not in this dataset."""
         if not len(self):

@@ -15,12 +15,13 @@ from stepsight.storage.labelling.campaign_changes import note_export
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.formats import FORMATS, find_format
-from stepsight.storage.labelling.results.consensus import LabelledTraces
+from stepsight.storage.labelling.results.consensus import CONVENTIONS, LabelledTraces
 
 EVENTS = "events"
 LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {EVENTS: "JSON Lines: every event"}
 FORMAT_NAMES = tuple(LABEL_FORMATS)
 """The formats that are a single file."""
+LABEL_CONVENTIONS = CONVENTIONS
 
 _COLUMNS: dict[str, type] = {
     "id": str, "problem": str, "steps": list, "labels": list, "how": list, "annotators": int, "annotator": str,

@@ -32,6 +32,8 @@ from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 ADJUDICATED, CONVENTION = "adjudicated", "convention"
+CONVENTIONS = {"": "as labelled"} | {one.value: one.value for one in Convention}
+"""The conventions that labels can follow, with titles."""
 
 # The reasons for leaving out traces and annotations.
 EXPOSED = (
