@@ -51,7 +51,7 @@ def test_labels_by_a_convention_come_as_the_command_writes_them(client, made, sq
     )
     plain = client.get(PATH, params=query | {"convention": ""}).content
     assert answer.content == (tmp_path / "labels").read_bytes() != plain
-    assert client.get(PATH, params=query | {"format": "events"}).status_code == 400
+    assert client.get(PATH, params=query | {"format": "events"}).status_code == 422
     assert client.get(PATH, params=query | {"convention": "none-wrong"}).status_code == 422
 
 
