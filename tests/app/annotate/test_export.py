@@ -46,9 +46,7 @@ def test_labels_by_a_convention_come_as_the_command_writes_them(client, made, sq
     query = {"campaign": made.id, "format": "jsonl", "convention": "all-wrong", "each": "1"}
     answer = client.get(PATH, params=query)
     assert answer.headers["content-disposition"].endswith('labels-jsonl-by-person-all-wrong.jsonl"')
-    export_labels(
-        sqlite_store, made.name, tmp_path / "labels", "jsonl", per_annotator=True, convention="all-wrong"
-    )
+    export_labels(sqlite_store, made.name, tmp_path / "labels", "jsonl", per_annotator=True, convention="all-wrong")
     plain = client.get(PATH, params=query | {"convention": ""}).content
     assert answer.content == (tmp_path / "labels").read_bytes() != plain
     assert client.get(PATH, params=query | {"format": "events"}).status_code == 422
