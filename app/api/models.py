@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from stepsight.app.browse.address import ListQuery
-from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators, HindsightBudget
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
 from stepsight.core.reading import TemplateChoice
@@ -52,6 +52,25 @@ Steps = Annotated[list[str | Texts], AfterValidator(_visible)]
 _MOST_FIELDS = 20
 
 
+def _read_budget(value: Any) -> Any:
+    """Return a budget as it is. Raises `ValueError` if it is none, in one sentence instead of one for each type."""
+    if value is None or value == AUTOMATIC or (type(value) is int and value >= 1):
+        return value
+    raise ValueError(f"expected a number of tokens from 1, or {AUTOMATIC}")
+
+
+Budget = Annotated[HindsightBudget, BeforeValidator(_read_budget)]
+
+
+def _budget(of: str) -> Any:
+    return Field(
+        None,
+        description=f"In hindsight: the largest number of tokens to read of {of}, prefixes around flags first;"
+        " `auto` reads all prefixes if the limit of a request allows them, or else an eighth of their tokens. By"
+        " default all are read.",
+    )
+
+
 class _Given(BaseModel):
     """The body of an API request. Unknown fields are an error."""
 
@@ -89,6 +108,7 @@ class ScoreRequest(SolutionRequest):
         None, description="A name from /evaluators; by default the first one that scores."
     )
     mode: Mode = Field(Mode.OFFLINE, description="hindsight includes the other two.")
+    hindsight_budget: Budget = _budget("the solution")
 
 
 class BatchTrace(_Given):
@@ -115,6 +135,7 @@ class BatchRequest(_Given):
         None, description="A name from /evaluators; by default the first one that scores."
     )
     mode: Mode = Field(Mode.OFFLINE, description="hindsight includes the other two.")
+    hindsight_budget: Budget = _budget("each solution")
 
 
 class BatchLine(JudgmentRecord):

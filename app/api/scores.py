@@ -47,7 +47,8 @@ def routes(context: Context) -> APIRouter:
         evaluator = context.evaluators.about(name)
         trace = Trace.of(asked.problem, asked.steps)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
-        scoring = await to_thread.run_sync(context.evaluators.submit, name, trace, asked.mode)
+        submit = partial(context.evaluators.submit, name, trace, asked.mode, asked.hindsight_budget)
+        scoring = await to_thread.run_sync(submit)
         judgment = await _awaited(scoring, request, context.seconds)
         await to_thread.run_sync(note_scored, context.store, find_user_of(request), trace)
         return judgment_record(judgment, evaluator, thresholds, name=name)
@@ -143,7 +144,7 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
     for place, one in enumerate(asked.traces):
         with _at(f"traces.{place}"):
             trace = Trace.of(one.problem, one.steps, id=one.id)
-        submit = partial(context.evaluators.submit, name, trace, asked.mode)
+        submit = partial(context.evaluators.submit, name, trace, asked.mode, asked.hindsight_budget)
         parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts
 

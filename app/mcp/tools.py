@@ -100,14 +100,14 @@ def _score(context: Context, asked: ScoreRequest) -> JudgmentRecord:
     evaluator = context.evaluators.about(name)
     trace = Trace.of(asked.problem, asked.steps)
     thresholds = context.evaluators.thresholds(context.store, name)
-    scoring = context.evaluators.submit(name, trace, asked.mode)
+    scoring = context.evaluators.submit(name, trace, asked.mode, asked.hindsight_budget)
     try:
         judgment = scoring.result(context.seconds)
     except WaitTimeoutError:
         scoring.cancel()
         raise UserError(
             f"This took longer than the {context.seconds:g} s that a call may take.",
-            "Send fewer steps, or choose another mode than hindsight.",
+            "Send fewer steps, a smaller hindsight_budget, or choose another mode than hindsight.",
         ) from None
     return judgment_record(judgment, evaluator, thresholds, name=name)
 

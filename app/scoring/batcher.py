@@ -16,7 +16,8 @@ from stepsight.app.scoring.fair_queue import (
     TraceRequest,
     current_client,
 )
-from stepsight.app.scoring.limits import REQUEST_TOKENS
+from stepsight.app.scoring.limits import AUTOMATIC, REQUEST_TOKENS, ScoringCost
+from stepsight.app.scoring.limits import HindsightBudget as HindsightBudget
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -95,20 +96,46 @@ class Batcher:
         mode: Mode,
         answer: PendingScore[Judgment] | None = None,
         reading: Rereading | None = None,
+        budget: HindsightBudget = None,
     ) -> PendingScore[Judgment]:
         """Queue a trace and return the future of its judgment. If `answer` is given, it is used as this future.
 
-        The evaluator reads the trace as `reading` says, by default in its own way. Raises `BusyError` if too many
-        requests are waiting, `ShortError` if memory is short, and `UserError` if the trace is too long.
+        The evaluator reads the trace as `reading` says, by default in its own way, and in hindsight no more tokens
+        than `budget`. Raises `BusyError` if too many requests are waiting, `ShortError` if memory is short, and
+        `UserError` if the trace is too long or there can be no budget.
         """
         # An error here concerns only this request, and not the others of a batch.
+        request, cost = self._request(trace, mode, answer, reading, budget)
+        tokens = cost.tokens(budget)
+        self._check_tokens(tokens, f"this trace in {mode} mode", samples=cost.whole < min(tokens, self._tokens))
+        request.answer.steps.is_offline = request.budget is not None
+        self._add(request)
+        return request.answer
+
+    def cost(self, trace: Trace, reading: Rereading | None = None, budget: HindsightBudget = None) -> ScoringCost:
+        """Return the tokens that judging a trace in hindsight takes, with `reading` and `budget` as in `submit`.
+        Raises `UserError` if the trace is too long or there can be no such budget."""
+        return self._request(trace, Mode.HINDSIGHT, None, reading, budget)[1]
+
+    def _request(
+        self,
+        trace: Trace,
+        mode: Mode,
+        answer: PendingScore[Judgment] | None,
+        reading: Rereading | None,
+        budget: HindsightBudget,
+    ) -> tuple[TraceRequest, ScoringCost]:
+        if budget is not None and (mode != Mode.HINDSIGHT or budget != AUTOMATIC):
+            self._scorer.check_budget(mode, 1 if isinstance(budget, str) else budget)
         evaluator = self._scorer.evaluator
         encoded = (evaluator if reading is None else evaluator.reread(reading)).encode(trace)
         tokens = self._scorer.tokens(trace, encoded, mode)
-        self._check_tokens(tokens, f"this trace in {mode} mode")
-        answer = answer or PendingScore()
-        self._add(TraceRequest(tokens + _EACH, current_client(), answer, trace, encoded, mode))
-        return answer
+        is_sampled = mode == Mode.HINDSIGHT and self._scorer.samples
+        whole = self._scorer.tokens(trace, encoded, Mode.OFFLINE) if is_sampled else tokens
+        cost = ScoringCost(whole, tokens, self._tokens)
+        answer = PendingScore() if answer is None else answer
+        read = cost.tokens(budget) + _EACH
+        return TraceRequest(read, current_client(), answer, trace, encoded, mode, cost.budget(budget)), cost
 
     def submit_next(
         self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
@@ -128,12 +155,15 @@ class Batcher:
         self._add(CandidatesRequest(tokens + _EACH * len(asked.unique), current_client(), answer, asked))
         return answer
 
-    def _check_tokens(self, tokens: int, what: str) -> None:
+    def _check_tokens(self, tokens: int, what: str, *, samples: bool = False) -> None:
+        """Raise `UserError` if a request takes too many tokens. `samples` is True if a smaller budget would do."""
         if tokens > self._tokens:
+            fewer = "Read only some prefixes (hindsight_budget), send" if samples else "Send"
             raise UserError(
                 f"{self._scorer.evaluator.name} would compute {tokens:,} tokens for {what}; "
                 f"a request may need {self._tokens:,} at most.",
-                "Send fewer steps, ask for offline scores, or import it and start a job, which has no such limit.",
+                f"{fewer} fewer steps, ask for offline scores, or import it and start a job, which has no such"
+                " limit.",
             )
 
     def _add(self, request: Request) -> None:
@@ -172,14 +202,14 @@ class Batcher:
         return _LONG * self._rate
 
     def score(self, batch: list[Request]) -> None:
-        """Score the requests, all traces of the same mode in one call, and update the measured speed."""
+        """Score the requests, all traces of the same mode and budget in one call, and update the measured speed."""
         for request in batch:
             if isinstance(request, CandidatesRequest):
                 self._score_next(request)
         traces = [request for request in batch if isinstance(request, TraceRequest)]
         start = time.perf_counter()
-        for mode in dict.fromkeys(request.mode for request in traces):
-            self._score_mode(mode, [request for request in traces if request.mode == mode])
+        for how in dict.fromkeys((request.mode, request.budget) for request in traces):
+            self._score_mode(*how, [request for request in traces if (request.mode, request.budget) == how])
         rate = sum(request.tokens for request in traces) / max(1e-6, time.perf_counter() - start)
         # The candidates' prefix may be cached, which would distort the measured speed.
         if traces and not any(request.answer.is_left for request in traces):
@@ -192,7 +222,7 @@ class Batcher:
         with _propagate_errors([request]):
             request.answer.set_result(nexts.score_encoded(request.asked))
 
-    def _score_mode(self, mode: Mode, requests: Sequence[TraceRequest]) -> None:
+    def _score_mode(self, mode: Mode, budget: int | None, requests: Sequence[TraceRequest]) -> None:
         def check() -> None:
             if all(request.answer.is_left for request in requests):
                 raise CancelledError
@@ -202,7 +232,7 @@ class Batcher:
 
         with _propagate_errors(requests):
             traces = [(request.trace, request.encoded) for request in requests]
-            judged = self._scorer.score_encoded(traces, mode, check, on_step)
+            judged = self._scorer.score_encoded(traces, mode, check, on_step, budget)
             for request, judgment in zip(requests, judged, strict=True):
                 request.answer.set_result(judgment)
 

@@ -6,7 +6,7 @@ offered as soon as they have arrived, and are loaded on first use.
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,9 @@ from weakref import WeakKeyDictionary
 
 from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.fair_queue import PendingScore, SharedScore
-from stepsight.app.scoring.limits import REQUEST_TOKENS
+from stepsight.app.scoring.limits import AUTOMATIC as AUTOMATIC
+from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
+from stepsight.app.scoring.limits import HindsightBudget as HindsightBudget
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
@@ -275,46 +277,76 @@ class Evaluators:
         own defaults."""
         return find_thresholds(store, self.register(store, name).id)
 
-    def judge(self, name: str, trace: Trace) -> Judgment:
-        """Judge a trace in hindsight mode and wait for the judgment.
+    def cost(self, name: str, trace: Trace, budget: HindsightBudget = None) -> ScoringCost | None:
+        """Return the tokens that judging a trace in hindsight takes, or None if the evaluator is not in memory or
+        reads no tokens. Raises `UserError` if the trace is too long or there can be no such `budget`, and
+        `NotFoundError` if no evaluator has this name."""
+        self.about(name)
+        name, reading = self._split(name)
+        lazy = self._lazy.get(name)
+        batcher = self._batchers[name] if lazy is None else lazy.batcher
+        cost = None if batcher is None else batcher.cost(trace, reading, budget)
+        return cost if cost is not None and cost.prefixes else None
+
+    def judge(self, name: str, trace: Trace, budget: HindsightBudget = None) -> Judgment:
+        """Judge a trace in hindsight mode, reading no more tokens than `budget`, and wait for the judgment.
 
         Raises `UserError` if the trace is too long, `BusyError` if too many requests are waiting, `ShortError` if
         memory is short, and the same errors as `scorer`.
         """
-        return self.submit_loaded(name, trace).result()
+        return self.submit_loaded(name, trace, budget).result()
 
-    def submit_loaded(self, name: str, trace: Trace) -> PendingScore[Judgment]:
+    def submit_loaded(self, name: str, trace: Trace, budget: HindsightBudget = None) -> PendingScore[Judgment]:
         """Like `submit`, but if the evaluator has to be loaded, raise the errors of `scorer` immediately.
 
         If the judgment is cached, the evaluator is not loaded. Otherwise, two evaluators that do not fit into
         memory together would evict each other for ever.
         """
-        if self._judgments.find(self._key(name, trace)) is None:
+        if self._find(name, trace, budget) is None:
             self.scorer(name)
-        return self.submit(name, trace)
+        return self.submit(name, trace, budget=budget)
 
-    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
-        """Submit a trace and return the future of its judgment. Requests that arrive together are scored in one
-        batch. Raises the same errors as `judge`."""
+    def submit(
+        self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT, budget: HindsightBudget = None
+    ) -> PendingScore[Judgment]:
+        """Submit a trace and return the future of its judgment, for which no more tokens than `budget` are read in
+        hindsight. Requests that arrive together are scored in one batch. Raises the same errors as `judge`."""
+        if mode == Mode.HINDSIGHT:
+            return self._share(name, trace, budget)
         answer: PendingScore[Judgment] = PendingScore()
-        kept = self._judgments.find(self._key(name, trace))
-        if kept is not None:
-            answer.set_result(_of_mode(kept.result(), trace, mode))
-            return answer
-        # Another mode may be faster than a hindsight judgment in progress.
-        return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
+        kept = self._find(name, trace, None)
+        # A hindsight judgment in progress may take longer than another mode.
+        if kept is None or budget is not None:
+            return self._compute(name, trace, mode, budget, answer)
+        answer.set_result(_of_mode(kept, trace, mode))
+        return answer
 
-    def begin(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """Like `submit`, but for a client that may leave before the judgment is ready and request it again later.
-        The returned future must not be cancelled."""
-        return self._share(name, trace, comes_back=True)
+    def begin(self, name: str, trace: Trace, budget: HindsightBudget = None) -> PendingScore[Judgment]:
+        """Like `submit` in hindsight mode, but for a client that may leave before the judgment is ready and request
+        it again later. The returned future must not be cancelled."""
+        return self._share(name, trace, budget, comes_back=True)
 
-    def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> PendingScore[Judgment]:
+    def _find(self, name: str, trace: Trace, budget: HindsightBudget) -> Judgment | None:
+        """Return the cached hindsight judgment: the one of all prefixes, or else the one with this budget."""
+        keys = dict.fromkeys((self._key(name, trace), self._key(name, trace, budget)))
+        kept = filter(None, map(self._judgments.find, keys))
+        return next((one.result() for one in kept), None)
+
+    def _share(
+        self, name: str, trace: Trace, budget: HindsightBudget, *, comes_back: bool = False
+    ) -> PendingScore[Judgment]:
         """Return the future of a hindsight judgment. All clients that request the same judgment share one
         computation. `comes_back` is True for a client that may leave and request it again later."""
-        key = self._key(name, trace)
+        found = self._find(name, trace, budget)
+        if found is None and budget is not None and (cost := self.cost(name, trace, budget)) is not None:
+            # Budgets that read the same share it.
+            budget = cost.budget(budget)
+        key = self._key(name, trace, budget)
         answer: PendingScore[Judgment] = PendingScore()
         adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
+        if found is not None:
+            answer.set_result(adapt(found))
+            return answer
         while True:
             shared, is_ours = self._judgments.claim(key, kind=SharedScore)
             if not isinstance(shared, SharedScore):
@@ -328,22 +360,22 @@ class Evaluators:
             self._judgments.drop(key, shared)
         if is_ours:
             try:
-                self._compute(name, trace, Mode.HINDSIGHT, shared)
+                self._compute(name, trace, Mode.HINDSIGHT, budget, shared)
             except BaseException as error:
                 self._judgments.fail(key, shared, error)
                 raise
         return answer
 
     def _compute(
-        self, name: str, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
+        self, name: str, trace: Trace, mode: Mode, budget: HindsightBudget, answer: PendingScore[Judgment]
     ) -> PendingScore[Judgment]:
         name, reading = self._split(name)
         lazy = self._lazy.get(name)
         if lazy is not None:
-            return self._loader.submit(lazy, trace, mode, answer, reading)
-        return self._batchers[name].submit(trace, mode, answer, reading)
+            return self._loader.submit(lazy, trace, mode, answer, reading, budget)
+        return self._batchers[name].submit(trace, mode, answer, reading, budget)
 
-    def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
+    def _keep(self, key: Hashable, shared: "Future[Judgment]") -> None:
         """Cache a finished judgment. If the computation failed and a client will request it again, the error is
         cached for a while, so that the client can be told."""
         assert isinstance(shared, SharedScore)
@@ -354,8 +386,8 @@ class Evaluators:
         else:
             self._judgments.finish(key, shared, shared.result(), _size(shared.result()))
 
-    def _key(self, name: str, trace: Trace) -> tuple[str, str]:
-        return self.about(name).fingerprint, trace.digest
+    def _key(self, name: str, trace: Trace, budget: HindsightBudget = None) -> Hashable:
+        return self.about(name).fingerprint, trace.digest, budget
 
     def scores_together(self, name: str) -> bool:
         """True if candidates for a next step have to be submitted with `submit_next`.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from math import ceil
 
-from stepsight.app.scoring.batcher import Batcher
+from stepsight.app.scoring.batcher import Batcher, HindsightBudget
 from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
@@ -126,15 +126,16 @@ class Loader:
         mode: Mode,
         answer: PendingScore[Judgment],
         reading: Rereading | None = None,
+        budget: HindsightBudget = None,
     ) -> PendingScore[Judgment]:
         """Submit a trace once the evaluator is loaded, and return `answer`, the future of its judgment."""
         # Read once, since another thread may release it.
         batcher = one.batcher
         if batcher is not None:
             one.used = time.monotonic()
-            return batcher.submit(trace, mode, answer, reading)
+            return batcher.submit(trace, mode, answer, reading, budget)
         context = copy_context()
-        submit = partial(Batcher.submit, trace=trace, mode=mode, answer=answer, reading=reading)
+        submit = partial(Batcher.submit, trace=trace, mode=mode, answer=answer, reading=reading, budget=budget)
         self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, submit, answer))
         return answer
 

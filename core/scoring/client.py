@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property, partial
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import httpx2
 import numpy as np
@@ -122,14 +122,23 @@ class Client(AbstractScorer):
         raise UserError(f"{self.address} has no evaluator {self._name!r}.", f"Choose one of: {names}.")
 
     def score(
-        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
+        self,
+        traces: Iterable[Trace],
+        mode: Mode | str = Mode.OFFLINE,
+        on_skip: Skip | None = None,
+        *,
+        budget: int | Literal["auto"] | None = None,
     ) -> Iterator[Judgment]:
-        """Like `Scorer.score`, but the traces are sent to the server, at most 64 at a time."""
+        """Like `Scorer.score`, but the traces are sent to the server, at most 64 at a time. The `budget` of
+        hindsight may be "auto": all prefixes of a trace are read if the server's limit of a request allows it, or
+        else an eighth of their tokens."""
         mode = Mode(mode)
         for chunk in _chunks(traces):
             judged: dict[int, Judgment | UserError] = {}
             following = 0
-            with closing(self._lines("/score/batch", partial(self._batch, mode, chunk), len(chunk))) as lines:
+            with closing(
+                self._lines("/score/batch", partial(self._batch, mode, budget, chunk), len(chunk))
+            ) as lines:
                 for place, line in lines:
                     if isinstance(line, UserError):
                         judged[place] = line
@@ -145,8 +154,12 @@ class Client(AbstractScorer):
                         else:
                             on_skip(trace, one)
 
-    def _batch(self, mode: Mode, chunk: Sequence[tuple[Trace, Line]], left: Sequence[int]) -> Line:
-        return {"mode": mode, "traces": [chunk[place][1] for place in left], **self._of_evaluator}
+    def _batch(
+        self, mode: Mode, budget: int | str | None, chunk: Sequence[tuple[Trace, Line]], left: Sequence[int]
+    ) -> Line:
+        # Earlier servers know no budget.
+        limit = {} if budget is None else {"hindsight_budget": budget}
+        return {"mode": mode, "traces": [chunk[place][1] for place in left], **limit, **self._of_evaluator}
 
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """Like `Scorer.score_next`, but the server does the work."""

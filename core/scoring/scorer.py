@@ -105,7 +105,7 @@ class Scorer(AbstractScorer):
         prefixes are sampled, it is called with the scores in the whole trace, once these are known."""
         mode, rest = Mode(mode), iter(encoded)
         if budget is not None:
-            self._check_budget(mode, budget)
+            self.check_budget(mode, budget)
         if isinstance(self.evaluator, ServedEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
             return
@@ -216,7 +216,13 @@ class Scorer(AbstractScorer):
             self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
 
-    def _check_budget(self, mode: Mode, budget: int) -> None:
+    @property
+    def samples(self) -> bool:
+        """True if the evaluator can read only some of the prefixes in hindsight."""
+        return isinstance(self.evaluator, ModelEvaluator)
+
+    def check_budget(self, mode: Mode, budget: int) -> None:
+        """Raise `UserError` unless a trace can be scored in this mode with so many tokens."""
         if mode != Mode.HINDSIGHT:
             raise UserError(f"there is no budget in {mode} mode.", "Score in hindsight, or leave the budget out.")
         if budget < 1:

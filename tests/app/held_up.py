@@ -20,10 +20,11 @@ class Held:
     known = ()
 
     def __init__(self, scorer):
-        self.scorer, self.evaluator, self.tokens = scorer, scorer.evaluator, scorer.tokens
+        self.scorer, self.evaluator = scorer, scorer.evaluator
+        self.tokens, self.samples, self.check_budget = scorer.tokens, scorer.samples, scorer.check_budget
         self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
 
-    def score_encoded(self, traces, mode, check, on_step):
+    def score_encoded(self, traces, mode, check, on_step, budget):
         for substep, row in enumerate(self.known):
             on_step(0, substep, row)
         self.at_work.set()
@@ -32,7 +33,7 @@ class Held:
                 check()
         finally:
             self.ended.set()
-        return self.scorer.score_encoded(traces, mode, check, on_step)
+        return self.scorer.score_encoded(traces, mode, check, on_step, budget)
 
 
 def hold_up(folder, most=None):

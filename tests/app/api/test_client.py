@@ -41,6 +41,18 @@ def address(every, tmp_path_factory):
         yield address
 
 
+def test_a_budget_is_that_of_the_scorer(address, every):
+    trace = Trace.of("What is 2 + 3?", ["2 + 3 = 5."] * 12)
+    with Client(address, evaluator="tiny") as client:
+        (ours,) = client.score([trace], Mode.HINDSIGHT, budget=900)
+        (whole,) = client.score([trace], Mode.HINDSIGHT, budget="auto")
+    (theirs,) = every.scorer("tiny").score([trace], Mode.HINDSIGHT, budget=900)
+    assert 1 < len(ours.hindsight.sampled) < 12
+    assert ours.hindsight.sampled.tolist() == theirs.hindsight.sampled.tolist()
+    np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=CLOSE)
+    assert whole.hindsight.sampled is None
+
+
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("name", ["tiny", "tiny-causal", "ActPRM", "equations"])
 def test_judgments_are_those_of_the_scorer(address, every, name, mode):

@@ -185,7 +185,7 @@ def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_f
     evaluators, scorer = held
     done = {"problem": "known", "steps": ["a"]}
     known = Trace.of("known", ["a"])
-    key = (evaluators.about("tiny").fingerprint, known.digest)
+    key = (evaluators.about("tiny").fingerprint, known.digest, None)
     evaluators._judgments.get(key, None, lambda: scorer.scorer.score_one(known), lambda judgment: 0)
     with served(build_app(sqlite_store, evaluators)) as address:
         with posted(
