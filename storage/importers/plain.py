@@ -17,7 +17,15 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import SHARES, open_input, parse_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.rows.fields import VALIDITY, Meaning, are_shares, is_missing, meaning
+from stepsight.storage.importers.rows.fields import (
+    VALIDITY,
+    Meaning,
+    are_shares,
+    check_texts,
+    is_missing,
+    located,
+    meaning,
+)
 from stepsight.storage.importers.rows.kind import FileKind, Row, json_rows
 
 
@@ -25,7 +33,10 @@ def read_plain(source: str | Iterable[bytes], name: str) -> Iterator[Trace]:
     """Yield the traces of a file, given by its path or its lines. Raises `UserError` at the first bad row."""
     with open_input(source) if isinstance(source, str) else nullcontext(source) as lines:
         for where, row in json_rows(lines, name):
-            yield parse(row, where)
+            trace = parse(row, where)
+            with located(where):
+                check_texts(trace)
+            yield trace
 
 
 def draw_plain(path: str, most: int, seed: int) -> list[Trace]:

@@ -1,8 +1,11 @@
+import json
+
 import pytest
 
+from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.storage.importers import parse_row, read_traces
-from stepsight.storage.importers.plain import KIND, parse
+from stepsight.storage.importers.plain import KIND, parse, read_plain
 from tests.messages import refused
 
 
@@ -30,5 +33,8 @@ def test_a_number_is_no_label() -> None:
 
 @pytest.mark.parametrize("fields", [{"problem": "nan"}, {"steps": ["a", "\u200b\ufeff"]}])
 def test_a_missing_problem_and_a_step_that_shows_nothing_are_refused(fields: dict[str, object]) -> None:
+    row = {"id": 3, "problem": "P", "steps": ["a"]} | fields
+    with pytest.raises(UserError, match=r"nothing|missing"):
+        list(read_plain([json.dumps(row).encode()], "f"))
     with refused():
-        parse_row(KIND, {"id": 3, "problem": "P", "steps": ["a"]} | fields, "f")
+        parse_row(KIND, row, "f")
