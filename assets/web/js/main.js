@@ -1,8 +1,9 @@
 // The script of every page: the frame, then a module for each page.
+// Before any other module changes the content: it notes what the server sent.
+import "./shared/navigation.js";
 import "./shared/maths.js";
 import "./shared/keys.js";
 import "./shared/hints.js";
-import "./shared/navigation.js";
 import "./shared/frame.js";
 import "./changes/changes.js";
 import "./steps/later_steps.js";
