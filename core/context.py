@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.signs import is_blank
 
 THOUGHT = "thought"
 """The role of what a model thought before its turn. Evaluators do not read it."""
@@ -195,7 +194,7 @@ def turn_text(text: str, calls: Sequence[ToolCall]) -> str:
     """Return the text of a step for a turn of the assistant: what it says, to the letter, then a line for each
     call. A turn without calls that shows nothing ends in `EMPTY_TURN`."""
     if not calls:
-        return text + EMPTY_TURN if is_blank(text) else text
+        return text if text.strip() else text + EMPTY_TURN
     return "\n".join([*([text] if text else []), *(one.line for one in calls)])
 
 

@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers import KINDS
+from stepsight.storage.importers import KINDS, THINKING
 from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnMap
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
@@ -148,6 +148,7 @@ def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
         conventions=_CONVENTIONS,
         labels=list(LABELS.items()),
         thoughts=list(THOUGHTS.items()),
+        thinking=THINKING,
         traces=[(trace, list(trace.steps[:_MOST_STEPS])) for trace in shown.traces],
         columns=COLUMNS,
     )
@@ -156,7 +157,7 @@ def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
 def _columns(given: dict[str, str]) -> ColumnMap | None:
     names = ("problem", "steps", "labels", "labels_as", "id", "thoughts")
     chosen = {name: given[name] for name in names if given.get(name)}
-    if "problem" not in given and "steps" not in given:
+    if not {"problem", "steps", "thoughts"} & given.keys():
         return None
     if chosen.get("labels_as", "ratings") not in LABELS:
         chosen.pop("labels_as")

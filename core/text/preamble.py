@@ -117,6 +117,15 @@ def unclosed_thought(text: str) -> str:
     return text[: len(opener)] if opener and closer not in lower else ""
 
 
+def set_thoughts_aside(text: str) -> tuple[str, list[str]]:
+    """Split a model's turn into what it says and its thoughts without their tags. Nothing else is set aside, and a
+    turn without a thought is returned to the letter."""
+    rest, aside = _set_thinking_aside(text, _THINKING)
+    if analysis := [found[1].strip() for found in _ANALYSIS.finditer(rest)]:
+        rest = _TOKEN.sub("", _ANALYSIS.sub("", rest)).strip()
+    return rest, list(filter(None, [*map(thinking_in, aside), *analysis]))
+
+
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
     """Split a response into the solution and the parts before it that do not belong to it. Returns the solution,
     and these parts in text order.

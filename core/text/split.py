@@ -2,10 +2,11 @@
 
 import itertools
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
-from stepsight.core.text.breaks import at_step_tokens, marked_up_lines, plain_lines, unwrapped
+from stepsight.core.text.breaks import STEP_TOKEN, at_step_tokens, marked_up_lines, plain_lines, unwrapped
 from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
 from stepsight.core.text.marks import (
     BULLET,
@@ -21,7 +22,7 @@ from stepsight.core.text.marks import (
     seen,
     unmarked,
 )
-from stepsight.core.text.preamble import set_openings_aside, thinking_in
+from stepsight.core.text.preamble import set_openings_aside, set_thoughts_aside, thinking_in, unclosed_thought
 from stepsight.core.text.sentences import sentences
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.step_lists import read_step_list
@@ -83,6 +84,27 @@ class Split:
         thoughts = tuple(thought for aside in self.set_aside if (thought := thinking_in(aside)))
         return TraceContext(tuple(ContextMessage(0, THOUGHT, text) for text in thoughts)) if thoughts else None
 
+    def after_thoughts(self, thoughts: Sequence[str], *, judged: bool) -> "Split":
+        """Return the split of the same solution with thoughts before it that the source keeps apart. They are set
+        aside, in tags as set-aside thinking is, or their steps come first."""
+        if not judged:
+            asides = (f"<think>\n{thought}\n</think>" for thought in thoughts)
+            return replace(self, set_aside=(*asides, *self.set_aside))
+        steps = [step for thought in thoughts for step in thought_steps(thought)]
+        return replace(self, steps=(*steps, *self.steps), thinking=len(steps) + self.thinking)
+
+
+def thought_steps(thought: str) -> list[str]:
+    """Return the steps of a thought without its tags, which is split like a solution."""
+    return _texts(plain_lines(thought))
+
+
+def split_turn(text: str) -> tuple[str, list[str], str]:
+    """Split a turn of a model that may think in it. Returns what it says, its thoughts without their tags, and the
+    tag of a thought that never ends, or "". Such a thought is part of what is said."""
+    said, thoughts = set_thoughts_aside(text)
+    return said, thoughts, unclosed_thought(said)
+
 
 def split_steps(text: str) -> list[str | list[str]]:
     """Return only the steps that `split_solution` finds."""
@@ -120,6 +142,19 @@ def split_solution(text: str, *, judges_thinking: bool = False) -> Split:
     if solution != text and isinstance(listed := read_step_list(unwrapped(solution)), list):
         return Split((*thoughts, *listed), tuple(set_aside), len(thoughts))
     return Split((*thoughts, *_texts(solution)), tuple(set_aside), len(thoughts))
+
+
+def split_answer(solution: str, thoughts: Sequence[str], *, judged: bool) -> Split:
+    """Split a model's answer, which may have a token after each step, and `thoughts` that its source keeps apart.
+    They are judged if the answer is blank, as thinking that never ends is."""
+    if is_blank(solution):
+        return Split(()).after_thoughts(thoughts, judged=True)
+    parts = STEP_TOKEN.split(solution)
+    if len(parts) == 1:
+        split = split_solution(solution, judges_thinking=judged)
+    else:
+        split = Split(tuple(part.strip() for part in parts if not is_blank(part)))
+    return split.after_thoughts(thoughts, judged=judged)
 
 
 def _texts(solution: str) -> list[str]:

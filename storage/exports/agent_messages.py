@@ -4,7 +4,6 @@ from collections import defaultdict
 from typing import Any
 
 from stepsight.core.context import EMPTY_TURN, THOUGHT, ContextMessage, ToolCall, TraceContext, said_text
-from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Trace
 
 Message = dict[str, Any]
@@ -39,7 +38,7 @@ def _message(one: ContextMessage) -> Message:
 
 def _turn(text: str, calls: list[ToolCall], thoughts: list[str]) -> Message:
     nothing = text.removesuffix(EMPTY_TURN)
-    turn: Message = {"role": "assistant", "content": nothing if is_blank(nothing) and not calls else text}
+    turn: Message = {"role": "assistant", "content": text if nothing.strip() or calls else nothing}
     if thoughts:
         turn["reasoning_content"] = "\n\n".join(thoughts)
     if calls:

@@ -22,7 +22,7 @@ from stepsight.storage.importers.benchmarks import (
     processbench,
     strict_prmbench,
 )
-from stepsight.storage.importers.rows.fields import canonical, check_texts, located
+from stepsight.storage.importers.rows.fields import ASIDE, JUDGED, canonical, check_texts, located
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row
 
 _MODULES = (
@@ -47,16 +47,27 @@ _MODULES = (
 KINDS: dict[str, FileKind] = {kind.name: kind for kind in (*(module.KIND for module in _MODULES), chat.SHAREGPT)}
 CHATS = frozenset((chat.KIND.name, chat.SHAREGPT.name))
 """The kinds whose last answer is the solution."""
+THINKING = frozenset(kind.name for kind in KINDS.values() if kind.with_thoughts is not None)
+"""The kinds whose thoughts can be set aside or judged."""
 ALIASES = {"jsonl": plain.KIND.name}
 
 
-def find_kind(name: str) -> FileKind:
-    """Return the file kind with this name or alias. Raises `UserError`, with a message that lists all kinds, if
-    there is no such kind."""
+def find_kind(name: str, thoughts: str = "") -> FileKind:
+    """Return the file kind with this name or alias, whose thoughts are set aside, or judged if `thoughts`
+    says so. Raises `UserError` if there is no such kind, with a message that lists all kinds, or if `thoughts` is
+    given for one whose files hold none."""
     try:
-        return KINDS[ALIASES.get(name, name)]
+        kind = KINDS[ALIASES.get(name, name)]
     except KeyError:
         raise UserError(f"There is no kind {name!r}.", f"The kinds are {', '.join([*KINDS, *ALIASES])}.") from None
+    if kind.with_thoughts is not None and thoughts in ("", ASIDE, JUDGED):
+        return kind.with_thoughts(thoughts or ASIDE)
+    if thoughts and kind.with_thoughts is not None:
+        raise UserError(f"thoughts is {thoughts!r:.40}.", f"Expected {ASIDE} or {JUDGED}.")
+    if thoughts:
+        able = ", ".join(sorted(THINKING))
+        raise UserError(f"{name} has no thoughts to set aside or to judge.", f"The kinds that have are {able}.")
+    return kind
 
 
 # If this many rows at the start of a file are of another kind, the whole file is taken to be.

@@ -7,7 +7,8 @@ before it is the problem:
                   {"role": "assistant", "content": "First, …"}], "source": "a file"}
 
 A content may be a list of parts with a text each. Earlier messages are kept in the metadata as `messages`, together
-with all other fields; thinking before the solution is kept in the context of the trace. Rows without an `id` get a
+with all other fields. Thinking before the solution, in its text, as a part of its content or in the message's field
+`reasoning_content`, is kept in the context of the trace, or judged as its first steps. Rows without an `id` get a
 hash of their row as id.
 
 ShareGPT's form is the same under other names (`stepsight import sharegpt`):
@@ -15,17 +16,26 @@ ShareGPT's form is the same under other names (`stepsight import sharegpt`):
     {"conversations": [{"from": "human", "value": "What is …?"}, {"from": "gpt", "value": "First, …"}]}
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.breaks import STEP_TOKEN
-from stepsight.core.text.signs import is_blank
-from stepsight.core.text.split import Split, split_solution
+from stepsight.core.text.split import split_answer
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.rows.fields import content_id, describe, identifier, listed, located, rest
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.agents.turns import is_thought, thoughts_of
+from stepsight.storage.importers.rows.fields import (
+    ASIDE,
+    JUDGED,
+    THOUGHT_STEPS,
+    content_id,
+    describe,
+    identifier,
+    listed,
+    located,
+    rest,
+)
+from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, Rows, json_rows
 
 _SOLVER, _ASKER = "assistant", "user"
 _HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."
@@ -36,9 +46,9 @@ _ROLES = {"human": _ASKER, "gpt": _SOLVER}
 _VERDICTS = ("+", "-")
 
 
-def _parse(names: Mapping[str, str], row: Row, where: str) -> Trace:
-    """Parse a row into a trace. `names` gives the names of its fields. Raises `UserError` if the chat has no
-    solution after a problem, or if its answers are verdicts on steps."""
+def _parse(names: Mapping[str, str], thoughts: str, row: Row, where: str) -> Trace:
+    """Parse a row into a trace. `names` gives the names of its fields, and `thoughts` is `ASIDE` or `JUDGED`.
+    Raises `UserError` if the chat has no solution after a problem, or if its answers are verdicts on steps."""
     with located(where):
         key = names["messages"]
         messages = listed(row, key)
@@ -50,23 +60,34 @@ def _parse(names: Mapping[str, str], row: Row, where: str) -> Trace:
         solution = turns[last][1]
         if solution.strip() in _VERDICTS:
             raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
-        split = _split(solution)
+        split = split_answer(solution, _thoughts(messages[last], names), judged=thoughts == JUDGED)
         earlier = {key: messages[:asked]} if asked else {}
         return Trace.of(
             turns[asked][1].strip(),
             split.steps,
             id=identifier(row, "id") if row.get("id") is not None else content_id(row),
-            meta=rest(row, "id", key) | earlier,
+            meta=rest(row, "id", key) | earlier | ({THOUGHT_STEPS: split.thinking} if split.thinking else {}),
             context=split.context,
         )
 
 
-def _split(solution: str) -> Split:
-    """Return the steps of a solution, which may have a token after each."""
-    parts = STEP_TOKEN.split(solution)
-    if len(parts) == 1:
-        return split_solution(solution)
-    return Split(tuple(part.strip() for part in parts if not is_blank(part)))
+def _thoughts(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Return the thoughts that a message has apart from its text."""
+    content = message.get(names["content"])
+    return thoughts_of(message, content if isinstance(content, list) else [])
+
+
+def _noting_rows(
+    names: Mapping[str, str], seen: EndlessThoughts, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
+) -> Rows:
+    """Yield the rows of a file, and count those whose solution is thinking that never ends."""
+    for where, row in json_rows(lines, name, on_bad):
+        messages = row.get(names["messages"])
+        last = messages[-1] if isinstance(messages, list) and messages else None
+        if isinstance(last, dict):
+            content = last.get(names["content"])
+            seen.add(content, is_endless=content in (None, "") and bool(_thoughts(last, names)))
+        yield where, row
 
 
 def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str]:
@@ -75,7 +96,7 @@ def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str
         raise UserError(f"message {number} is {describe(message)}, expected an object.", _HINT)
     # An assistant's call of a tool has no content.
     content = message.get(names["content"]) or ""
-    parts = content if isinstance(content, list) else [content]
+    parts = [part for part in content if not is_thought(part)] if isinstance(content, list) else [content]
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
     if not all(isinstance(text, str) for text in texts):
         hint = f"{_HINT} The kind agent keeps other parts as a line that names them."
@@ -84,15 +105,18 @@ def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str
     return _ROLES.get(role, role), "".join(texts)
 
 
-KIND = FileKind(
-    name="chat",
-    title="chats, whose last answer is the solution",
-    fields=frozenset({"messages"}),
-    parse=partial(_parse, _MESSAGES),
-)
-SHAREGPT = FileKind(
-    name="sharegpt",
-    title="chats as ShareGPT has them, whose last answer is the solution",
-    fields=frozenset({"conversations"}),
-    parse=partial(_parse, _CONVERSATIONS),
-)
+def _kind(name: str, title: str, names: Mapping[str, str], thoughts: str = ASIDE) -> FileKind:
+    seen = EndlessThoughts()
+    return FileKind(
+        name=name,
+        title=title,
+        fields=frozenset({names["messages"]}),
+        parse=partial(_parse, names, thoughts),
+        rows=partial(_noting_rows, names, seen),
+        notes=seen.notes,
+        with_thoughts=partial(_kind, name, title, names),
+    )
+
+
+KIND = _kind("chat", "chats, whose last answer is the solution", _MESSAGES)
+SHAREGPT = _kind("sharegpt", "chats as ShareGPT has them, whose last answer is the solution", _CONVERSATIONS)

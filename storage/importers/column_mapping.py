@@ -12,14 +12,16 @@ from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import with_shares
-from stepsight.core.text.preamble import unclosed_thought
 from stepsight.core.text.printed import holds_steps, is_unquoted_list, parse_printed
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import Split, split_solution, split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.rows.fields import (
+    ASIDE,
+    JUDGED,
     RATINGS,
+    THOUGHT_STEPS,
     VALIDITY,
     NumbersSeen,
     are_shares,
@@ -35,7 +37,7 @@ from stepsight.storage.importers.rows.fields import (
     until_first_error,
     whole_number,
 )
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, RowReader, Rows
+from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, RowReader, Rows
 
 NAME = "columns"
 """The kind of a dataset imported in this way."""
@@ -49,11 +51,8 @@ LABELS = {
 }
 """The possible contents of a column of labels, as the page words them."""
 
-THOUGHTS = {"aside": "set aside, not judged", "judged": "judged, as the first steps"}
-"""What becomes of thinking before a solution, such as `<think>…</think>`, as the page words it."""
-
-THOUGHT_STEPS = "thought_steps"
-"""The name of the metadata that says how many of the first steps of a trace are thinking."""
+THOUGHTS = {ASIDE: "set aside, not judged", JUDGED: "judged, as steps of their own"}
+"""What becomes of thoughts, such as `<think>…</think>` before a solution, as the page words it."""
 
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
@@ -92,7 +91,7 @@ class ColumnMap(Record):
     labels_as: Annotated[str, choice((*LABELS, ""))] = "ratings"
     id: str = ""
     split: str = ""
-    thoughts: Annotated[str, choice(tuple(THOUGHTS))] = "aside"
+    thoughts: Annotated[str, choice(tuple(THOUGHTS))] = ASIDE
 
     @property
     def as_fields(self) -> str:
@@ -100,7 +99,7 @@ class ColumnMap(Record):
         named = {"problem": self.problem, "steps": self.steps, "labels": self.labels, "id": self.id}
         if self.labels:
             named["labels_as"] = self.labels_as
-        if self.thoughts != "aside":
+        if self.thoughts != ASIDE:
             named["thoughts"] = self.thoughts
         return ",".join(f"{name}={column}" for name, column in named.items() if column)
 
@@ -127,7 +126,8 @@ class _RowsSeen:
 
     def __init__(self, columns: ColumnMap, binary: Collection[str]) -> None:
         self._columns, self._binary = columns, binary
-        self._solutions = self._unclosed = 0
+        self._solutions = 0
+        self._endless = EndlessThoughts()
         self._have_steps = False
         self._labels: set[object] = set()
         self._numbers = NumbersSeen()
@@ -135,7 +135,7 @@ class _RowsSeen:
     def add(self, where: str, row: Row) -> None:
         """Add the row at `where` to what was seen."""
         text = _find(row, self._columns.steps)
-        self._unclosed += isinstance(text, str) and bool(unclosed_thought(text))
+        self._endless.add(text)
         if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
             self._solutions += 1
             self._have_steps = _has_steps(text, self._columns.split)
@@ -173,12 +173,7 @@ class _RowsSeen:
                 "Every solution became one step. If a text stands between the steps, `stepsight import any` can"
                 " split there."
             )
-        if self._unclosed:
-            notes.append(
-                f"Thinking that never ends, in {self._unclosed:,} {'row' if self._unclosed == 1 else 'rows'}: there"
-                " is no solution behind it, and all of the text is judged."
-            )
-        return tuple(notes)
+        return (*notes, *self._endless.notes())
 
 
 def _checked_rows(
@@ -378,7 +373,7 @@ def _split_text(text: str, columns: ColumnMap) -> Split:
                 f"the column {columns.steps!r:.60} is a list whose texts have no quotes around them.",
                 "Write the list as JSON, or without its brackets.",
             )
-        return split_solution(text, judges_thinking=columns.thoughts == "judged")
+        return split_solution(text, judges_thinking=columns.thoughts == JUDGED)
     text, separator = _with_plain_lines(text, columns.split)
     return Split(tuple(part.strip() for part in text.split(separator) if not is_blank(part)))
 

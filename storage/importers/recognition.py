@@ -13,7 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.earlier_record import is_earlier
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, is_log, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
-from stepsight.storage.importers import CHATS, KINDS, find_kind, guess_kind
+from stepsight.storage.importers import CHATS, KINDS, THINKING, find_kind, guess_kind
 from stepsight.storage.importers.agents import chats, inspect_logs
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
@@ -106,12 +106,12 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
     """Return a file kind for reading the file. `finding_kind` is the kind that was recognised, and `beginning`
-    holds the first bytes of the file.
+    holds the first bytes of the file. Of `columns`, kinds other than tables take what becomes of thoughts.
 
     Raises `UserError` if the file is a table and `columns` is None.
     """
     if finding_kind != COLUMNS:
-        return find_kind(finding_kind)
+        return find_kind(finding_kind, columns.thoughts if columns and finding_kind in THINKING else "")
     if columns is None:
         raise UserError("The columns are not named.", "Choose those of the problem and the steps.")
     binary: set[str] = set()

@@ -77,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fields",
         metavar="NAME=COLUMN,…",
         help="with any: the columns of problem and steps, and of labels and id; a.b is the field b of a;"
-        f" labels_as is one of {', '.join(LABEL_FORMS)}; thoughts=judged judges thinking before a solution too",
+        f" labels_as is one of {', '.join(LABEL_FORMS)}; thoughts=judged judges thinking before a solution too,"
+        " with chats and agents' logs as well",
     )
     parser.add_argument(
         "--split",
@@ -137,7 +138,7 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.scores and not args.download:
         raise UserError("--scores goes with --download.", "Give both.")
-    if (args.fields is not None) != (args.kind in ANY):
+    if (args.fields is not None) != (args.kind in ANY) and (args.kind == AUTO or not _thoughts(args)):
         raise UserError(
             f"{args.kind} needs --fields." if args.fields is None else f"--fields goes with {ANY[0]}.",
             f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B",
@@ -216,11 +217,21 @@ def _fetch_benchmark(args: argparse.Namespace) -> None:
         print(fetch_benchmark(store, benchmark, show, scores=args.scores).summary)
 
 
-def _columns(args: argparse.Namespace) -> ColumnMap:
+def _fields(args: argparse.Namespace) -> dict[str, str]:
     # The name of a column may hold a comma.
     pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", args.fields)]
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
+def _thoughts(args: argparse.Namespace) -> str:
+    """Return what the fields say of thoughts, if they say nothing else, and otherwise ""."""
+    chosen = _fields(args) if args.fields is not None else {}
+    return chosen["thoughts"] if chosen.keys() == {"thoughts"} else ""
+
+
+def _columns(args: argparse.Namespace) -> ColumnMap:
     # A meaning of labels that was not named is not guessed.
-    named = {"labels_as": ""} | {name.strip(): column.strip() for name, _, column in pairs}
+    named = {"labels_as": ""} | _fields(args)
     if args.split is not None:
         # A shell passes these pairs of characters as typed.
         named["split"] = args.split.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r")
@@ -264,8 +275,9 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
         where, convention = parse_conditions(args.where), args.convention
         if args.kind not in ANY:
             change = _continued if args.continued else None
+            kind = find_kind(args.kind, _thoughts(args))
             return import_file(
-                store, args.kind, path, args.dataset or args.kind, show, listing, where, change, convention
+                store, kind, path, args.dataset or args.kind, show, listing, where, change, convention
             )
         columns, data = _columns(args), _data(args)
         return import_table(store, columns, data, args.dataset or data.stem, show, listing, where, convention)

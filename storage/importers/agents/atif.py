@@ -19,8 +19,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.turns import Turns
 from stepsight.storage.importers.agents.unread import Unread
-from stepsight.storage.importers.rows.fields import content_id, describe, identifier, listed, located, rest
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.rows.fields import ASIDE, content_id, describe, identifier, listed, located, rest
+from stepsight.storage.importers.rows.kind import FileKind, Row, choosing_thoughts
 
 # The end of the key under which the trajectories of agents that did part of the work are named.
 _REFERENCE = "agent_trajectory_ref"
@@ -29,11 +29,11 @@ _IDS = ("trajectory_id", "session_id")
 _READ = ("source", "message", "reasoning_content", "tool_calls", "observation", "step_id", "timestamp")
 
 
-def parse(row: Row, where: str) -> Trace:
+def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
     """Parse a trajectory. Raises `UserError` if it has no step of the agent or no message of a user, or if a step
     is of another form."""
     with located(where):
-        turns = Turns()
+        turns = Turns(thoughts)
         for number, step in enumerate(listed(row, "steps"), start=1):
             if not isinstance(step, dict) or not isinstance(step.get("source"), str):
                 raise UserError(f"step {number} is {describe(step)} without a source.", "Expected ATIF's steps.")
@@ -82,10 +82,13 @@ def _read(turns: Turns, step: Mapping[str, Any], number: int) -> None:
         )
 
 
-KIND = FileKind(
-    name="atif",
-    title="agents' trajectories in ATIF, as Harbor writes them",
-    fields=frozenset({"schema_version", "agent", "steps"}),
-    holds=lambda row: str(row.get("schema_version")).upper().startswith("ATIF"),
-    parse=parse,
+KIND = choosing_thoughts(
+    FileKind(
+        name="atif",
+        title="agents' trajectories in ATIF, as Harbor writes them",
+        fields=frozenset({"schema_version", "agent", "steps"}),
+        holds=lambda row: str(row.get("schema_version")).upper().startswith("ATIF"),
+        parse=parse,
+    ),
+    parse,
 )

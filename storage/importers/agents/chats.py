@@ -14,17 +14,17 @@ from typing import Any
 
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.turns import Turns
-from stepsight.storage.importers.rows.fields import content_id, identifier, listed, located, rest
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.rows.fields import ASIDE, content_id, identifier, listed, located, rest
+from stepsight.storage.importers.rows.kind import FileKind, Row, choosing_thoughts
 
 _KINDS = ("tool_use", "tool_result")
 
 
-def parse(row: Row, where: str) -> Trace:
+def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
     """Parse a row into a trace. Raises `UserError` if there is no turn of the assistant or no message of a user, or
     if a message is of another form."""
     with located(where):
-        turns = Turns()
+        turns = Turns(thoughts)
         system = row.get("system")
         if system:
             turns.read({"role": "system", "content": system}, 0)
@@ -49,10 +49,13 @@ def _is_of_tools(message: Any) -> bool:
     return bool(message.get("tool_calls")) or message.get("role") == "tool" or in_parts
 
 
-KIND = FileKind(
-    name="agent",
-    title="chats of an agent that calls tools, whose turns are the steps",
-    fields=frozenset({"messages"}),
-    holds=calls_tools,
-    parse=parse,
+KIND = choosing_thoughts(
+    FileKind(
+        name="agent",
+        title="chats of an agent that calls tools, whose turns are the steps",
+        fields=frozenset({"messages"}),
+        holds=calls_tools,
+        parse=parse,
+    ),
+    parse,
 )

@@ -25,8 +25,8 @@ from stepsight.core.files.text_lines import ZIP
 from stepsight.core.files.zip_files import read_zip
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.turns import Turns
-from stepsight.storage.importers.rows.fields import describe, identifier, listed, located
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
+from stepsight.storage.importers.rows.fields import ASIDE, describe, identifier, listed, located
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, choosing_thoughts, json_rows
 
 LOG = ".eval"
 """The suffix of a log that is an archive."""
@@ -60,7 +60,7 @@ def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows
         raise UserError(f"{name}: the log has no sample.", "It may have been written before the first one ended.")
 
 
-def parse(row: Row, where: str) -> Trace:
+def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
     """Parse a sample. Raises `UserError` if it has no turn of the assistant, or if a message is of another form."""
     with located(where):
         sample = next(iter(listed(row, "samples")), None)
@@ -68,7 +68,7 @@ def parse(row: Row, where: str) -> Trace:
             raise UserError(f"the sample is {describe(sample)}, expected an object.")
         attached = sample.get("attachments")
         messages = _attached(listed(sample, "messages"), attached if isinstance(attached, dict) else {})
-        turns = Turns()
+        turns = Turns(thoughts)
         for number, message in enumerate(messages, start=1):
             turns.read(message, number)
         given = sample.get("input")
@@ -108,10 +108,13 @@ def _attached(value: Any, texts: Mapping[str, Any]) -> Any:
     return [_attached(one, texts) for one in value] if isinstance(value, list) else value
 
 
-KIND = FileKind(
-    name="inspect",
-    title="logs of Inspect (.eval or .json)",
-    fields=frozenset({"eval", "samples"}),
-    parse=parse,
-    rows=rows,
+KIND = choosing_thoughts(
+    FileKind(
+        name="inspect",
+        title="logs of Inspect (.eval or .json)",
+        fields=frozenset({"eval", "samples"}),
+        parse=parse,
+        rows=rows,
+    ),
+    parse,
 )

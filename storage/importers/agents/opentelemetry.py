@@ -33,8 +33,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.turns import Turns
 from stepsight.storage.importers.agents.unread import Unread
-from stepsight.storage.importers.rows.fields import describe, field, located, text
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
+from stepsight.storage.importers.rows.fields import ASIDE, describe, field, located, text
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, choosing_thoughts, json_rows
 
 _SPANS = "resourceSpans"
 _INPUT, _OUTPUT, _SYSTEM = "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions"
@@ -82,11 +82,11 @@ def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows
         raise UserError(f"{name}: no span has messages of a model.", _HINT)
 
 
-def parse(row: Row, where: str) -> Trace:
+def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
     """Parse a conversation. Raises `UserError` if a message is of another form, or if there is no turn."""
     with located(where):
         attributes = field(row, "span")["attributes"]
-        turns = Turns()
+        turns = Turns(thoughts)
         if instructions := attributes.get(_SYSTEM):
             turns.read({"role": "system", "content": instructions}, 0)
         messages = [*_messages(attributes, _INPUT), *_messages(attributes, _OUTPUT)]
@@ -226,10 +226,13 @@ def _decoded(value: Any) -> Any:
         return value
 
 
-KIND = FileKind(
-    name="otel",
-    title="agents' conversations in spans of OpenTelemetry's GenAI conventions",
-    fields=frozenset({_SPANS}),
-    parse=parse,
-    rows=rows,
+KIND = choosing_thoughts(
+    FileKind(
+        name="otel",
+        title="agents' conversations in spans of OpenTelemetry's GenAI conventions",
+        fields=frozenset({_SPANS}),
+        parse=parse,
+        rows=rows,
+    ),
+    parse,
 )

@@ -12,8 +12,9 @@
 Each turn of the assistant is a step: its text, and a line for each call. Two turns in a row are two steps, and a
 turn with neither text nor calls is a step that says so. All other messages are the context, in their order, whole
 however long, under the role that the file gives them; a result keeps the id of its call, whether that call is there
-or not. What a model thought before a turn stands before it, under the role `thought`. Arguments that are an object
-are written as JSON; those that are text stay as they are, even if they are broken.
+or not. What a model thought before a turn stands before it: under the role `thought`, or as steps of their own if
+thoughts are judged. Thoughts are parts and fields of a message, or stand in its text, as in `<think>…</think>`.
+Arguments that are an object are written as JSON; those that are text stay as they are, even if they are broken.
 
 A picture, a sound or a file becomes a line that names its kind, type and address or size, without the data. A part
 of a kind that is not known becomes a line that names the kind and holds the part as JSON.
@@ -28,9 +29,10 @@ from typing import Any
 
 from stepsight.core.context import THOUGHT, ContextMessage, ToolCall, TraceContext, turn_text
 from stepsight.core.errors import UserError
+from stepsight.core.text.split import split_turn, thought_steps
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.unread import Unread
-from stepsight.storage.importers.rows.fields import describe
+from stepsight.storage.importers.rows.fields import JUDGED, THOUGHT_STEPS, describe
 
 ASSISTANT = ("assistant", "ai", "model")
 _TOOL = ("tool", "function", "ipython")
@@ -60,8 +62,11 @@ _HINT = "Expected messages with a role and a content, as OpenAI, Claude, Inspect
 class Turns:
     """The turns of an agent, and the messages between them, as they are read one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, thoughts: str = "") -> None:
+        """`thoughts` is `ASIDE` or `JUDGED`. With "", thinking in the text of a turn stays there."""
         self.texts: list[str] = []
+        self._thoughts = thoughts
+        self._thought_steps: list[int] = []
         self._messages: list[ContextMessage] = []
         self._calls: list[ToolCall] = []
         self._names: dict[str, str] = {}
@@ -79,7 +84,15 @@ class Turns:
 
     def turn(self, text: str, calls: Sequence[tuple[str, object, str | None]] = (), thoughts: str = "") -> None:
         """Add a turn of the assistant. `calls` holds the name, the arguments and the id of each call."""
-        if thoughts.strip():
+        if self._thoughts:
+            text, within, endless = split_turn(text)
+            self.leave(Unread.ENDLESS, [endless] if endless else [])
+            thoughts = "\n\n".join(filter(None, [thoughts, *within]))
+        if self._thoughts == JUDGED:
+            steps = thought_steps(thoughts)
+            self._thought_steps += range(len(self.texts) + 1, len(self.texts) + len(steps) + 1)
+            self.texts += steps
+        elif thoughts.strip():
             self.message(THOUGHT, thoughts)
         made = [ToolCall(len(self.texts), name, _arguments(arguments), id) for name, arguments, id in calls]
         self._names |= {call.id: call.name for call in made if call.id}
@@ -132,18 +145,17 @@ class Turns:
         if not problem:
             raise UserError("there is no message of a user or of the system, which would be the problem.", _HINT)
         context = TraceContext(tuple(self._messages), tuple(self._calls), self._unread)
-        return Trace.of(problem, self.texts, labels, id=id, meta=meta, context=context)
+        judged = {THOUGHT_STEPS: self._thought_steps} if self._thought_steps else {}
+        return Trace.of(problem, self.texts, labels, id=id, meta={**meta, **judged}, context=context)
 
     def _read_turn(self, message: Mapping[str, Any], parts: Sequence[Any], number: int) -> None:
-        said, thoughts = [], [_optional(message, "reasoning_content", "reasoning") or ""]
+        said: list[str] = []
         calls, results = [], []
         for part in parts:
             kind = _kind(part)
-            if kind in _THOUGHTS:
-                thoughts.append(_first_text(part, *_THOUGHTS, "content", "text", "summary"))
-            elif kind == "redacted_thinking":
-                thoughts.append("[redacted]")
-            elif kind in _CALLS:
+            if is_thought(part):
+                continue
+            if kind in _CALLS:
                 calls.append(_part_call(part, number))
                 # Inspect writes the result of a tool that ran on the model's server into the same part.
                 results += [part | {"tool_use_id": part.get("id")}] if "result" in part else []
@@ -154,7 +166,7 @@ class Turns:
         if refusal := _optional(message, "refusal"):
             said.append(f"[refusal] {refusal}")
         calls += [_call(one, number) for one in _calls(message, number)]
-        self.turn("\n".join(filter(None, said)), calls, "\n\n".join(filter(None, thoughts)))
+        self.turn("\n".join(filter(None, said)), calls, "\n\n".join(thoughts_of(message, parts)))
         for result in results:
             self._result(result)
 
@@ -176,6 +188,20 @@ class Turns:
         if not (isinstance(part, str) or _is_text(part) or kind in _NOTED):
             self.leave(Unread.LINE if kind in _ANY_MEDIA else Unread.JSON, [kind or _NO_TYPE])
         return _written(part)
+
+
+def thoughts_of(message: Mapping[str, Any], parts: Iterable[Any]) -> list[str]:
+    """Return what a message has as thoughts apart from its text: in a field, and in the parts of its content."""
+    found = [_optional(message, "reasoning_content", "reasoning") or ""]
+    for part in filter(is_thought, parts):
+        is_readable = _kind(part) in _THOUGHTS
+        found.append(_first_text(part, *_THOUGHTS, "content", "text", "summary") if is_readable else "[redacted]")
+    return list(filter(None, found))
+
+
+def is_thought(part: object) -> bool:
+    """True if a part of a content is what the model thought."""
+    return _kind(part) in (*_THOUGHTS, "redacted_thinking")
 
 
 def _is_left(key: str, value: object) -> bool:

@@ -14,6 +14,7 @@ class Unread(StrEnum):
     JSON = "Of a kind that is not known, and kept as JSON"
     ROLE = "Messages of roles that are not known, kept under their own name"
     FIELD = "Fields of messages that are not kept"
+    ENDLESS = "Thinking that never ends, judged with all of its turn"
     SPAN = "Spans without messages, passed over"
 
 

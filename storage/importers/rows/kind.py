@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import STRICT, check_depth
 from stepsight.core.files.jsonl import read_row
 from stepsight.core.files.text_lines import decode_line, utf8_lines
+from stepsight.core.text.preamble import unclosed_thought
 from stepsight.core.trace import Trace
 
 Row = dict[str, Any]
@@ -194,7 +196,10 @@ class FileKind:
     dataset; None means that the dataset is named after the file. `files` are published files whose URLs are known.
     A row with a field in `score_fields` belongs to a score file of this kind. `check_labels(row, where)` raises
     `UserError` if the labels of a row are too doubtful to train on, although figures count the row. `notes()`,
-    called after all rows have been read, returns sentences about what was left out.
+    called after all rows have been read, returns sentences about what was left out. `with_thoughts` returns the
+    kind that reads one file with the thoughts in it set aside or judged by that
+    choice (see `rows.fields`); None means that the
+    files hold none.
     """
 
     name: str
@@ -208,6 +213,7 @@ class FileKind:
     score_fields: frozenset[str] = frozenset()
     check_labels: Callable[[Row, str], None] = lambda row, where: None
     notes: Callable[[], tuple[str, ...]] = tuple
+    with_thoughts: "Callable[[str], FileKind] | None" = None
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
         """Return the published file with this name. `name` may be omitted if there is only one published file.
@@ -224,6 +230,32 @@ class FileKind:
             names = ", ".join(file.name for file in self.files)
             raise UserError(f"{self.name} is published as {names}.", "Name one of them in place of the path.")
         return replace(matches[0], sha256=sha256) if sha256 else matches[0]
+
+
+class EndlessThoughts:
+    """The number of solutions that are nothing but thinking that never ends."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, solution: object, *, is_endless: bool = False) -> None:
+        """Count a solution if it is such a text, or if the caller knows that it `is_endless`."""
+        self._count += is_endless or (isinstance(solution, str) and bool(unclosed_thought(solution)))
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a sentence about them, if there are any."""
+        if not self._count:
+            return ()
+        rows = "row" if self._count == 1 else "rows"
+        return (
+            f"Thinking that never ends, in {self._count:,} {rows}: there is no solution behind it, and all of the "
+            "text is judged.",
+        )
+
+
+def choosing_thoughts(kind: FileKind, parse: Callable[..., Trace]) -> FileKind:
+    """Return a kind that offers the choice of what becomes of thoughts, which `parse` takes as `thoughts`."""
+    return replace(kind, with_thoughts=lambda thoughts: replace(kind, parse=partial(parse, thoughts=thoughts)))
 
 
 class LabelSource(StrEnum):

@@ -1,7 +1,10 @@
 """Chats as traces."""
 
+import json
 from typing import Any
 
+from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
+from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.chat import KIND, SHAREGPT
 from tests.cases import each
 from tests.messages import refused
@@ -36,6 +39,59 @@ def test_a_chat_under_the_names_of_sharegpt_is_read() -> None:
     assert trace.meta == {"conversations": [before]}
     with refused():
         SHAREGPT.parse({"conversations": [solved]}, "f line 1")
+
+
+@each(
+    "solved",
+    [
+        answer("<think>It is 8.\n\nNo, 9.</think>2 + 3 = 5.\n\nSo 9."),
+        answer("2 + 3 = 5.\n\nSo 9.") | {"reasoning_content": "It is 8.\n\nNo, 9."},
+        answer(
+            [
+                {"type": "thinking", "thinking": "It is 8.\n\nNo, 9."},
+                {"type": "text", "text": "2 + 3 = 5.\n\nSo 9."},
+            ]
+        ),
+    ],
+)
+def test_thoughts_are_set_aside_or_judged_wherever_they_stand(solved: dict[str, Any]) -> None:
+    row = {"id": "a", "messages": [ASKED, solved]}
+    aside, judged = (find_kind("chat", choice).parse(row, "f line 1") for choice in ("aside", "judged"))
+    assert aside == find_kind("chat").parse(row, "f line 1")
+    assert (aside.substeps, aside.meta) == (("2 + 3 = 5.", "So 9."), {})
+    assert aside.context == TraceContext((ContextMessage(0, THOUGHT, "It is 8.\n\nNo, 9."),))
+    assert judged.substeps == ("It is 8.", "No, 9.", "2 + 3 = 5.", "So 9.")
+    assert (judged.context, judged.meta) == (None, {"thought_steps": 2})
+
+
+def test_thinking_that_never_ends_is_judged_and_counted() -> None:
+    endless = [answer("<think>It is 9."), answer("") | {"reasoning": "It is 9."}, answer("So <think> is 9.")]
+    for name, key, role, content in (
+        ("chat", "messages", "role", "content"),
+        ("sharegpt", "conversations", "from", "value"),
+    ):
+        kind = find_kind(name)
+        rows = [
+            {
+                key: [
+                    {role: one["role"], content: one["content"]}
+                    | {k: v for k, v in one.items() if k == "reasoning"}
+                    for one in (ASKED, last)
+                ]
+            }
+            for last in endless
+        ]
+        traces = [trace for _, trace in read_traces(kind, [json.dumps(row).encode() for row in rows], "f")]
+        assert [trace.context for trace in traces] == [None] * 3
+        assert traces[1].meta["thought_steps"] == 1
+        (note,) = kind.notes()
+        assert note.startswith("Thinking that never ends, in 2 rows: ")
+
+
+def test_other_kinds_have_no_thoughts_to_choose_for() -> None:
+    for name, choice in (("plain", "judged"), ("chat", "maybe")):
+        with refused():
+            find_kind(name, choice)
 
 
 @each(

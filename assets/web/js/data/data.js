@@ -200,8 +200,8 @@ const wanted = (row) => {
   const file = { upload: Number(upload), holds, dataset: value(row, "dataset").trim() };
   if (holds === "scores") return { ...file, evaluator: value(row, "evaluator").trim(), mode: value(row, "mode") };
   if (holds === "labels") return { ...file, campaign: value(row, "campaign").trim(), annotator: value(row, "annotator").trim() };
-  const columns = {};
-  for (const name of ["problem", "steps", "labels", "labels_as", "id"]) if (value(row, name)) columns[name] = value(row, name);
+  const columns = { problem: "", steps: "" };
+  for (const name of ["problem", "steps", "labels", "labels_as", "id", "thoughts"]) if (value(row, name)) columns[name] = value(row, name);
   const leaves = Boolean(row.querySelector('[name="leave_out"]')?.checked);
   return { ...file, kind: value(row, "kind"), leave_out: leaves, convention: value(row, "convention"), ...(mapped ? { columns } : {}) };
 };

@@ -5,7 +5,9 @@ from typing import Any
 
 from stepsight.core.context import TraceContext
 from stepsight.core.trace import Trace
+from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.agents.chats import KIND, calls_tools
+from stepsight.storage.importers.agents.unread import UnreadParts
 from tests.cases import each
 from tests.messages import refused
 
@@ -85,6 +87,40 @@ def test_turns_in_a_row_and_empty_turns_are_steps() -> None:
         {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
     )
     assert trace.substeps == ("One.", "Two.", "(an empty turn)", "f({})")
+
+
+@each(
+    "thinking",
+    [
+        {"content": "I look. ", "reasoning_content": "Where?\n\nAh."},
+        {"content": "<think>Where?\n\nAh.</think>\n\nI look."},
+        {
+            "content": "<|channel|>analysis<|message|>Where?\n\nAh.<|end|>"
+            "<|start|>assistant<|channel|>final<|message|>I look."
+        },
+        {"content": [{"type": "thinking", "thinking": "Where?\n\nAh."}, {"type": "text", "text": "I look."}]},
+    ],
+)
+def test_thoughts_are_context_or_steps_before_their_turn(thinking: dict[str, Any]) -> None:
+    call = {"id": "c1", "function": {"name": "f", "arguments": "{}"}}
+    turn = {"role": "assistant", "tool_calls": [call], **thinking}
+    row = {"id": "a", "messages": [ASKED, {"role": "assistant", "content": "Hm."}, turn, ASKED]}
+    aside, judged = (find_kind("agent", choice).parse(row, "f line 1") for choice in ("aside", "judged"))
+    assert aside == find_kind("agent").parse(row, "f line 1")
+    assert [text.replace(" \n", "\n") for text in aside.substeps] == ["Hm.", "I look.\nf({})"]
+    assert told(aside)[0] == (1, "thought", "Where?\n\nAh.", None)
+    assert judged.substeps == ("Hm.", "Where?", "Ah.", aside.substeps[1])
+    assert [(one.role, one.before) for one in context_of(judged).messages] == [("user", 0), ("user", 4)]
+    assert [one.step for one in context_of(judged).calls] == [3]
+    assert (aside.meta, judged.meta) == ({}, {"thought_steps": [2, 3]})
+
+
+def test_a_thought_that_never_ends_is_judged_with_its_turn_and_named() -> None:
+    trace = read({"role": "assistant", "content": "<think>Where?\n\nAh."})
+    assert trace.substeps == ("<think>Where?\n\nAh.",)
+    counted = UnreadParts()
+    counted.add(trace)
+    assert counted.notes == ("Thinking that never ends, judged with all of its turn: <think> (1).",)
 
 
 def test_broken_arguments_and_a_result_without_a_call_are_kept_as_they_are() -> None:
