@@ -23,7 +23,6 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.text.split import split_answer
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.agents.turns import is_thought, thoughts_of
 from stepsight.storage.importers.rows.fields import (
     ASIDE,
     JUDGED,
@@ -36,6 +35,7 @@ from stepsight.storage.importers.rows.fields import (
     rest,
 )
 from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, Rows, json_rows
+from stepsight.storage.importers.rows.messages import is_thought, thoughts_of
 
 _SOLVER, _ASKER = "assistant", "user"
 _HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."

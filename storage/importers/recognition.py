@@ -13,7 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.earlier_record import is_earlier
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, is_log, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
-from stepsight.storage.importers import CHATS, KINDS, THINKING, find_kind, guess_kind
+from stepsight.storage.importers import CHATS, KINDS, STEPWISE, THINKING, find_kind, guess_kind
 from stepsight.storage.importers.agents import chats, inspect_logs
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
@@ -27,7 +27,6 @@ from stepsight.storage.importers.rows.kind import (
     label_source,
 )
 from stepsight.storage.importers.rows.tables import csv_rows, parquet_rows
-from stepsight.storage.importers.stepwise import NAME as STEPWISE
 
 BEGINNING = 1 << 18
 """The number of bytes by which a file's container is recognised: at least a block of zstd."""

@@ -22,7 +22,6 @@ of a kind that is not known becomes a line that names the kind and holds the par
 The problem is the first message of a user, or of the system if no user says anything. It stays in the context too.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -33,18 +32,26 @@ from stepsight.core.text.split import split_turn, thought_steps
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.unread import Unread
 from stepsight.storage.importers.rows.fields import JUDGED, THOUGHT_STEPS, describe
+from stepsight.storage.importers.rows.messages import (
+    THOUGHTS,
+    first_text,
+    is_thought,
+    optional_text,
+    part_kind,
+    thoughts_of,
+    written_json,
+)
 
 ASSISTANT = ("assistant", "ai", "model")
 _TOOL = ("tool", "function", "ipython")
 _TEXTS = ("text", "input_text", "output_text")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "server_tool_call")
 _RESULTS = ("tool_result", "tool_call_response", "server_tool_call_response")
-_THOUGHTS = ("thinking", "reasoning")
 # Kinds of parts whose data are left out. What follows is read from them in this order, for the line in their place.
 _MEDIA = ("image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "document")
 _ANY_MEDIA = (*_MEDIA, "blob", "uri")
 # Kinds whose text is read behind their name.
-_NOTED = (*_THOUGHTS, "refusal")
+_NOTED = (*THOUGHTS, "refusal")
 _NO_TYPE = "a part without a type"
 _ADDRESSES = ("url", "uri", "path", "file_id", "filename", "file_name", "image", "audio", "video", "document")
 _TYPES = ("mime_type", "media_type", "format", "modality")
@@ -114,11 +121,14 @@ class Turns:
             return
         role = "tool" if message["role"] in _TOOL else message["role"]
         self.leave(Unread.ROLE, [role] if role not in _ROLES else [])
-        name, call = _optional(message, "name", "function"), _optional(message, "tool_call_id", "tool_use_id")
+        name, call = (
+            optional_text(message, "name", "function"),
+            optional_text(message, "tool_call_id", "tool_use_id"),
+        )
         error = message.get("error")
         said = [f"[error] {error.get('message', error) if isinstance(error, dict) else error}"] if error else []
         for part in parts:
-            if _kind(part) in _RESULTS or _kind(part).endswith("_tool_result"):
+            if part_kind(part) in _RESULTS or part_kind(part).endswith("_tool_result"):
                 if said:
                     self.message(role, "\n".join(said), name, call)
                     said = []
@@ -152,7 +162,7 @@ class Turns:
         said: list[str] = []
         calls, results = [], []
         for part in parts:
-            kind = _kind(part)
+            kind = part_kind(part)
             if is_thought(part):
                 continue
             if kind in _CALLS:
@@ -163,7 +173,7 @@ class Turns:
                 results.append(part)
             else:
                 said.append(self._written(part))
-        if refusal := _optional(message, "refusal"):
+        if refusal := optional_text(message, "refusal"):
             said.append(f"[refusal] {refusal}")
         calls += [_call(one, number) for one in _calls(message, number)]
         self.turn("\n".join(filter(None, said)), calls, "\n\n".join(thoughts_of(message, parts)))
@@ -177,31 +187,17 @@ class Turns:
             if isinstance(value, str)
             else "\n".join(map(self._written, value))
             if _are_parts(value)
-            else _json(value)
+            else written_json(value)
         )
         failed = part.get("is_error") is True
-        self.message("tool", f"[error] {text}" if failed else text, None, _optional(part, "tool_use_id", "id"))
+        self.message("tool", f"[error] {text}" if failed else text, None, optional_text(part, "tool_use_id", "id"))
 
     def _written(self, part: Any) -> str:
         """Return a part of a content as text, and count it if it has another kind."""
-        kind = _kind(part)
+        kind = part_kind(part)
         if not (isinstance(part, str) or _is_text(part) or kind in _NOTED):
             self.leave(Unread.LINE if kind in _ANY_MEDIA else Unread.JSON, [kind or _NO_TYPE])
         return _written(part)
-
-
-def thoughts_of(message: Mapping[str, Any], parts: Iterable[Any]) -> list[str]:
-    """Return what a message has as thoughts apart from its text: in a field, and in the parts of its content."""
-    found = [_optional(message, "reasoning_content", "reasoning") or ""]
-    for part in filter(is_thought, parts):
-        is_readable = _kind(part) in _THOUGHTS
-        found.append(_first_text(part, *_THOUGHTS, "content", "text", "summary") if is_readable else "[redacted]")
-    return list(filter(None, found))
-
-
-def is_thought(part: object) -> bool:
-    """True if a part of a content is what the model thought."""
-    return _kind(part) in (*_THOUGHTS, "redacted_thinking")
 
 
 def _is_left(key: str, value: object) -> bool:
@@ -222,17 +218,12 @@ def _parts(message: Mapping[str, Any], number: int) -> list[Any]:
 
 def _are_parts(value: object) -> bool:
     return isinstance(value, list) and all(
-        isinstance(one, str) or (isinstance(one, dict) and _kind(one)) for one in value
+        isinstance(one, str) or (isinstance(one, dict) and part_kind(one)) for one in value
     )
 
 
-def _kind(part: object) -> str:
-    kind = part.get("type") if isinstance(part, dict) else None
-    return kind if isinstance(kind, str) else ""
-
-
 def _is_text(part: Mapping[str, Any]) -> bool:
-    kind = _kind(part)
+    kind = part_kind(part)
     return kind in _TEXTS or (not kind and isinstance(part.get("text"), str))
 
 
@@ -240,14 +231,14 @@ def _written(part: Any) -> str:
     """Return a part of a content as text. A part of another kind than text becomes a line that names it."""
     if isinstance(part, str):
         return part
-    kind = _kind(part)
+    kind = part_kind(part)
     if _is_text(part):
-        return _first_text(part, "text", "content")
+        return first_text(part, "text", "content")
     if kind in _NOTED:
-        return f"[{kind}] {_first_text(part, *_THOUGHTS, 'refusal', 'content', 'text')}"
+        return f"[{kind}] {first_text(part, *THOUGHTS, 'refusal', 'content', 'text')}"
     if kind in _ANY_MEDIA:
         return f"[{kind}: {_media(part)}]"
-    return f"[{kind or _NO_TYPE}] {_json(part)}"
+    return f"[{kind or _NO_TYPE}] {written_json(part)}"
 
 
 def _media(part: Mapping[str, Any]) -> str:
@@ -287,7 +278,7 @@ def _call(call: Any, number: int) -> tuple[str, object, str | None]:
         name = inner.get("function") if isinstance(inner.get("function"), str) else inner.get("name")
         if isinstance(name, str):
             arguments = next((inner[key] for key in ("arguments", "input", "args") if key in inner), None)
-            return name, arguments, _optional(call, "id")
+            return name, arguments, optional_text(call, "id")
     raise UserError(f"a call of message {number} is {describe(call)} without the name of a tool.", _HINT)
 
 
@@ -297,18 +288,4 @@ def _part_call(part: Mapping[str, Any], number: int) -> tuple[str, object, str |
 
 
 def _arguments(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else _json(value)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _optional(values: Mapping[str, Any], *keys: str) -> str | None:
-    return next((value for key in keys if isinstance(value := values.get(key), str) and value), None)
-
-
-def _first_text(part: Mapping[str, Any], *keys: str) -> str:
-    if value := _optional(part, *keys):
-        return value
-    return "" if all(part.get(key) in (None, "", []) for key in keys) else _json(part)
+    return value if isinstance(value, str) else "" if value is None else written_json(value)
