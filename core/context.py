@@ -138,6 +138,13 @@ class TraceContext:
         calls = (replace(one, step=one.step - (one.step > step)) for one in self.calls if one.step != step)
         return TraceContext(tuple(messages), tuple(calls))
 
+    def part(self, start: int, stop: int) -> "TraceContext":
+        """Return the context of the steps from the 0-based index `start` to the one before `stop`."""
+        return TraceContext(
+            tuple(replace(one, before=one.before - start) for one in self.messages if start <= one.before < stop),
+            tuple(replace(one, step=one.step - start) for one in self.calls if start <= one.step < stop),
+        )
+
     def read_before(self, step: int, problem: str) -> str:
         """Return what an evaluator reads before the step with this 0-based index, or "" if there is nothing.
 

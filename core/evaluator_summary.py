@@ -57,10 +57,14 @@ class EvaluatorSummary:
         the evaluator cannot have that reading."""
         if not self.parameters:
             raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
-        reading.check(self.name, is_causal=self.is_causal_model)
+        reading.check(self.name, is_causal=self.is_causal_model, context=self.context)
         reading.check_choice(self.name, self.choices)
-        attention = causal_attention(reading.reading) if self.is_causal_model else self.attention
+        attention = self.attention
+        if reading.reading is not None and self.is_causal_model:
+            attention = causal_attention(reading.reading)
         if reading.first_copy == OWN and attention == self.attention and reading.template is None:
+            reading = Rereading(window=reading.window)
+        if reading == Rereading():
             return self
         name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)
         return replace(self, name=name, fingerprint=fingerprint, attention=attention, choices=())

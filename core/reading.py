@@ -9,6 +9,8 @@ When a solution is read in both orders, a step is judged twice: after the steps 
 that holds the first `j` steps in reverse order, after the steps that follow it. The two probabilities are averaged.
 BiPRM also scores the reverse order, but its code is not public: this rule is ours.
 
+An evaluator of either kind can read a long solution in windows of whole steps (see `core.prompts.windows`).
+
 Controls replace the first copy by the solution of another problem, by the same steps in another order, or by
 nothing, so that the evaluator reads the solution once. They show how much of an effect is due to the later steps
 themselves.
@@ -18,7 +20,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from itertools import cycle, islice
@@ -148,31 +150,34 @@ _CONTROLS = {
     CopyOf.SHUFFLED: "of the steps in another order",
     CopyOf.EMPTY: "empty",
 }
+_WINDOWS = "in windows of"
 _SPELT = re.compile(
-    rf"(?P<name>.+), read (?P<reading>{'|'.join(_WORDS.values())})(?:, first copy (?P<copy>{'|'.join(CopyOf)}))?"
-    rf"(?:, (?P<template>{'|'.join(TemplateChoice)}))?"
+    rf"(?P<name>.+), read (?:(?P<reading>{'|'.join(_WORDS.values())})(?:, first copy (?P<copy>{'|'.join(CopyOf)}))?"
+    rf"(?:, (?P<template>{'|'.join(TemplateChoice)}))?(?:, (?={_WINDOWS}))?|(?={_WINDOWS}))"
+    rf"(?:{_WINDOWS} (?P<window>[1-9][0-9]{{0,8}}) tokens)?"
 )
 
 
 @dataclass(frozen=True)
 class Rereading:
-    """A reading for an evaluator, possibly a different one from its own. With `template`, its prompt template is
-    changed, too.
+    """A reading for an evaluator, possibly a different one from its own, which None stands for. With `template`,
+    its prompt template is changed, too. With `window`, long solutions are read in windows of that many tokens.
 
     `str` gives a suffix for the evaluator's name, as in `mini-causal, read twice`. Loading the name with the suffix
     gives the evaluator with this reading.
     """
 
-    reading: Reading
+    reading: Reading | None = None
     first_copy: FirstCopy = OWN
     template: TemplateChoice | None = None
+    window: int | None = None
 
     def __post_init__(self) -> None:
         """Raise `UserError` if a first copy other than the trace's own steps is given for a reading other than
         `twice`."""
         if self.first_copy.of != CopyOf.OWN and self.reading != Reading.TWICE:
             raise UserError(
-                f"there is no first copy {self.first_copy.of} in an input that is read {_WORDS[self.reading]}.",
+                f"there is no first copy {self.first_copy.of} in an input that is read {self._words}.",
                 "Choose reading twice.",
             )
 
@@ -182,21 +187,37 @@ class Rereading:
     @property
     def words(self) -> str:
         """The reading in words, such as `twice, first copy other`."""
-        copy = "" if self.first_copy.of == CopyOf.OWN else f", first copy {self.first_copy.of}"
-        return f"{_WORDS[self.reading]}{copy}{f', {self.template}' if self.template else ''}"
+        parts = [
+            *([] if self.reading is None else [self._words]),
+            *([] if self.first_copy.of == CopyOf.OWN else [f"first copy {self.first_copy.of}"]),
+            *([] if self.template is None else [self.template.value]),
+            *([] if self.window is None else [f"{_WINDOWS} {self.window} tokens"]),
+        ]
+        return ", ".join(parts)
+
+    @property
+    def _words(self) -> str:
+        return _WORDS[self.reading or Reading.ONCE]
+
+    @property
+    def plain(self) -> "Rereading":
+        """This reading of whole solutions, without windows."""
+        return replace(self, window=None)
 
     @property
     def label(self) -> str:
         """The reading as pages show it, such as `twice (control: the first copy is empty)`."""
         copy = _CONTROLS.get(self.first_copy.of)
-        return _WORDS[self.reading] + ("" if copy is None else f" (control: the first copy is {copy})")
+        return self._words + ("" if copy is None else f" (control: the first copy is {copy})")
 
-    def check(self, name: str, *, is_causal: bool) -> None:
+    def check(self, name: str, *, is_causal: bool, context: int | None) -> None:
         """Raise `UserError` if the model called `name` cannot have this reading. Only causal models can be read
-        other than once."""
-        if self.reading != Reading.ONCE and not is_causal:
+        other than once, and a window has at most `context` tokens."""
+        if self.reading not in (None, Reading.ONCE) and not is_causal:
             reason = "is bidirectional, and sees later steps already"
             raise self.refused(name, reason, "Read it once, or choose a causal evaluator.")
+        if self.window is not None and context is not None and self.window > context:
+            raise self.refused(name, f"reads at most {context:,} tokens", f"Choose windows of {context} or fewer.")
 
     def refused(self, name: str, reason: str, hint: str = "Choose a model on this machine.") -> UserError:
         """Return an error saying that the evaluator called `name` cannot have this reading. `reason` completes the
@@ -206,8 +227,9 @@ class Rereading:
     def fingerprint(self, own: str) -> str:
         """Return the fingerprint of an evaluator with this reading, given its fingerprint `own` with its own
         reading."""
-        template = f" {self.template}" if self.template else ""
-        return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}{template}".encode()).hexdigest()
+        more = f" {self.template}" if self.template else ""
+        more += f" {_WINDOWS} {self.window}" if self.window else ""
+        return hashlib.sha256(f"{own} {self.reading} {self.first_copy.mark}{more}".encode()).hexdigest()
 
     def check_choice(self, name: str, choices: Collection[TemplateChoice]) -> None:
         """Raise `UserError` if the template is changed in a way that is not among the `choices` of the model called
@@ -218,12 +240,21 @@ class Rereading:
 
     def note(self, name: str) -> str:
         """Return a note on the scores that the evaluator called `name` gives with this reading: that it was not
-        trained for the reading and, if so, that they come from a control."""
+        trained for the reading and, if so, that they come from a control; and that it reads windows."""
+        return " ".join(self._notes(name))
+
+    def _notes(self, name: str) -> Iterator[str]:
         if self.template is not None:
-            return f"{name} has another template of its own: {self.template} is for comparison."
-        text = f"{name} was not trained to be read {_WORDS[self.reading]}."
-        copy = _CONTROLS.get(self.first_copy.of)
-        return text if copy is None else f"{text} The first copy is {copy}: a control, not its own judgment."
+            yield f"{name} has another template of its own: {self.template} is for comparison."
+        elif self.reading is not None:
+            yield f"{name} was not trained to be read {self._words}."
+            if copy := _CONTROLS.get(self.first_copy.of):
+                yield f"The first copy is {copy}: a control, not its own judgment."
+        if self.window is not None:
+            yield (
+                f"Of a long solution {name} reads windows of at most {self.window:,} tokens: it judges a step with "
+                "the problem and the steps near it, and no step that is further away can move the verdict."
+            )
 
 
 READINGS = (
@@ -243,9 +274,10 @@ def split_reading(name: str) -> tuple[str, Rereading | None]:
     found = _SPELT.fullmatch(name)
     if found is None:
         return name, None
-    reading = next(one for one, words in _WORDS.items() if words == found["reading"])
+    reading = next((one for one, words in _WORDS.items() if words == found["reading"]), None)
     template = TemplateChoice(found["template"]) if found["template"] else None
-    return found["name"], Rereading(reading, FirstCopy(CopyOf(found["copy"] or CopyOf.OWN)), template)
+    window = int(found["window"]) if found["window"] else None
+    return found["name"], Rereading(reading, FirstCopy(CopyOf(found["copy"] or CopyOf.OWN)), template, window)
 
 
 def reading_note(name: str) -> str:

@@ -25,6 +25,7 @@ from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
+from stepsight.core.prompts.windows import encode_in_windows
 from stepsight.core.reading import Reading, Rereading, TemplateChoice, causal_attention, split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -36,13 +37,15 @@ class ModelEvaluator(Evaluator):
 
     `format` is the format of its checkpoint. `outputs` is three-way or validity; for validity `v`, the
     probabilities are `(1 - v, 0, v)` and redundancy is meaningless. `identify` computes the fingerprint. It is
-    called only when needed, because reading all weights of a large model takes longer than judging a trace.
+    called only when needed, because reading all weights of a large model takes longer than judging a trace. If
+    `window` is given, long traces are read in windows of at most so many tokens (see `core.prompts.windows`).
     """
 
     model: StepModel
     encoder: Encoder
     identify: Callable[[], str]
     format: str = "stepsight"
+    window: int | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -62,15 +65,22 @@ class ModelEvaluator(Evaluator):
 
     def reread(self, reading: Rereading) -> "ModelEvaluator":
         """Like `Evaluator.reread`. The copy reads the solution differently but shares the model."""
-        reading.check(self.name, is_causal=self.is_causal)
+        reading.check(self.name, is_causal=self.is_causal, context=self.context)
         reading.check_choice(self.name, self.encoder.choices)
-        if reading == Rereading(self.reading, self.encoder.first_copy):
+        own = Rereading(self.reading, self.encoder.first_copy)
+        if reading.plain == own:
+            reading = Rereading(window=reading.window)
+        if reading in (Rereading(), Rereading(window=self.window)):
             return self
+        encoder = self.encoder
+        if reading.plain != Rereading():
+            encoder = encoder.reread(reading.reading or self.reading, reading.first_copy, reading.template)
         return replace(
             self,
             name=f"{self.name}{reading}",
-            encoder=self.encoder.reread(reading.reading, reading.first_copy, reading.template),
+            encoder=encoder,
             identify=lambda: reading.fingerprint(self.fingerprint),
+            window=reading.window or self.window,
         )
 
     @property
@@ -114,8 +124,14 @@ class ModelEvaluator(Evaluator):
         """Return the token ids of the whole trace.
 
         Raises `UserError`, with a message that names the trace, its token count and the limit, if the trace is
-        longer than the context.
+        longer than the context, or if it is read in windows and one of its steps is longer than a window.
         """
+        if self.window is not None:
+            one_pass = self.reading == Reading.ONCE and (self.is_causal or self.encoder.asks_each_step)
+            try:
+                return encode_in_windows(self.encoder, trace, self.window, one_pass=one_pass)
+            except UserError as error:
+                raise error.at(named(trace)) from None
         encoded = self.encoder.encode(trace)
         if encoded.longest <= self.context:
             return encoded
@@ -125,7 +141,7 @@ class ModelEvaluator(Evaluator):
             tokens += f" when read {Rereading(self.reading).words}, and {once:,} when read once"
         raise UserError(
             f"{named(trace)} has {tokens}, {name} reads at most {self.context:,}.",
-            "Shorten it (or use --skip-too-long).",
+            f"Shorten it (or read windows of it with --window {self.context}, or use --skip-too-long).",
         )
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:

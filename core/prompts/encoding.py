@@ -73,6 +73,9 @@ class Encoded:
     input for the first `n` sub-steps, and `ids` is the input for all of them. If `in_reverse` is True, `ids` holds
     the sub-steps in their order, and `prefix(n)` returns an additional input with the first `n` sub-steps in
     reverse order.
+
+    If the trace is read in `windows`, these have the inputs. `ids` holds their tokens, one window after another,
+    and `ends` and `reads` the position at which each sub-step ends in the window in which it is judged.
     """
 
     ids: Ints
@@ -81,6 +84,7 @@ class Encoded:
     calls: tuple[tuple["Encoded", ...], ...] = ()
     prefix: "Callable[[int], Encoded] | None" = None
     in_reverse: bool = False
+    windows: tuple["Window", ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -89,6 +93,32 @@ class Encoded:
     def longest(self) -> int:
         """The length of the longest input in tokens."""
         return len(self) if self.prefix is None else max(len(self), len(self.prefix(len(self.ends))))
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The part of a long trace in which some of its sub-steps are judged.
+
+    The sub-steps from `start` to the one before `end` are in view, and those from `first` to the one before `stop`
+    are judged. `encoded` is the encoding of those in view, in which they are counted from 0. If one pass gives all
+    verdicts, its `reads` or `calls` are only those of the sub-steps that are judged.
+    """
+
+    start: int
+    first: int
+    stop: int
+    end: int
+    encoded: Encoded
+
+    def judged(self, bounds: tuple[int, int]) -> tuple[int, int] | None:
+        """Return which of the sub-steps with these bounds the window judges, or None if it judges none."""
+        start, stop = max(bounds[0], self.first), min(bounds[1], self.stop)
+        return (start, stop) if start < stop else None
+
+    def local(self, bounds: tuple[int, int]) -> tuple[int, int]:
+        """Return the bounds of a prefix of the trace of which the window judges a sub-step as those of a prefix of
+        the window."""
+        return max(bounds[0], self.first) - self.start, min(bounds[1], self.end) - self.start
 
 
 class Mark(Enum):

@@ -14,7 +14,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.model import StepModel
-from stepsight.core.prompts.encoding import Encoded, Encoder
+from stepsight.core.prompts.encoding import Encoded, Encoder, Window
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
@@ -85,7 +85,11 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
 
 
 def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Input]:
-    """Like `mode_inputs`, but for the prefixes given by `bounds`, in the form that `prefixes` returns."""
+    """Like `mode_inputs`, but for the prefixes given by `bounds`, in the form that `prefixes` returns. If the trace
+    is read in windows, the inputs of each window follow each other; prefixes that fill it share one."""
+    if encoded.windows:
+        parts = (prefix_inputs(one.encoded, _window_bounds(one, bounds), causal=causal) for one in encoded.windows)
+        return [item for part in parts for item in part]
     if encoded.prefix is not None:
         first = whole_inputs(encoded) if encoded.in_reverse else []
         return first + [item for _, stop in bounds for item in whole_inputs(encoded.prefix(stop))]
@@ -94,6 +98,29 @@ def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Inp
     return [
         Input(encoded.ids, int(encoded.ends[stop - 1]) + 1, encoded.reads[start:stop]) for start, stop in bounds
     ]
+
+
+def _window_bounds(window: Window, bounds: Bounds) -> list[tuple[int, int]]:
+    """Return the different prefixes of a window that the prefixes of its trace need, in order."""
+    return list(dict.fromkeys(window.local(one) for one in bounds if window.judged(one)))
+
+
+def last_in_view(encoded: Encoded, bounds: Bounds) -> list[tuple[int, int, Window | None]]:
+    """Return, for each of the `prefix_inputs` that are prefixes read once or twice, the last sub-step in view, the
+    sub-step of the first row of its result, and the window if the trace is read in windows."""
+    if not encoded.windows:
+        return [(stop - 1, 0 if encoded.prefix else start, None) for start, stop in bounds]
+    return [
+        (window.start + last, window.start + first, window)
+        for window in encoded.windows
+        for last, first, _ in last_in_view(window.encoded, _window_bounds(window, bounds))
+    ]
+
+
+def takes_one_pass(encoded: Encoded, *, causal: bool) -> bool:
+    """True if one input, or one for each call, gives the scores in all modes."""
+    one = encoded.windows[0].encoded if encoded.windows else encoded
+    return one.prefix is None and (causal or bool(one.calls))
 
 
 def tokens_of(inputs: Iterable[Input]) -> int:
@@ -125,9 +152,13 @@ def trace_scores(
     If the steps are read more than once, the spread of an ensemble is left out, because it differs between
     prefixes.
     """
-    encoder = evaluator.encoder
+    encoder, bounds = evaluator.encoder, prefixes(trace, mode)
+    if encoded.windows:
+        one_pass = takes_one_pass(encoded, causal=evaluator.is_causal)
+        parts = _window_rows(encoder, encoded, bounds, rows, one_pass=one_pass)
+        return assemble(parts, mode, causal=one_pass)
     if encoded.prefix is not None:
-        return assemble(_reread(encoder, encoded, prefixes(trace, mode), rows), mode, causal=False)
+        return assemble(_reread(encoder, encoded, bounds, rows), mode, causal=False)
     if encoded.calls:
         return assemble((verdicts(encoder, encoded.calls, rows),), mode, causal=True)
     return assemble(rows, mode, causal=evaluator.is_causal)
@@ -136,11 +167,39 @@ def trace_scores(
 def prefix_row(encoder: Encoder, encoded: Encoded, stop: int, rows: Sequence[Floats32]) -> Floats32:
     """Return the row of the hindsight matrix for the prefix of the first `stop` sub-steps, with shape (stop, 3).
     `rows` holds the result for each of its `prefix_inputs`. The evaluator has to read a prefix for each row."""
+    if encoded.windows:
+        (row,) = _window_rows(encoder, encoded, [(0, stop)], rows, one_pass=False)
+        return row
     if encoded.prefix is not None:
         (row,) = _reread(encoder, encoded, [(0, stop)], rows)
         return row
     (row,) = rows
     return row[:, :3].copy()
+
+
+def _window_rows(
+    encoder: Encoder, encoded: Encoded, bounds: Bounds, rows: Iterable[Floats32], *, one_pass: bool
+) -> tuple[Floats32, ...]:
+    """Return, for each prefix, the probabilities of the sub-steps judged with it, with shape (sub-steps, 3), from
+    the windows that judge them. If `one_pass` is True, they are returned for each window, with a spread if there is
+    one."""
+    outputs = iter(rows)
+    if one_pass:
+        calls = (one.encoded.calls for one in encoded.windows)
+        return tuple(verdicts(encoder, own, outputs) if own else next(outputs) for own in calls)
+    parts: list[list[Floats32]] = [[] for _ in bounds]
+    for window in encoded.windows:
+        inner, local = window.encoded, _window_bounds(window, bounds)
+        found = (
+            (next(outputs)[:, :3] for _ in local)
+            if inner.prefix is None
+            else _reread(encoder, inner, local, outputs)
+        )
+        by_bounds = dict(zip(local, found, strict=True))
+        for place, one in enumerate(bounds):
+            if judged := window.judged(one):
+                parts[place].append(by_bounds[window.local(one)][: judged[1] - judged[0]])
+    return tuple(map(np.concatenate, parts))
 
 
 def _reread(encoder: Encoder, encoded: Encoded, bounds: Bounds, rows: Iterable[Floats32]) -> tuple[Floats32, ...]:

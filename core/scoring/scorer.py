@@ -22,9 +22,12 @@ from stepsight.core.scoring.forward import (
     OnResult,
     PaddedForward,
     ignore_result,
+    last_in_view,
     mode_inputs,
     prefix_inputs,
     prefix_row,
+    prefixes,
+    takes_one_pass,
     tokens_of,
     trace_scores,
 )
@@ -64,7 +67,7 @@ class Scorer(AbstractScorer):
         if isinstance(evaluator, ModelEvaluator):
             forward = forward or fastest_forward(evaluator)
             self._continued = ContinuedForward(evaluator, forward)
-            if not evaluator.encoder.reads_in_reverse:
+            if not evaluator.encoder.reads_in_reverse and evaluator.window is None:
                 self._next = NextSteps(evaluator, forward, self._continued)
         self.forward = forward
         self.window = window or window_of(type(forward))
@@ -147,14 +150,16 @@ class Scorer(AbstractScorer):
         if self._next is not None:
             return self._next.score(problem, steps, candidates)
         traces = [Trace.of(problem, [*steps, candidate]) for candidate in check_candidates(candidates)]
-        judged = [judgment.online for judgment in self.score(traces, Mode.ONLINE)]
+        # The last step has no later one in either mode; in windows, online would read more.
+        mode = Mode.OFFLINE if self._reads_windows else Mode.ONLINE
+        judged = [judgment.offline or judgment.online for judgment in self.score(traces, mode)]
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
         """Like `AbstractScorer.leave_one_out`, but faster for a causal model that reads a solution once. For each
         omitted sub-step, such a model reads only the tokens after it again."""
-        alone = self.evaluator.sees_later_steps or len(trace.substeps) == 1
-        if self._continued is None or not self._continued.continues or alone:
+        apart = self.evaluator.sees_later_steps or self._reads_windows or len(trace.substeps) == 1
+        if self._continued is None or not self._continued.continues or apart:
             return super().leave_one_out(trace, gap, check)
         assert isinstance(self.evaluator, ModelEvaluator)
         return leave_out(self.evaluator, self._continued, trace, Gap(gap), check)
@@ -172,6 +177,10 @@ class Scorer(AbstractScorer):
         last step of a trace, takes no more work."""
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
+
+    @property
+    def _reads_windows(self) -> bool:
+        return isinstance(self.evaluator, ModelEvaluator) and self.evaluator.window is not None
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
         assert isinstance(self.evaluator, ModelEvaluator)
@@ -236,7 +245,7 @@ class Scorer(AbstractScorer):
     def _exceeds(self, encoded: Encoded, inputs: Sequence[Input], budget: int | None) -> bool:
         """True if the inputs of a trace take more tokens than the budget, and some of them can be left out."""
         assert isinstance(self.evaluator, ModelEvaluator)
-        one_pass = encoded.prefix is None and (self.evaluator.is_causal or bool(encoded.calls))
+        one_pass = takes_one_pass(encoded, causal=self.evaluator.is_causal)
         return budget is not None and not one_pass and tokens_of(inputs) > budget
 
     def _sample(
@@ -278,16 +287,20 @@ class Scorer(AbstractScorer):
     def _listener(
         self, on_substep: Callable[[int, Floats32], None], trace: Trace, encoded: Encoded, mode: Mode
     ) -> OnResult:
-        """Return what is called with the result of each input of a trace. If input `i` ends with sub-step `i` and
-        this ends a step, `on_substep` is called with the online scores of that step's sub-steps."""
+        """Return what is called with the result of each input of a trace. If an input ends with a step that is
+        judged in it, `on_substep` is called with the online scores of that step's sub-steps."""
         assert isinstance(self.evaluator, ModelEvaluator)
-        one_pass = self.evaluator.is_causal and encoded.prefix is None
-        if mode != Mode.HINDSIGHT or one_pass or encoded.calls or encoded.in_reverse:
+        one = encoded.windows[0].encoded if encoded.windows else encoded
+        one_pass = takes_one_pass(encoded, causal=self.evaluator.is_causal)
+        if mode != Mode.HINDSIGHT or one_pass or one.calls or one.in_reverse:
             return ignore_result
+        places = last_in_view(encoded, prefixes(trace, mode))
 
-        def on_result(last: int, rows: Floats32) -> None:
+        def on_result(number: int, rows: Floats32) -> None:
+            last, first, window = places[number]
             for substep in np.flatnonzero(trace.step_ends == last).tolist():
-                on_substep(substep, rows[substep, :3])
+                if window is None or window.first <= substep < window.stop:
+                    on_substep(substep, rows[substep - first, :3])
 
         return on_result
 

@@ -134,13 +134,15 @@ AnyScorer = Scorer | RayScorer
 def _windows(encoded: Iterator[tuple[Trace, Encoded]], size: int) -> Iterator[Window]:
     while window := list(islice(encoded, size)):
         # The inputs for prefixes are encoded by the worker: what encodes them is the tokenizer, with every trace.
-        yield [(trace, replace(one, prefix=None)) for trace, one in window]
+        yield [(trace, replace(one, prefix=None, windows=())) for trace, one in window]
 
 
 def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], list[Judgment]]:
     scorer = theirs.load()
     evaluator = scorer.evaluator
-    if evaluator.sees_later_steps and isinstance(evaluator, ModelEvaluator) and evaluator.is_causal:
+    if isinstance(evaluator, ModelEvaluator) and (
+        evaluator.window is not None or (evaluator.sees_later_steps and evaluator.is_causal)
+    ):
         return lambda window: list(scorer.score((trace for trace, _ in window), mode))
     return lambda window: list(scorer.score_encoded(window, mode))
 

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from stepsight.app.options.shared import positive
 from stepsight.core.critics.presets import list_presets
@@ -39,13 +40,13 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add `--reading` and `--first-copy`, which `as_asked` reads."""
-    group = parser.add_argument_group("how often a causal evaluator reads a solution")
+    """Add `--reading`, `--first-copy` and `--window`, which `as_asked` reads."""
+    group = parser.add_argument_group("how an evaluator reads a solution")
     group.add_argument(
         "--reading",
         choices=[reading.value for reading in Reading],
-        help="twice or both-orders let later steps change the verdicts on earlier ones; few evaluators are trained"
-        " for it (default: the evaluator's own)",
+        help="twice or both-orders let later steps change a causal evaluator's verdicts on earlier ones; few are"
+        " trained for it (default: the evaluator's own)",
     )
     group.add_argument(
         "--first-copy",
@@ -53,11 +54,18 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="with --reading twice, a control: put solutions of other problems before the steps, the steps in"
         " another order, or nothing",
     )
+    group.add_argument(
+        "--window",
+        type=positive(int),
+        metavar="TOKENS",
+        help="judge the steps of a long solution in windows of whole steps with at most so many tokens, the problem"
+        " included (default: read it as a whole, or refuse it)",
+    )
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[str] = ()) -> list[str]:
-    """Return the evaluators' names, with the options appended: critic options to the names of critics, and the
-    reading to all that tell none and are not `unread`.
+    """Return the evaluators' names, with the options appended: critic options to the names of critics, and to all
+    that are not `unread` the reading and the windows if they tell none.
 
     Raises `UserError` if there are critic options but no critic, or no first copy to replace.
     """
@@ -76,7 +84,17 @@ def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[
     asked = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]
     if args.first_copy is not None and args.reading is None:
         raise UserError("--first-copy goes with --reading twice.", "Add it.")
-    if args.reading is None:
-        return asked
-    reading = Rereading(Reading(args.reading), FirstCopy(CopyOf(args.first_copy or CopyOf.OWN)))
-    return [spec if spec in unread or split_reading(spec)[1] else f"{spec}{reading}" for spec in asked]
+    reading = Rereading(
+        None if args.reading is None else Reading(args.reading),
+        FirstCopy(CopyOf(args.first_copy or CopyOf.OWN)),
+        window=args.window,
+    )
+    return asked if reading == Rereading() else [spec if spec in unread else _read(spec, reading) for spec in asked]
+
+
+def _read(spec: str, reading: Rereading) -> str:
+    """Return an evaluator's name with a reading, of which the name's own reading and windows come first."""
+    bare, own = split_reading(spec)
+    if own is None:
+        return f"{spec}{reading}"
+    return spec if own.window or not reading.window else f"{bare}{replace(own, window=reading.window)}"

@@ -9,6 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.checkpoint_files import INDEX
+from stepsight.core.reading import Rereading
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -97,6 +98,27 @@ def rows(folder, model):
 def plain(traces):
     """Without those that spell a token, which is a token for the authors and only text for us."""
     return [trace for trace in traces if not any(token in step for step in trace.substeps for token in TOKENS)]
+
+
+def test_windows_ask_about_the_steps_of_their_blocks_alone(tmp_path):
+    model = write(tmp_path)
+    own = load_evaluator(tmp_path / NAME)
+    trace = Trace.of("q", [f"{i} + 1 = {i + 1}." for i in range(12)])
+    alone = len(own.encode(Trace.of("q", trace.substeps[:1])))
+    evaluator = own.reread(Rereading(window=alone + 60))
+    windows = evaluator.encode(trace).windows
+    assert sum(len(one.encoded.calls) for one in windows) == 12
+    assert len(windows) > 1
+
+    def by_window(trace, j):
+        parts = []
+        for one in windows:
+            if one.first <= j:
+                seen = Trace.of("q", trace.substeps[one.start : min(one.end, j + 1)])
+                parts.append(rows(tmp_path, model)(seen, len(seen.steps) - 1)[one.first - one.start :])
+        return np.concatenate(parts)
+
+    check_modes(evaluator, by_window, [trace], one_pass=False)
 
 
 def test_every_mode_equals_two_calls_for_each_step(tmp_path):

@@ -33,6 +33,26 @@ def test_a_file_is_scored_by_a_second_reading(command: Command, tiny_causal: Pat
     )
 
 
+def test_a_long_solution_is_scored_in_windows(
+    command: Command, tiny: Path, tiny_causal: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps({"id": "a", "problem": "q", "steps": ["1 + 1 = 2."] * 200}) + "\n")
+    for spec, options, name in (
+        (tiny, (), "tiny, read in windows of 512 tokens"),
+        (tiny_causal, ("--reading", "twice"), "tiny-causal, read twice, in windows of 512 tokens"),
+        (f"{tiny_causal}, read twice", (), "tiny-causal, read twice, in windows of 512 tokens"),
+        (f"{tiny}, read in windows of 512 tokens", (), "tiny, read in windows of 512 tokens"),
+    ):
+        code, out, err = command("score", "--input", file, "--evaluator", spec, "--window", 512, *options)
+        assert (code, "windows of at most 512 tokens" in err) == (0, True)
+        record = json.loads(out)
+        assert (record["evaluator"], len(record["offline"]["steps"])) == (name, 200)
+    code, out, err = command("score", "--input", file, "--evaluator", tiny)
+    assert (code, out) == (2, "")
+    assert "--window 1024" in err
+
+
 def test_readings_and_controls_are_measured_side_by_side(
     command: Command, sqlite_store: Store, tiny_causal: Path
 ) -> None:
@@ -60,6 +80,10 @@ def test_what_cannot_be_read_twice_is_refused(
         (
             ("--evaluator", "equations", "--reading", "both-orders"),
             "equations cannot be read in both orders: it is no",
+        ),
+        (
+            ("--evaluator", tiny, "--window", 5000),
+            "tiny cannot be read in windows of 5000 tokens: it reads at most",
         ),
         (("--evaluator", tiny_causal, "--first-copy", "other"), "--first-copy goes with --reading twice."),
         (

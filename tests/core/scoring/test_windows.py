@@ -1,0 +1,167 @@
+"""Windows of whole steps, against forward passes over windows that are cut by hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stepsight.core.arrays import Floats32
+from stepsight.core.context import ContextMessage, ToolCall, TraceContext
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.judgment import Mode
+from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading, TemplateChoice, split_reading
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from tests.checkpoints import write_evaluator
+from tests.core.formats.by_hand import check_modes
+from tests.core.scoring.test_scorer import plain
+from tests.messages import refused
+
+# A character is a token. The problem and what stands around it have 44, each step 10 with its separator. A window
+# of 104 has room for six steps.
+OPENING, ROOM = 44, 60
+STEPS = [f"{i:09}" for i in range(12)]
+# The first step in view, the first and the one after the last that are judged, and the one after the last in view.
+SEES_LATER = [(0, 0, 4, 6), (2, 4, 6, 8), (4, 6, 8, 10), (6, 8, 10, 12), (8, 10, 12, 12)]
+SEES_NONE = [(0, 0, 5, 5), (2, 5, 7, 7), (4, 7, 9, 9), (6, 9, 11, 11), (8, 11, 12, 12)]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelEvaluator]:
+    folder, found = tmp_path_factory.mktemp("evaluators"), {}
+    for name in ("bidirectional", "causal"):
+        loaded = load_evaluator(write_evaluator(folder / name, is_causal=name == "causal"))
+        assert isinstance(loaded, ModelEvaluator)
+        found[name] = loaded
+    return found
+
+
+def cut(
+    evaluator: ModelEvaluator, windows: Sequence[tuple[int, int, int, int]], problem: str, texts: Sequence[str]
+) -> Floats32:
+    """Return the last row of the windows that judge the first `texts`, each read by itself."""
+    rows = []
+    for start, first, stop, end in windows:
+        if first < len(texts):
+            seen = Trace.of(problem, texts[start:end])
+            rows.append(plain(evaluator, seen)[-1][first - start : min(stop, len(texts)) - start])
+    return np.concatenate(rows)
+
+
+@pytest.mark.parametrize(("name", "windows"), [("bidirectional", SEES_LATER), ("causal", SEES_NONE)])
+def test_a_step_is_judged_in_the_window_of_its_block(
+    models: dict[str, ModelEvaluator], name: str, windows: list[tuple[int, int, int, int]]
+) -> None:
+    own = models[name]
+    evaluator = own.reread(Rereading(window=OPENING + ROOM))
+    traces = [Trace.of("q", STEPS[:n], id="long") for n in (12, 7, 3)]
+
+    def rows(trace: Trace, j: int) -> Floats32:
+        return cut(own, windows, "q", trace.substeps[: j + 1])
+
+    check_modes(evaluator, rows, traces, one_pass=False)
+    if name == "bidirectional":
+        # A judgment step by step has the scores that online has in the end.
+        known: dict[int, list[float]] = {}
+        (judged,) = Scorer(evaluator).score_encoded(
+            [(traces[0], evaluator.encode(traces[0]))],
+            Mode.HINDSIGHT,
+            on_step=lambda _, i, row: known.update({i: row.tolist()}),
+        )
+        assert judged.online is not None
+        np.testing.assert_allclose([known[i] for i in range(12)], judged.online.probs)
+
+
+def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(
+    models: dict[str, ModelEvaluator],
+) -> None:
+    own = models["bidirectional"]
+    evaluator = own.reread(Rereading(window=OPENING + ROOM))
+    # Step 4, the first of the second block, has two sub-steps of 5 tokens.
+    steps = [*STEPS[:4], ["0004", "0005"], *STEPS[5:8]]
+    trace = Trace.of("q", steps)
+    bounds = [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    windows = [tuple(bounds[i] for i in (a, b, min(c, 8), min(d, 8))) for a, b, c, d in SEES_LATER[:3]]
+    check_modes(
+        evaluator, lambda trace, j: cut(own, windows, "q", trace.substeps[: j + 1]), [trace], one_pass=False
+    )
+    message, call = ContextMessage(6, "tool", "4"), ToolCall(5, "f", "{}")
+    agent = Trace.of("q", STEPS[:10], context=TraceContext((message,), (call,)))
+    # With the message the step has 20 tokens, so it has a block of its own, and four steps around it.
+    (window,) = [one for one in evaluator.encode(agent).windows if one.first == 6]
+    inner = TraceContext((replace(message, before=2),), (replace(call, step=1),))
+    expected = own.encode(Trace.of("q", STEPS[4:9], context=inner))
+    assert (window.start, window.stop, window.end) == (4, 7, 9)
+    np.testing.assert_array_equal(window.encoded.ids, expected.ids)
+
+
+def test_windows_go_with_another_reading(models: dict[str, ModelEvaluator]) -> None:
+    own = models["causal"]
+    # Read twice, a step has 20 tokens, and a line break more stands before the first copy than between steps.
+    evaluator = own.reread(Rereading(Reading.TWICE, window=OPENING + 1 + 2 * ROOM))
+
+    def rows(trace: Trace, j: int) -> Floats32:
+        found = []
+        for start, first, stop, end in SEES_LATER:
+            texts = trace.substeps[start : min(end, j + 1)]
+            if first <= j:
+                twice = Trace.of("q\n\n" + "\n".join(texts), texts)
+                found.append(plain(own, twice)[-1][first - start : min(stop, j + 1) - start])
+        return np.concatenate(found)
+
+    check_modes(evaluator, rows, [Trace.of("q", STEPS)], one_pass=False)
+
+
+@pytest.mark.parametrize(
+    ("reading", "suffix"),
+    [
+        (Rereading(window=104), ", read in windows of 104 tokens"),
+        (Rereading(Reading.BOTH_ORDERS, window=104), ", read in both orders, in windows of 104 tokens"),
+        (
+            Rereading(Reading.TWICE, FirstCopy(CopyOf.EMPTY), window=104),
+            ", read twice, first copy empty, in windows of 104 tokens",
+        ),
+        (
+            Rereading(Reading.ONCE, template=TemplateChoice.JOINED, window=104),
+            ", read once, tokenized as one text, in windows of 104 tokens",
+        ),
+    ],
+)
+def test_windows_are_named_with_the_evaluator_and_its_fingerprint(
+    models: dict[str, ModelEvaluator], reading: Rereading, suffix: str
+) -> None:
+    own = models["causal"]
+    found, summary = own.reread(reading), own.description().reread(reading)
+    assert found.name == summary.name == f"causal{suffix}"
+    assert found.fingerprint == summary.fingerprint
+    others = [own, own.reread(replace(reading, window=90)), own.reread(reading.plain)]
+    assert found.fingerprint not in {one.fingerprint for one in others}
+    assert split_reading(found.name) == ("causal", reading)
+    assert "windows of at most 104 tokens" in found.reading_note
+
+
+def test_an_evaluators_own_reading_is_not_named_twice(models: dict[str, ModelEvaluator]) -> None:
+    own = models["bidirectional"]
+    found = own.reread(Rereading(Reading.ONCE, window=104))
+    assert found.name == "bidirectional, read in windows of 104 tokens"
+    assert found.reread(Rereading(Reading.ONCE)) is found
+    assert found.fingerprint == own.description().reread(Rereading(Reading.ONCE, window=104)).fingerprint
+    assert split_reading("it, read in windows of 0 tokens") == ("it, read in windows of 0 tokens", None)
+
+
+def test_windows_that_are_too_large_or_too_small_are_refused(models: dict[str, ModelEvaluator]) -> None:
+    own = models["bidirectional"]
+    trace = Trace.of("q", ["a", "b" * 300, "c"], id="long")
+    with refused():
+        own.reread(Rereading(window=257))
+    with refused():
+        own.description().reread(Rereading(window=257))
+    for size in (256, 10):
+        with refused():
+            own.reread(Rereading(window=size)).encode(trace)
+    with refused():
+        own.encode(trace)
+    with refused():
+        load_evaluator("equations, read in windows of 100 tokens")
