@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Query
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.api.models import Context, JobInfo, JobRequest
 from stepsight.storage.database.store import ForbiddenError
-from stepsight.storage.jobs.jobs import STRESS, Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.jobs.jobs import BUDGET, STRESS, Job, cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.judgments.stress_tests import check_judges_steps, read_plan
 from stepsight.storage.traces.queries import find_dataset
 
-_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "gap", "state", "total", "done",
-         "left_out", "rate", "seconds_left", "reason", "created", "finished")  # fmt: skip
+_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "gap", "hindsight_budget", "state",
+         "total", "done", "left_out", "rate", "seconds_left", "reason", "created", "finished")  # fmt: skip
 
 
 def routes(context: Context) -> APIRouter:
@@ -58,6 +58,9 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
         plan = read_plan(request.stress) if request.mode == STRESS else None
         if plan is not None:
             check_judges_steps(request.evaluator, evaluator.outputs)
+        details = None if plan is None else plan.request()
+        if request.hindsight_budget is not None:
+            details = {BUDGET: request.hindsight_budget}
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)
         started = start_job(
@@ -67,7 +70,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
             spec=spec,
             fingerprint=evaluator.fingerprint,
             mode=request.mode,
-            request=None if plan is None else plan.request(),
+            request=details,
         )
         return _info(started)
 

@@ -284,6 +284,9 @@ class JobRequest(_Given):
         description="Or `deleted` or `placeholder`, to score each trace without each of its steps, or `stress`, for"
         " a stress test.",
     )
+    hindsight_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
+        None, description="In hindsight: the largest number of tokens to read of each trace; by default all."
+    )
     stress: dict[str, Any] = Field(
         {}, description="Of a stress test: the most `traces`, the `seed` that draws them, and the `transforms`."
     )
@@ -300,6 +303,7 @@ class JobInfo(BaseModel):
     gap: GapName | None = Field(
         None, description="The replacement of the step that is left out, if the job scores without each of them."
     )
+    hindsight_budget: int | None = Field(None, description="The most tokens read of each trace, or null.")
     stress: dict[str, Any] | None = Field(None, description="What a stress test takes, if the job is one.")
     state: State
     total: int

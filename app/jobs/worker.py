@@ -227,10 +227,11 @@ class Worker:
                 pass
             return stress_outcome(self.store, *of) or said
         assert job.mode is not None
-        missing = count_missing(self.store, job.dataset_id, evaluator.id, job.mode)
+        judged_in, budget = (self.store, job.dataset_id, evaluator.id, job.mode), job.hindsight_budget
+        missing = count_missing(*judged_in, sampled=budget is not None)
         hold.begin(dataset.traces, dataset.traces - missing)
-        traces = missing_traces(self.store, job.dataset_id, evaluator.id, job.mode)
-        judgments = scorer.score(traces, job.mode, hold.leave_out, hold.check)
+        traces = missing_traces(*judged_in, sampled=budget is not None)
+        judgments = scorer.score(traces, job.mode, hold.leave_out, hold.check, budget)
         save_judgments(self.store, evaluator.id, hold.watch(judgments))
         return said
 

@@ -60,6 +60,9 @@ class State(StrEnum):
 
 ACTIVE = (State.QUEUED, State.RUNNING)
 
+BUDGET = "hindsight_budget"
+"""The key of a judging job's hindsight budget in its request."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -110,6 +113,17 @@ class Job:
         """The mode of a judging job. For a job that leaves steps out, the gap that takes their place, and for a
         stress test `STRESS`."""
         return self.mode or self.gap or STRESS
+
+    @property
+    def hindsight_budget(self) -> int | None:
+        """The largest number of tokens to read of each trace in hindsight, or None if all prefixes are read."""
+        budget: int | None = self.request.get(BUDGET) if self.mode == Mode.HINDSIGHT else None
+        return budget
+
+    @property
+    def limit(self) -> str:
+        """The hindsight budget in words, or "" if there is none."""
+        return "" if self.hindsight_budget is None else f"at most {self.hindsight_budget:,} tokens a trace"
 
     @property
     def progress(self) -> float:
@@ -166,12 +180,17 @@ def start_job(
 ) -> Job:
     """Queue a judging job and return it. If a job for the same work is already queued or running, return that job.
 
-    For a stress test, `mode` is `STRESS`, and `request` holds the details. Raises `NotFoundError` if the dataset
-    does not exist. Raises `UserError` if the evaluator's name cannot be stored, or if a job is doing the same work
-    with other details.
+    For a stress test, `mode` is `STRESS`, and `request` holds the details. In hindsight, it may hold the `BUDGET`.
+    Raises `NotFoundError` if the dataset
+    does not exist. Raises `UserError` if the evaluator's name cannot be stored, if there is a budget in another
+    mode than hindsight, or if a job is doing the same work with other details.
     """
     if mode not in {STRESS, *Gap}:
         mode = Mode(mode)
+    if BUDGET in (request or {}) and mode != Mode.HINDSIGHT:
+        raise UserError(
+            f"there is no budget of tokens in a job of kind {mode}.", "Judge in hindsight, or leave it out."
+        )
     check_name(evaluator, "the name of the evaluator")
     with _queueing(store) as session:
         _lock_dataset(session, dataset_id)
@@ -184,7 +203,7 @@ def start_job(
             session.flush()
         elif row.request != request:
             raise ConflictError(
-                f"Job {row.id} stress-tests it with other settings and is {row.state}.",
+                f"Job {row.id} does this with other settings and is {row.state}.",
                 "Let that one finish, or cancel it.",
             )
         return _get(session, row.id)

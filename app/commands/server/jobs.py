@@ -55,4 +55,6 @@ def _list(store: Store, args: argparse.Namespace) -> None:
 
 
 def _asked(job: Job) -> str | None:
-    return str(job.asked) if job.task == Task.JUDGE else None
+    if job.task != Task.JUDGE:
+        return None
+    return f"{job.asked}, {job.limit}" if job.limit else str(job.asked)

@@ -48,7 +48,7 @@ const post = async (button, url, values) => {
   await ask();
 };
 
-// A name with a point is a field of an object, which holds numbers and lists.
+// A name with a point is a field of an object, which holds numbers and lists. A number left empty is left out.
 const valuesOf = (form) => {
   const data = new FormData(form);
   const values = {};
@@ -56,7 +56,8 @@ const valuesOf = (form) => {
     const [outer, inner] = name.split(".");
     const number = form.elements[name].type === "number";
     if (inner) (values[outer] ??= {})[inner] = number ? Number(data.get(name)) : data.getAll(name);
-    else values[name] = data.get(name);
+    else if (!number) values[name] = data.get(name);
+    else if (data.get(name)) values[name] = Number(data.get(name));
   }
   return values;
 };
