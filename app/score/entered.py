@@ -16,7 +16,7 @@ from stepsight.app.score.comparison import StepMatches
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.scores import Thresholds
-from stepsight.core.text.split import Split, split_solution
+from stepsight.core.text.split import THOUGHT_STEPS, Split, split_solution
 from stepsight.core.trace import Trace
 
 # Servers and browsers refuse much longer addresses.
@@ -114,6 +114,14 @@ class Entered:
         _check_length(self.problem, *substeps)
         check_steps(self.steps)
         return Trace.of(self.problem.strip(), self.steps)
+
+    @property
+    def saved_trace(self) -> Trace:
+        """The trace to save: with the thinking before the solution in its context if it was set aside, and with its
+        number of steps in the metadata if it is judged. Evaluators read neither."""
+        solution = self.solution_text()
+        meta = {THOUGHT_STEPS: solution.thinking} if solution.thinking else {}
+        return replace(self.trace, meta=meta, context=Split((), solution.set_aside).context)
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:

@@ -149,7 +149,7 @@ class ScorePage:
         require(request, Right.WRITE)
         state = PageState.read(values)
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
-        saved = save_trace(self.store, entered.trace, SAVED if state.dataset is None else state.dataset)
+        saved = save_trace(self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset)
         for name in filter(self.evaluators.gives_scores, entered.evaluators):
             judgment = self.evaluators.judge(name, saved.trace)
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])

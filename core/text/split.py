@@ -59,6 +59,9 @@ CONCLUSION = re.compile(
     rf"{_THEREFORE_WORDS})\b|{_THEREFORE_SIGNS})",
     re.IGNORECASE,
 )
+THOUGHT_STEPS = "thought_steps"
+"""The name of the metadata that says how many of the first steps are thinking, or which steps of an agent are."""
+
 _LONGEST_ANSWER = 12
 _MOST_ANSWERS = 3
 
@@ -101,7 +104,7 @@ def thought_steps(thought: str) -> list[str]:
 
 def split_turn(text: str) -> tuple[str, list[str], str]:
     """Split a turn of a model that may think in it. Returns what it says, its thoughts without their tags, and the
-    tag of a thought that never ends, or "". Such a thought is part of what is said."""
+    tag of a thought that never ends, or "". Such a thought is said too."""
     said, thoughts = set_thoughts_aside(text)
     return said, thoughts, unclosed_thought(said)
 
@@ -150,10 +153,8 @@ def split_answer(solution: str, thoughts: Sequence[str], *, judged: bool) -> Spl
     if is_blank(solution):
         return Split(()).after_thoughts(thoughts, judged=True)
     parts = STEP_TOKEN.split(solution)
-    if len(parts) == 1:
-        split = split_solution(solution, judges_thinking=judged)
-    else:
-        split = Split(tuple(part.strip() for part in parts if not is_blank(part)))
+    whole = split_solution(solution, judges_thinking=judged) if len(parts) == 1 else None
+    split = whole or Split(tuple(part.strip() for part in parts if not is_blank(part)))
     return split.after_thoughts(thoughts, judged=judged)
 
 

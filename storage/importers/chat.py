@@ -21,12 +21,11 @@ from functools import partial
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.split import split_answer
+from stepsight.core.text.split import THOUGHT_STEPS, split_answer
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import (
     ASIDE,
     JUDGED,
-    THOUGHT_STEPS,
     content_id,
     describe,
     identifier,

@@ -14,14 +14,13 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import with_shares
 from stepsight.core.text.printed import holds_steps, is_unquoted_list, parse_printed
 from stepsight.core.text.signs import is_blank
-from stepsight.core.text.split import Split, split_solution, split_steps
+from stepsight.core.text.split import THOUGHT_STEPS, Split, split_solution, split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.rows.fields import (
     ASIDE,
     JUDGED,
     RATINGS,
-    THOUGHT_STEPS,
     VALIDITY,
     NumbersSeen,
     are_shares,

@@ -28,10 +28,10 @@ from typing import Any
 
 from stepsight.core.context import THOUGHT, ContextMessage, ToolCall, TraceContext, turn_text
 from stepsight.core.errors import UserError
-from stepsight.core.text.split import split_turn, thought_steps
+from stepsight.core.text.split import THOUGHT_STEPS, split_turn, thought_steps
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.agents.unread import Unread
-from stepsight.storage.importers.rows.fields import JUDGED, THOUGHT_STEPS, describe
+from stepsight.storage.importers.rows.fields import JUDGED, describe
 from stepsight.storage.importers.rows.messages import (
     THOUGHTS,
     first_text,

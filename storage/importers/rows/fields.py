@@ -167,10 +167,6 @@ def steps(row: Row, key: str) -> list[tuple[str, ...]]:
 ASIDE, JUDGED = "aside", "judged"
 """What becomes of thoughts on import: of thinking before a solution, and of what an agent thinks before a turn."""
 
-THOUGHT_STEPS = "thought_steps"
-"""The name of the metadata on thoughts that are judged: how many of the first steps are thinking before the
-solution or, of an agent, the list of the steps that are thoughts, counted from 1."""
-
 
 def check_texts(trace: Trace) -> None:
     """Raise `UserError` if the problem of a trace is a word for a missing value, or if a step shows nothing."""

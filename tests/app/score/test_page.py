@@ -14,7 +14,7 @@ from stepsight.app.server import build_app
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import ForbiddenError, open_store
 from stepsight.storage.people.users import Role, User
-from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
+from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.client import let_in
 from tests.app.elements import read
@@ -175,6 +175,20 @@ def test_the_same_trace_saved_twice_is_one(store, page):
 def test_an_entry_without_a_link_can_be_saved(store, page):
     assert "Saved as" in page.save(ENTERED | {"dataset": "mine"}, asked())["saved"]
     assert [(dataset.name, dataset.traces) for dataset in list_datasets(store)] == [("mine", 1)]
+
+
+def test_thinking_is_saved_with_the_trace_unjudged_or_as_steps(store, page):
+    thinking = {"solution": "<think>Add.</think>2 + 3 = 5.\n\nSo 5."}
+    for judged in (False, True):
+        page.save(ENTERED | thinking | {"thinking": judged}, asked())
+    aside, first = iterate_traces(store, find_dataset(store, "saved").id)
+    assert (aside.substeps, aside.meta) == (("2 + 3 = 5.", "So 5."), {})
+    assert [(one.role, one.text) for one in aside.context.messages] == [("thought", "Add.")]
+    assert (first.substeps, first.meta, first.context) == (
+        ("Add.", "2 + 3 = 5.", "So 5."),
+        {"thought_steps": 1},
+        None,
+    )
 
 
 @pytest.mark.parametrize("dataset", ["", " x", "a\nb"])
