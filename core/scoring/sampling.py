@@ -2,12 +2,15 @@
 
 The whole solution is read first. Its verdicts are the flags: for each step that it calls wrong, the prefix that
 ends with the step is read, and then the prefixes between which its verdict moved most, closer and closer, until one
-later step is left. The step with the largest revision comes first. What remains of the budget goes to prefixes at
-even distances, which find verdicts that moved without ending as flags.
+later step is left. The step with the largest revision comes first. Verdicts that rose leave no flag, and most of
+them are on the first steps, which an evaluator meets with little in view: all of the shortest prefixes are read,
+since together they cost less than one pass over the whole. Then come steps that could have moved further without a
+flag, and what remains of the budget goes to prefixes at even distances.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +23,9 @@ from stepsight.core.trace import Trace
 # The passes over the whole solution that are kept for the evidence of a revision which an evenly spaced prefix
 # shows.
 _KEPT = 2.0
+# The passes over the whole solution that the shortest prefixes may cost together. Between a half and three quarters
+# the evidence found on chains of 45 to 75 steps is the same.
+_SHORTEST = 0.6
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,19 @@ class PrefixChoice:
         wrong = [i for i in unread if validity[i] < np.float32(self.threshold)]
         by_change = sorted(moved, key=lambda one: -abs(one.change))
         evidence = [self._evidence(matrix, one) for one in by_change if abs(one.change) >= NOTABLE]
-        rows = [*(int(ends[i]) for i in further), *evidence[:1], *(int(ends[i]) for i in wrong), *evidence[1:]]
+        rows = [
+            *(int(ends[i]) for i in further if validity[i] < np.float32(self.threshold)),
+            *evidence[:1],
+            *np.setdiff1d(self._shortest, matrix.read).tolist(),
+            *(int(ends[i]) for i in [*further, *wrong]),
+            *evidence[1:],
+        ]
         return [row for row in rows if row is not None]
+
+    @cached_property
+    def _shortest(self) -> Ints:
+        """The rows of the shortest prefixes, as many as may cost `_SHORTEST` together."""
+        return np.flatnonzero(self.costs.cumsum() <= _SHORTEST * self.costs[-1])
 
     def _evidence(self, matrix: Hindsight, revision: Revision) -> int | None:
         """Return the row that narrows down which later sub-step moved a verdict, or None if that is known."""

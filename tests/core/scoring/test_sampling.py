@@ -19,10 +19,10 @@ COSTS = np.arange(10, 10 * N + 10, 10)
 
 
 def triangle(validity: dict[tuple[int, int], float]) -> list[Floats32]:
-    """Rows in which a sub-step has validity 0.9, or from the given row on the given one."""
+    """Rows in which a sub-step has validity 0.95, or from the given row on the given one."""
     rows = []
     for j in range(N):
-        valid = np.full(j + 1, 0.9, np.float32)
+        valid = np.full(j + 1, 0.95, np.float32)
         for (after, i), value in sorted(validity.items()):
             if i <= j and after <= j:
                 valid[i] = value
@@ -48,6 +48,8 @@ def sample(rows: list[Floats32], share: int) -> Hindsight:
         ({(37, 20): 0.1}, (20, 37), 6),
         # Several flags, of which one was wrong from the beginning.
         ({(21, 20): 0.05, (30, 30): 0.01, (43, 40): 0.2}, (20, 21), 8),
+        # A rise near the beginning leaves no flag, and late steps of low validity did not move.
+        ({(3, 3): 0.6, (7, 3): 0.95, (72, 72): 0.6, (76, 76): 0.6}, (3, 7), 8),
         # The verdict stays.
         ({(33, 30): 0.6}, (30, 33), 8),
     ],
