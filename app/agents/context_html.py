@@ -40,6 +40,13 @@ def calls_html(trace: Trace, step: int) -> Markup:
     return macro(_TEMPLATE, "calls", [(one, ShownText.of(one.code)) for one in _calls(trace, step)])
 
 
+def after_html(trace: Trace, step: int) -> Markup:
+    """Render what follows the text of the step with this 0-based index: its calls and, behind the last step, the
+    messages after it."""
+    is_last = step == len(trace.steps) - 1
+    return calls_html(trace, step) + (before_html(trace, step + 1) if is_last else Markup())
+
+
 def step_said(trace: Trace, step: int, text: str) -> str:
     """Return a text of the step with this 0-based index without the lines of its calls, which `calls_html`
     shows."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import before_html, calls_html, step_said
+from stepsight.app.agents.context_html import after_html, before_html, step_said
 from stepsight.app.annotate.campaigns import sees_everybody
 from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
@@ -154,10 +154,9 @@ def _steps(
 
 def in_context(trace: Trace, number: int) -> StepContext:
     """Render what surrounds step `number` of an agent, counted from 0. What follows the last step goes with it."""
-    step, is_last = trace.steps[number], number == len(trace.steps) - 1
+    step = trace.steps[number]
     said = tuple(step_said(trace, number, text) for text in step.substeps)
-    after = before_html(trace, number + 1) if is_last else Markup()
-    return StepContext(replace(step, substeps=said), before_html(trace, number), calls_html(trace, number) + after)
+    return StepContext(replace(step, substeps=said), before_html(trace, number), after_html(trace, number))
 
 
 def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:

@@ -7,7 +7,6 @@ from markupsafe import Markup
 from stepsight.app.agents.context_html import before_html, calls_html, said_texts
 from stepsight.app.browse.evaluator_choice import default_choice, step_scorers, stored_column
 from stepsight.app.browse.selection import Selection
-from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import TraceJudgments, judged_steps, legend_html
 from stepsight.storage.traces.queries import StoredTrace
@@ -52,8 +51,7 @@ def candidates_html(selection: Selection, trace: StoredTrace) -> tuple[Markup, l
 
 def _steps(trace: StoredTrace, column: TraceJudgments | None) -> Iterator[tuple[str, Markup, Markup]]:
     modes = {} if column is None else column.silent
-    said = said_texts(trace)
-    rows = judged_steps(trace, lambda text: markdown_html(said.get(text, text)))
+    rows = judged_steps(trace, said=said_texts(trace))
     for i, row in enumerate(rows):
         is_last = i + 1 == len(rows) or rows[i + 1].starts
         before = before_html(trace, row.number) if row.starts else Markup()

@@ -118,13 +118,12 @@ def _steps(
     disputes: Callable[[range], Sequence[Markup]] | None,
     steps: range,
 ) -> dict[str, Any]:
-    # Without the lines of an agent's calls, which stand below the text as code.
-    said = said_texts(trace, steps)
     links = disputes(steps) if disputes else ()
     return {
         "trace": trace,
         "columns": columns,
-        "rows": judged_steps(trace, lambda text: marked_markdown(said.get(text, text), wanted), steps),
+        # Without the lines of an agent's calls, which stand below the text as code.
+        "rows": judged_steps(trace, lambda text: marked_markdown(text, wanted), steps, said_texts(trace, steps)),
         "before": lambda step: before_html(trace, step),
         "calls": lambda step: calls_html(trace, step),
         "people": people or [None] * len(trace.steps),

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+from markupsafe import Markup
+
+from stepsight.app.agents.context_html import said_texts
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, judge_trace, list_choices
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import (
@@ -25,7 +28,7 @@ from stepsight.app.evidence.sentences import (
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
-from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps
+from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps, note_html
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
@@ -106,8 +109,13 @@ class Evidence:
 
     @cached_property
     def steps(self) -> list[JudgedStep]:
-        """The rows of the list of steps, one per sub-step."""
-        return judged_steps(self.trace)
+        """The rows of the list of steps, one per sub-step, without the lines of an agent's calls."""
+        return judged_steps(self.trace, said=said_texts(self.trace))
+
+    @property
+    def note(self) -> Markup:
+        """The note that comes with the trace."""
+        return note_html(self.trace.meta.get("note"))
 
     @property
     def record(self) -> JudgmentRecord:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 
 from markupsafe import Markup
 
+from stepsight.app.agents.context_html import after_html, before_html
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import note_html
 
 _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 
@@ -36,6 +37,8 @@ def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, pr
         evidence=evidence,
         data=data,
         conclusions=conclusions,
+        before=partial(before_html, evidence.trace),
+        after=partial(after_html, evidence.trace),
     )
 
 
@@ -51,7 +54,7 @@ def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
     sentence = evidence.constant_sentence or evidence.change_sentence(focus)
     conclusions = {
         _EVIDENCE: sentence,
-        _NOTE: note_html(evidence.trace.meta.get("note")),
+        _NOTE: evidence.note,
         _GOLD: _gold(evidence),
     }
     return {name: text for name, text in conclusions.items() if text}

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import before_html
+from stepsight.app.agents.context_html import after_html, before_html, said_texts
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
@@ -17,7 +18,6 @@ from stepsight.app.web.step_bars import (
     change_html,
     equations_html,
     judged_steps,
-    note_html,
     section_starts,
     signed,
     solution_html,
@@ -71,7 +71,7 @@ def evidence_html(
         "evidence/trace.html",
         evidence=evidence,
         problem=problem.strip(),
-        note=note_html(evidence.trace.meta.get("note")),
+        note=evidence.note,
         equations=equations_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)]),
         online=None if evidence.hindsight.sampled is not None else _solution(evidence, evidence.hindsight.online),
         changed=lambda i: change_html(float(moved[i])),
@@ -89,7 +89,8 @@ def evidence_html(
         size=next((name for most, name in _ROOM if n <= most), "many"),
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if _draws_all(evidence) else [],
         ends=evidence.trace.step_ends.tolist(),
-        before=lambda step: before_html(evidence.trace, step),
+        before=partial(before_html, evidence.trace),
+        after=partial(after_html, evidence.trace),
         sections=section_starts(evidence.trace, by_substeps=True),
     )
 
@@ -120,8 +121,9 @@ def _offer(evidence: Evidence) -> str:
 
 def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:
     """Render a trace that is still being judged: its problem, its steps, and the reason for the wait."""
-    values = {"trace": trace, "title": title, "message": message, "problems": problems}
-    return render("evidence/waiting.html", steps=judged_steps(trace), **values)
+    around = {"before": partial(before_html, trace), "after": partial(after_html, trace)}
+    values = {**around, "trace": trace, "title": title, "message": message, "problems": problems}
+    return render("evidence/waiting.html", steps=judged_steps(trace, said=said_texts(trace)), **values)
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:

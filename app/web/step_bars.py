@@ -212,18 +212,22 @@ class JudgedStep:
 
 
 def judged_steps(
-    trace: Trace, html_of: Callable[[str], Markup] = markdown_html, steps: range | None = None
+    trace: Trace,
+    html_of: Callable[[str], Markup] = markdown_html,
+    steps: range | None = None,
+    said: Mapping[str, str] | None = None,
 ) -> list[JudgedStep]:
-    """Return a row for each sub-step of a trace, or of some of its steps. `html_of` renders the text of a sub-step
-    as HTML, before failing equations are marked in it."""
+    """Return a row for each sub-step of a trace, or of some of its steps. `html_of` renders the text of a sub-step,
+    or what `said` has for it, as HTML, before failing equations are marked in it."""
     places = range(len(trace.substeps)) if steps is None else substeps_of(trace, steps)
     checks, first_error = checks_of(trace, places.stop), trace.first_error
+    texts = {i: (said or {}).get(trace.substeps[i], trace.substeps[i]) for i in places}
     return [
         JudgedStep(
             i,
             trace.step_name(i),
-            _marked(trace, i, checks[i], html_of(trace.substeps[i])),
-            trace.substeps[i],
+            _marked(trace, i, checks[i], html_of(texts[i])),
+            texts[i],
             trace.steps[step - 1],
             step - 1,
             part == 1,

@@ -7,7 +7,9 @@ from markupsafe import Markup
 from stepsight.app.agents.context_html import before_html, calls_html
 from stepsight.app.annotate.label import in_context
 from stepsight.app.browse.trace_view import trace_html
+from stepsight.app.evidence.trace import waiting_html
 from stepsight.core.context import ContextMessage, ToolCall, TraceContext, turn_text
+from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 
 CALL = ToolCall(0, "search", '{"q": "<b>"}', "c1")
@@ -68,3 +70,12 @@ def test_a_step_to_be_labelled_stands_between_what_came_before_and_its_calls() -
     ]  # fmt: skip
     plain = in_context(Trace.of("q", ["a"]), 0)
     assert (plain.before, plain.after, plain.step.text) == ("", "", "a")
+
+
+def test_a_trace_that_is_still_judged_and_its_evidence_fold_calls_as_browse_does() -> None:
+    html = waiting_html(TRACE, "t", UserError("It is judged."), [])
+    shown = re.findall(r"<b>(user|tool search|tool|calls search)</b>|>(I look\.|In 1838\.)", html)
+    assert ["".join(one) for one in shown] == [
+        "user", "I look.", "calls search", "tool search", "tool", "In 1838.", "user",
+    ]  # fmt: skip
+    assert "search({" not in words(html)
