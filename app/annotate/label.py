@@ -11,7 +11,7 @@ from stepsight.app.agents.context_html import after_html, before_html, step_said
 from stepsight.app.annotate.campaigns import sees_everybody
 from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import checked_step, first_steps, later_html
+from stepsight.app.web.step_bars import checked_step, first_steps, later_html, section_starts
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
@@ -23,6 +23,8 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores, read_scores
 from stepsight.storage.people.users import User
 
+# Sections of shorter solutions are shown once a person begins one.
+_FEWEST_DIVIDED = 10
 _ERROR_TITLES = {
     "calculation": "computes wrongly",
     "misreading": "takes the problem or an earlier step for another",
@@ -134,6 +136,10 @@ def _steps(
     scores = read_scores(store, assignment.slot_id, user, annotation)
     shown = range(wanted.start, min(wanted.stop, annotation.revealed, len(steps)))
     campaign, trace = assignment.campaign, assignment.trace
+    stepwise = campaign.view is CampaignView.STEPWISE
+    # In a stepwise campaign, sections tell nothing of later steps, and not how many there are.
+    seen = min(annotation.revealed, len(steps)) if stepwise else len(steps)
+    sections = section_starts(trace, seen=seen if stepwise else None) if seen >= _FEWEST_DIVIDED else []
     rows = [
         (
             number,
@@ -148,8 +154,7 @@ def _steps(
         (kind, key, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, ""))
         for kind, key in zip(campaign.error_kinds, KIND_KEYS, strict=False)
     ]
-    stepwise = campaign.view is CampaignView.STEPWISE
-    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors, "stepwise": stepwise}
+    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors, "stepwise": stepwise, "sections": dict(sections)}
 
 
 def in_context(trace: Trace, number: int) -> StepContext:

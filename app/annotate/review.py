@@ -76,7 +76,7 @@ def agrees(label: str | None, gold: Step) -> bool | None:
 def _row(
     number: int, trace: Trace, annotation: Annotation, review: Review | None, agreement: bool | None
 ) -> dict[str, Any]:
-    label = annotation.labels[number]
+    label, borders = annotation.labels[number], annotation.borders or ()
     peers = []
     for peer in review.peers if review else ():
         theirs = peer.labels[number]
@@ -90,6 +90,7 @@ def _row(
         "label": label,
         "error": _error_name(annotation.errors[number]) if label == "neg" else "",
         "links": _links(annotation, number),
+        "section": 1 + borders.index(number) if number in borders else None,
         "comment": annotation.comments[number],
         "correction": annotation.corrections[number],
         "agrees": agreement,

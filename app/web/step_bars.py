@@ -389,13 +389,14 @@ def failing_steps(trace: Trace) -> list[int]:
     return [i for i, part in enumerate(checks_of(trace)) if faults(part)]
 
 
-def section_starts(trace: Trace, *, by_substeps: bool = False) -> list[tuple[int, str]]:
+def section_starts(trace: Trace, *, by_substeps: bool = False, seen: int | None = None) -> list[tuple[int, str]]:
     """Return the index of the first step of each section of a trace, and the kind of the section.
 
-    With `by_substeps`, the indices are those of sub-steps. If no words of the trace's language are known, there is
+    With `by_substeps`, the indices are those of sub-steps. With `seen`, only so many steps are read, and none of
+    them counts as the last of the solution. If no words of the trace's language are known, there is
     one section, and its kind is "".
     """
-    found = find_sections([step.text for step in trace.steps])
+    found = find_sections([step.text for step in trace.steps[:seen]], is_whole=seen is None)
     firsts = (
         [i for i, (_, part) in enumerate(trace.places) if part == 1] if by_substeps else range(len(trace.steps))
     )

@@ -14,6 +14,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.labelling.annotation import (
+    BORDERS,
     LINKS,
     UNDOABLE,
     Annotation,
@@ -177,6 +178,8 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         )
     if event.kind == "outcome" and not slot.has_context:
         raise UserError("This trace is not an agent's, and has no outcome to label.", "Label its steps.")
+    if event.kind == BORDERS and event.new is not None and not event.cause:
+        _check_borders(annotation.revealed, slot.n_steps, event.new[-1])
     if event.kind in LINKS and event.new is not None and not event.cause:
         _check_link(slot, annotation, event)
     if event.kind == "reveal":
@@ -191,6 +194,12 @@ def _check_step(slot: Slot, annotation: Annotation, step: int) -> None:
         raise UserError(f"Step {step + 1} is not revealed yet.", "Label the steps before it first.")
     if step >= slot.n_steps:
         raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")
+
+
+def _check_borders(revealed: int, steps: int, last: int) -> None:
+    seen = min(revealed, steps)
+    if last >= seen:
+        raise UserError(f"No section can begin at step {last + 1}.", f"Name one of the first {seen}.")
 
 
 def _check_link(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
@@ -258,7 +267,7 @@ def _insert(
     return AnnotationEvent(id=session.scalars(statement.returning(EventRow.id)).one(), **values)
 
 
-def _replaced(annotation: Annotation, event: NewEvent) -> str | int | None:
+def _replaced(annotation: Annotation, event: NewEvent) -> str | int | list[int] | None:
     if event.kind in UNDOABLE:
         return annotation.value(event.kind, event.step)
     return annotation.revealed if event.kind == "reveal" else None

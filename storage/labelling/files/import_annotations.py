@@ -108,6 +108,8 @@ def _notes(annotation: ImportedAnnotation) -> Iterator[EventValues]:
         yield _event("flag", None, annotation.flag, steps)
     if annotation.outcome is not None:
         yield _event("outcome", None, annotation.outcome, steps)
+    if annotation.borders is not None:
+        yield _event("borders", None, list(annotation.borders), steps)
 
 
 def _change(annotation: ImportedAnnotation, step: int, old: str | None) -> EventValues:

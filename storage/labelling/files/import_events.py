@@ -23,7 +23,7 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
 from stepsight.storage.importers.rows.fields import field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import LABELS, LINKS, SUGGEST, NewEvent
+from stepsight.storage.labelling.annotation import BORDERS, LABELS, LINKS, SUGGEST, NewEvent
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
@@ -254,6 +254,8 @@ def _check_event(line: EventLine, steps: int) -> None:
     elif line.event != DECIDE:
         event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}
         validate(NewEvent, event, "the event")
+        if line.event == BORDERS and line.new is not None and line.new[-1] >= steps:
+            raise UserError(f"a section begins at step {line.new[-1]}, expected 0 to {steps - 1}.")
         if line.event == "notices" and line.new is not None:
             check_notice(line.step or 0, line.new, steps)
         elif line.event in LINKS and line.new is not None and not line.step < line.new < steps:

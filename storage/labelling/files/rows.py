@@ -16,7 +16,7 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.rows.fields import canonical
-from stepsight.storage.labelling.annotation import LABELS, LINKS, OUTCOMES, Count, Key, check_reason
+from stepsight.storage.labelling.annotation import LABELS, LINKS, OUTCOMES, Borders, Count, Key, check_reason
 from stepsight.storage.labelling.error_kinds import Kind
 from stepsight.storage.people.exposures import WHAT
 from stepsight.storage.traces.queries import StoredTrace
@@ -68,12 +68,13 @@ class ImportedAnnotation(LabelRow):
     evidence: ListOf[Count | None] = ()
     outcome: Annotated[str, choice(OUTCOMES)] | None = None
     notices: ListOf[Count | None] = ()
+    borders: Borders | None = None
 
     @property
     def content(self) -> bytes:
-        """The annotation as canonical JSON, without links and outcome if it has none."""
+        """The annotation as canonical JSON, without links, outcome and borders if it has none."""
         exact = {"exposed": sorted(self.exposed), "submitted": self.submitted.isoformat()}
-        without = {name for name in (*LINKS, "outcome") if not getattr(self, name)}
+        without = {name for name in (*LINKS, "outcome", "borders") if not getattr(self, name)}
         return canonical(self.model_dump(exclude=without) | exact)
 
     def check_steps(self, steps: int) -> None:
@@ -85,6 +86,8 @@ class ImportedAnnotation(LabelRow):
                 raise UserError(f"{entries} {name} for {steps} steps.", hint)
         for name in LINKS:
             self._check_links(name, steps)
+        if self.borders is not None and self.borders[-1] >= steps:
+            raise UserError(f"a section begins at step {self.borders[-1] + 1} of {steps}.", "Count steps from 0.")
 
     def _check_links(self, name: str, steps: int) -> None:
         links = getattr(self, name)

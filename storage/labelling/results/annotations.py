@@ -1,5 +1,6 @@
 """The submitted annotations of a campaign, derived from the log."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class SubmittedAnnotation:
     steps to earlier ones that they say are wrong, and `evidence` maps steps whose label is not the first one to the
     later steps that changed the person's mind, as far as they were asked. `unasked` counts the changed labels whose
     step nobody asked for. `outcome` is what the person says of the outcome of an agent's trace, if anything.
+    `borders` holds the first step of each section, if the person has moved a border.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
@@ -74,6 +76,11 @@ class SubmittedAnnotation:
     unasked: int = 0
     outcome: str | None = None
     notices: Mapping[int, int] = field(default_factory=dict)
+    borders: tuple[int, ...] | None = None
+
+    def section(self, step: int) -> int | None:
+        """Return the number of the section that a step is in, counted from 1, if the person has moved borders."""
+        return None if self.borders is None else bisect_right(self.borders, step)
 
 
 def iterate_annotations(
@@ -176,6 +183,7 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         unasked=0 if asks else len(changed - evidence.keys()),
         flag=annotation.flag,
         outcome=annotation.outcome,
+        borders=annotation.borders,
         exposed=seen.intersection(WHAT),
         labelled_before=OWN in seen,
         guideline=submission.guideline,

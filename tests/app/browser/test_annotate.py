@@ -179,6 +179,41 @@ def test_a_journey_by_keys(store, page):
 
 
 @pytest.mark.slow
+def test_borders_of_sections_move_by_keys_and_buttons(store, page):
+    texts = ["We add the numbers."] * 4 + ["Wait, that is not right."] + ["We add the numbers to it."] * 5
+    made = campaign(store, Trace.of("What is the sum?", texts, id="sum"))
+    start(page, made)
+
+    def headings(*expected: str) -> None:
+        expect(page.locator(".section:not([hidden]) > b")).to_have_text(expected)
+
+    headings("Section 2: doubt")
+    page.keyboard.press("Shift+K")
+    expect(page.locator(".said")).to_have_text("The first section begins with the first step.")
+    page.locator("li[data-step='4']").get_by_role("button", name="Begin this section a step earlier").click()
+    # The heading has gone to the step before, and the focus with it.
+    expect(page.locator("li[data-step='3'] [data-border=up]")).to_be_focused()
+    headings("Section 2")
+    page.keyboard.press("Shift+J")
+    here(page, 4)
+    headings("Section 2: doubt")
+    page.keyboard.press("k")
+    page.keyboard.press("Shift+S")
+    headings("Section 2", "Section 3: doubt")
+    # Neither section can lose its only step.
+    page.keyboard.press("Shift+J")
+    expect(page.locator(".said")).to_have_text("A section has at least one step.")
+    page.keyboard.press("z")
+    headings("Section 2: doubt")
+    page.keyboard.press("Shift+Z")
+    headings("Section 2", "Section 3: doubt")
+    expect(page.locator(".status")).to_have_text("0 of 10 labelled")
+    assert [new for _, _, new in events(store, made)] == [[0, 3], [0, 4], [0, 3, 4], [0, 4], [0, 3, 4]]
+    page.reload()
+    headings("Section 2", "Section 3: doubt")
+
+
+@pytest.mark.slow
 def test_the_next_trace_comes_without_a_page_load_where_nothing_is_shown(store, opened):
     traces = [trace(1, "0", ["neg"]), trace(2, "1"), trace(3, "2"), trace(1, "3"), trace(1, "4")]
     made = campaign(store, *traces, after_submission="nothing")

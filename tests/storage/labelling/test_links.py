@@ -1,5 +1,6 @@
 """The steps that people name: the one that repairs a wrong step, and the one that changed a label."""
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,11 @@ from sqlalchemy import func, select, update
 
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import find_campaign, get_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
-from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.record import read_annotation, record
 from stepsight.storage.labelling.results.annotations import UNASKED, iterate_annotations
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.labelling.results.decisions import decide, read_decisions
@@ -22,7 +24,18 @@ from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.people.users import Role, local_user
 from tests.cases import each
 from tests.messages import refused
-from tests.storage.labelling.samples import DATASET, FOUR, campaign, change_minds, do, key, people, person, take
+from tests.storage.labelling.samples import (
+    DATASET,
+    FOUR,
+    campaign,
+    change_minds,
+    do,
+    key,
+    label_all,
+    people,
+    person,
+    take,
+)
 from tests.storage.samples import add
 
 
@@ -42,6 +55,39 @@ def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back
     (found,) = iterate_annotations(store, campaign_id)
     assert (found.labels, found.first) == (("neg", "neg", "pos", "pos"), ("pos", "pos", "pos", "pos"))
     assert (found.evidence, found.repaired, found.notices) == ({0: 2}, {0: 2}, {2: 0})
+
+
+def test_borders_of_sections_are_stored_and_go_round(store: Store, other: Store, tmp_path: Path) -> None:
+    (ann,) = people(store, 1)
+    made = campaign(store, [FOUR])
+    slot = take(store, made, ann).slot_id
+    do(store, slot, ann, "borders", None, [0, 2])
+    do(store, slot, ann, "borders", None, [0, 1, 3])
+    annotation = record(store, slot, ann, NewEvent(key=key(), cause="undo")).annotation
+    assert annotation.borders == (0, 2)
+    label_all(store, take(store, made, ann), ann, ["pos", "neg", "pos", "pos"])
+    export_labels(store, made.name, tmp_path / "table", "csv", per_annotator=True)
+    rows = list(csv.DictReader((tmp_path / "table").read_text().splitlines()))
+    assert [row["section"] for row in rows] == ["1", "1", "2", "2"]
+    for format in ("events", "jsonl"):
+        export_labels(store, made.name, tmp_path / format, format)
+    (row,) = map(json.loads, (tmp_path / "jsonl").read_text().splitlines())
+    assert row["answers"][0]["borders"] == [0, 2]
+    import_labels(other, tmp_path / "jsonl", local_user(other))
+    (found,) = iterate_annotations(other, find_campaign(other, made.name).id)
+    assert found.borders == (0, 2)
+    assert import_labels(other, tmp_path / "jsonl", local_user(other)).added == 0
+
+
+def test_borders_that_cannot_be_and_those_at_hidden_steps_are_refused(sqlite_store: Store) -> None:
+    (ann,) = people(sqlite_store, 1)
+    slot = take(sqlite_store, campaign(sqlite_store, [FOUR]), ann).slot_id
+    for borders in ([], [1, 2], [0, 2, 2], [0, 4], [0, -1], [0, True], "0"):
+        with refused():
+            do(sqlite_store, slot, ann, "borders", None, borders)
+    slot = take(sqlite_store, campaign(sqlite_store, None, name="steps", view="stepwise"), ann).slot_id
+    with refused():
+        do(sqlite_store, slot, ann, "borders", None, [0, 1])
 
 
 def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named(

@@ -8,7 +8,7 @@ const LISTS = {
   notices: "notices",
 };
 
-const ON_TRACES = ["flag", "outcome"];
+const ON_TRACES = ["flag", "outcome", "borders"];
 
 const copy = (annotation) => ({
   ...annotation,
@@ -43,7 +43,7 @@ export const isUndoable = (kind) => ON_TRACES.includes(kind) || kind in LISTS;
 
 const replace = (annotation, event) => {
   const old = valueOf(annotation, event);
-  if (old !== event.new) {
+  if (JSON.stringify(old) !== JSON.stringify(event.new)) {
     annotation.undo.push({ ...event, old });
     annotation.redo = [];
   }
@@ -85,7 +85,9 @@ export const fold = (annotation, events, stored) => {
 /** The steps in which two annotations differ. */
 export const changedSteps = (one, other) => {
   const lists = Object.values(LISTS);
-  return [...one.labels.keys()].filter((step) => lists.some((list) => one[list][step] !== other[list][step]));
+  const [before, after] = [one.borders ?? [], other.borders ?? []];
+  const isBorder = (step) => before.includes(step) !== after.includes(step);
+  return [...one.labels.keys()].filter((step) => lists.some((list) => one[list][step] !== other[list][step]) || isBorder(step));
 };
 
 /** The number of steps that need a label: all, or those up to the first neg. */

@@ -5,7 +5,7 @@ import { element, html, setText, showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
 import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { changedSteps, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
-import { paintRow, statusText, stepOf, Texts } from "./labelling_steps.js";
+import { paintRow, paintSection, statusText, stepOf, Texts } from "./labelling_steps.js";
 import { keepKeys, onTurn, releaseKeys, turnTo } from "./next_trace.js";
 import { dropTexts, freshKey, isEvent, keepText, keptText, Outbox } from "./outbox.js";
 
@@ -50,11 +50,12 @@ const click = (page, { target }) => {
     if (row && !target.closest("textarea, label")) page.moveTo(stepOf(row));
     return;
   }
-  const { label, error, open, act, outcome } = button.dataset;
+  const { label, error, open, act, outcome, border } = button.dataset;
   if (label) page.label(label, stepOf(row));
   if (error) page.chooseError(error, stepOf(row));
   if (open) page.openText(open, stepOf(row));
   if (outcome) page.tellOutcome(outcome);
+  if (border) page.changeBorder(border, stepOf(row), true);
   if ("notices" in button.dataset) page.openNotice(stepOf(row));
   if (act === "submit") page.submit();
   if (act === "flag" || act === "skip") page.openPanel(act);
@@ -510,6 +511,41 @@ class Labelling {
     this.record("outcome", { new: this.annotation.outcome === outcome ? null : outcome });
   }
 
+  /** The kind of each section by the rules, by its first step; a step that has just been revealed can begin one. */
+  get rules() {
+    const arrived = this.rows.flatMap((row, step) => ("begins" in row.dataset ? [[step, row.dataset.begins]] : []));
+    return new Map([...JSON.parse(this.section.dataset.sections), ...arrived]);
+  }
+
+  /** The first step of each section: the person's own or, as long as no border was moved, those by the rules. */
+  starts(rules = this.rules) {
+    return this.annotation.borders ?? [...new Set([0, ...rules.keys()])].sort((one, other) => one - other);
+  }
+
+  /** Move the border of the section that a step is in, `up` or `down`, or `toggle` the one before the step. */
+  changeBorder(way, step, byButton = false) {
+    if (this.isClosed) return;
+    const starts = this.starts();
+    const place = starts.findLastIndex((start) => start <= step);
+    const from = starts[place];
+    if (way === "toggle" ? !step : !place) return this.announce("The first section begins with the first step.");
+    if (way === "toggle") {
+      const others = starts.filter((start) => start !== step);
+      const begins = others.length === starts.length;
+      this.record("borders", { new: begins ? starts.toSpliced(place + 1, 0, step) : others });
+      this.announce(begins ? `A section begins with step ${step + 1}.` : `Step ${step + 1} goes with the section before.`);
+      return this.moveTo(step);
+    }
+    const to = from + (way === "up" ? -1 : 1);
+    if (to <= starts[place - 1] || to >= (starts[place + 1] ?? this.rows.length)) return this.announce("A section has at least one step.");
+    this.record("borders", { new: starts.with(place, to) });
+    this.announce(`Section ${place + 1} begins with step ${to + 1}.`);
+    if (byButton || to > step) this.moveTo(to);
+    if (!byButton) return;
+    this.draw();
+    this.rows[to].querySelector(`[data-border="${way}"]:not(:disabled)`)?.focus();
+  }
+
   /** Update the page, once a frame. */
   paint() {
     this.frame ??= requestAnimationFrame(() => {
@@ -522,7 +558,13 @@ class Labelling {
     const find = (selector) => this.section.querySelector(selector);
     const { annotation, needed, outbox, lost, isClosed: over } = this;
     const shown = { annotation, needed, waiting: outbox.events, lost, texts: this.texts, over };
-    for (const row of this.rows) if (isThere(row)) paintRow(row, shown);
+    const rules = this.rules;
+    const [starts, rows] = [this.starts(rules), this.rows];
+    for (const row of rows) {
+      if (!isThere(row)) continue;
+      paintRow(row, shown);
+      paintSection(row, { starts, rules, over, steps: rows.length });
+    }
     for (const kind of ["undo", "redo"]) find(`[data-act=${kind}]`).disabled = over || !annotation[kind].length;
     for (const kind of ["flag", "skip", "submit"]) find(`[data-act=${kind}]`).disabled = over;
     find("[data-act=submit]").classList.toggle("primary", this.firstOpen() < 0);
@@ -566,6 +608,9 @@ const registerKeys = (section) => {
   key("y", "an agent succeeded, or take that back", () => page.tellOutcome("succeeded"));
   key("Y", "an agent failed, or take that back", () => page.tellOutcome("failed"));
   key("V", "earlier step that the step says is wrong", () => page.openNotice(page.here));
+  key("S", "begin a section with the step, or join it to the one before", () => page.changeBorder("toggle", page.here));
+  key("K", "begin the section a step earlier", () => page.changeBorder("up", page.here));
+  key("J", "begin the section a step later", () => page.changeBorder("down", page.here));
   key("f", "flag a bad problem", () => page.openPanel("flag"));
   key("x", "skip the trace", () => page.openPanel("skip"));
 };

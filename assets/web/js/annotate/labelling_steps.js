@@ -148,6 +148,24 @@ export const paintRow = (row, shown) => {
   for (const other of row.querySelectorAll("[data-error], [data-open], [data-notices]")) other.disabled = over;
 };
 
+/**
+ * Update the heading of the section that a step begins: `starts` are the first steps of all sections, `rules` the kinds by
+ * first step, and `steps` the number of steps in view.
+ */
+export const paintSection = (row, { starts, rules, over, steps }) => {
+  const heading = row.querySelector(".section");
+  if (!heading) return;
+  const step = stepOf(row);
+  const place = starts.indexOf(step);
+  const kind = rules.get(step);
+  heading.hidden = place < 0;
+  setText(heading.querySelector("b"), `Section ${place + 1}${kind ? `: ${kind}` : ""}`);
+  heading.querySelector('[data-border="up"]').disabled = over || step - 1 <= starts[place - 1];
+  heading.querySelector('[data-border="down"]').disabled = over || step + 1 >= (starts[place + 1] ?? steps);
+  for (const button of row.querySelectorAll('[data-border="toggle"]')) button.disabled = over;
+  row.querySelector("[data-adds]").hidden = place >= 0;
+};
+
 /** The number of labels, and whether everything is stored. `whole` is true if every step is in view. */
 export const statusText = ({ annotation, needed, waiting, texts }, away, whole) => {
   const labelled = annotation.labels.slice(0, needed).filter((label) => label !== null).length;

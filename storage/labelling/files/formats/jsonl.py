@@ -16,7 +16,8 @@ annotations are complete, with labels, notes, decisions, people, times and durat
 missing; they are in the format `events`. A row has `repaired` and `notices`, as in the plain format, if a step of
 it does. An agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step
 that repairs each step, `notices`, the one that it notices, `evidence`, the one that changed the annotator's mind
-about it, and for an agent's trace its `outcome`. An answer of somebody's qualification has `"qualification": true`,
+about it, for an agent's trace its `outcome`, and the `borders` of its sections, if the annotator moved one: the
+0-based first step of each. An answer of somebody's qualification has `"qualification": true`,
 which an import ignores.
 """
 
@@ -73,6 +74,7 @@ def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
     } | (
         {name: [link.get(step) for step in range(steps)] for name, link in links.items() if link}
         | ({"outcome": annotation.outcome} if annotation.outcome else {})
+        | ({"borders": list(annotation.borders)} if annotation.borders else {})
     )
 
 

@@ -37,6 +37,7 @@ COLUMNS: dict[str, type] = {
     "evidence": int,
     "outcome": str,
     "notices": int,
+    "section": int,
 }
 
 
@@ -84,6 +85,7 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "qualification": int(annotation.qualification),
         "evidence": annotation.evidence[place] + 1 if place in annotation.evidence else None,
         "outcome": annotation.outcome,
+        "section": annotation.section(place),
     }
 
 
