@@ -185,7 +185,7 @@ def test_borders_of_sections_move_by_keys_and_buttons(store, page):
     start(page, made)
 
     def headings(*expected: str) -> None:
-        expect(page.locator(".section:not([hidden]) > b")).to_have_text(expected)
+        expect(page.locator(".section:not([hidden]) > b")).to_have_text(list(expected))
 
     headings("Section 2: doubt")
     page.keyboard.press("Shift+K")
