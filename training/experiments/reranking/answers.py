@@ -15,7 +15,7 @@ from types import TracebackType
 
 from stepsight.core.equations.parsing.units import conversion
 from stepsight.core.metrics.best_of_n import NO_ANSWER
-from stepsight.core.text.signs import CURRENCY, comparable
+from stepsight.core.text.signs import CURRENCY, RAISED, comparable
 from stepsight.training.evaluate.grading import Grader
 
 _SPACING = re.compile(r"(?:\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\\quad\b|\\qquad\b|~|\s)+")
@@ -46,6 +46,10 @@ _UNITS = {
 _CURRENCY = CURRENCY.replace("$", "")
 _MONEY = re.compile(rf"([{_CURRENCY}]) ?(.{{1,120}})|(.{{0,119}}[\d}}]) ?([{_CURRENCY}])")
 _DEGREES = re.compile(r"(.{0,119}[\d}]) ?(?:\^ ?(?:\\circ|\{ ?\\circ ?\})|\\degree|°)")
+# What LaTeX has a command for.
+_LATEX = str.maketrans({"∞": r"\infty ", "π": r"\pi ", "∪": r"\cup ", "∩": r"\cap "})
+_ROOT = re.compile(r"√ ?(?:(\d{1,40}|[A-Za-z])|\(([^()√]{1,120})\))")
+_POWER = re.compile(rf"(?<=[\w)}}\]])[{RAISED}]+")
 _SEQUENCE = re.compile(r"(\\?\{|[(\[])(.*?)(\\?\}|[)\]])")
 _WRAPPED = (
     re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm|mbox)\{([^{}]*)\}"),
@@ -159,7 +163,15 @@ def _with_sign(text: str) -> str:
 
 
 def _with_plain_signs(text: str) -> str:
-    return text if text.isascii() else comparable(text)
+    if text.isascii():
+        return text
+    text = _POWER.sub(_as_power, comparable(text))
+    return _ROOT.sub(r"\\sqrt{\1\2}", text.translate(_LATEX))
+
+
+def _as_power(match: re.Match[str]) -> str:
+    raised = unicodedata.normalize("NFKC", match[0])
+    return f"^{raised}" if len(raised) == 1 else f"^{{{raised}}}"
 
 
 def _unspaced(text: str) -> str:

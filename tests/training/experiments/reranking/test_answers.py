@@ -62,6 +62,9 @@ SAME = [
     (r"1\text{ m}^2", "10000 cm^2"),
     ("90 minutes", "1.5 hours"),
     ("50 cents", "0.5 dollars"),
+    ("7 cm²", r"7\text{ cm}^2"),
+    ("(−∞, 2) ∪ (3, ∞)", r"(-\infty,2)\cup(3,\infty)"),
+    ("√(3)/π¹²", r"\sqrt{3}/\pi^{12}"),
 ]
 OTHER = [
     ("2 3/4", "23/4"),
