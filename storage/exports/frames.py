@@ -9,6 +9,7 @@ A column has the same type in every frame and keeps it in Parquet. Repeated text
 are nullable (`Int32`), and missing floats are NaN.
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.judgments.gold_conventions import apply_convention
 from stepsight.storage.judgments.step_profiles import step_rows, unsaid
-from stepsight.storage.traces.queries import Dataset, find_dataset, list_trace_ids
+from stepsight.storage.traces.queries import Dataset, find_dataset, iterate_traces, list_trace_ids
 
 COLUMNS = tuple(name for name in LONG if name != "text")
 """The columns of a frame with a row per sub-step; one with a row per step has no `substep`."""
@@ -99,6 +100,7 @@ def frame(
     *,
     substeps: bool = False,
     metadata: bool | Sequence[str] = True,
+    contexts: bool = False,
 ) -> pd.DataFrame:
     """Return evaluators' scores of a dataset, one row per trace, step, evaluator and mode, in file order.
 
@@ -113,7 +115,8 @@ def frame(
 
     `metadata` adds the other fields of the source rows as columns `meta.NAME`, with dots for nested objects. By
     default these are all fields that hold text, numbers or booleans. Pass a list of names to select some, or False
-    for none.
+    for none. `contexts` adds a column `context`: of an agent's trace, as JSON (see `core.context`), its messages
+    and calls, missing for other traces.
 
     Raises `UserError` if the dataset, an evaluator or a field does not exist.
     """
@@ -126,6 +129,13 @@ def frame(
     joined = _joined(parts)
     place = joined.columns["trace"]
     made = _frame(joined, chosen, found.name, substeps=substeps)
+    if contexts:
+        by_name = {
+            one.id: json.dumps(one.context.to_dict(), ensure_ascii=False)
+            for one in iterate_traces(store, found.id)
+            if one.context is not None
+        }
+        made["context"] = pd.Categorical([by_name.get(name) for name in joined.traces]).take(place)
     if metadata is False:
         return made
     columns = _metadata(metas, place, None if metadata is True else metadata, found.name)

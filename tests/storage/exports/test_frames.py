@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sqlalchemy import update
 
+from stepsight.core.context import ContextMessage, TraceContext
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores
@@ -221,6 +222,18 @@ def test_metadata_comes_as_columns_of_their_own_types(store: Store) -> None:
         frame(store, "sums", metadata=["tags"])
     with refused():
         frame(store, "sums", ["mini", "maxi"])
+
+
+def test_the_contexts_of_agents_are_a_column_if_asked_for(sqlite_store: Store) -> None:
+    context = TraceContext((ContextMessage(1, "tool", "1838"),))
+    steps = ["a", "b", "c", "d"]
+    for trace in add(sqlite_store, [Trace.of("q", steps, id="1", context=context), Trace.of("q", steps, id="2")]):
+        say(sqlite_store, trace, "three")
+    assert "context" not in frame(sqlite_store, "sums")
+    made = frame(sqlite_store, "sums", contexts=True, metadata=False)
+    given = made[made.trace == "1"].context
+    assert [TraceContext.from_dict(json.loads(one)) for one in given] == [context] * 4
+    assert made[made.trace == "2"].context.isna().all()
 
 
 def test_a_damaged_judgment_is_told(store: Store) -> None:
