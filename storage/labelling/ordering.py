@@ -181,9 +181,10 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     found = "no trace outside the campaign has"
     if least > 1:
         found = f"fewer than {least} traces outside the campaign have"
+    ways = "Draw a sample of the traces (--sample), name" if plan.gold_dataset is None else "Name"
     raise UserError(
         f"{' and '.join(sources)}: {found} gold for all that is labelled.",
-        "Name another dataset for the gold items, or ask for none. They need an answer and scores where the"
+        f"{ways} another dataset for the gold items, or ask for none. They need an answer and scores where the"
         " others have those and the campaign shows them.",
     )
 
