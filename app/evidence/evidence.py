@@ -283,7 +283,7 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
     trace = entered.trace
     offered = (name for name in entered.evaluators if evaluators.gives_scores(name))
     name = address.evaluator or next(offered, "") or evaluators.default
-    pending = evaluators.begin(name, trace)
+    pending = evaluators.begin(name, trace, entered.budget)
     try:
         judgment = pending.result(patience)
     except TimeoutError:

@@ -45,7 +45,7 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
 def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, Judgment]]:
     trace = entered.trace
     names = dict.fromkeys(entered.evaluators or (evaluators.default,))
-    waiting = {name: evaluators.submit(name, trace) for name in names}
+    waiting = {name: evaluators.submit(name, trace, budget=entered.budget) for name in names}
     return trace, {name: future.result() for name, future in waiting.items()}
 
 

@@ -14,14 +14,14 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Request
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, require
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
-from stepsight.app.score.result import result_html
+from stepsight.app.score.result import as_read, result_html
 from stepsight.app.score.running import RunningResults
-from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.evaluators import Evaluators, ScoringCost
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_events import Event, event_routes
 from stepsight.app.web.page_route import PageContent, client_disconnected
@@ -41,6 +41,8 @@ _BRIEF = 120
 EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>')
 # Seconds for which the first response waits for a judgment. The page's script requests it if it takes longer.
 _SOON = 0.4
+# The tokens from which the page says what scoring takes: a few seconds.
+_MUCH = 50_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class ScorePage:
             "split": self.split,
             "write": self.write,
             "score": self.score,
+            "cost": self.cost,
             "running": self.running,
             "open": self.open,
         }
@@ -102,6 +105,7 @@ class ScorePage:
             examples=_examples(*names[:1]),
             dataset=DATASET,
             longest=LONGEST_ENTRY,
+            budget=entered.get("budget", "auto"),
             traces=len(read_gallery()),
         )
         return PageContent.of(html, errors=errors)
@@ -126,10 +130,23 @@ class ScorePage:
         state = PageState.read(values)
         try:
             solution = state.solution_text()
+            entered = state.entered(solution)
         except UserError as error:
             return {"result": notice_html(str(error.without_options()))}
         written = _written(solution) if state.steps is not None else {}
-        return {"result": self._result(state.entered(solution), request, state.run)} | written
+        return {"result": self._result(entered, request, state.run)} | written
+
+    def cost(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return what scoring the entered solution takes, and True under `long` if that is much."""
+        state = PageState.read(values)
+        try:
+            entered = state.entered(state.solution_text())
+            costs = [(name, _cost(self.evaluators, name, entered)) for name in entered.chosen]
+        except UserError as error:
+            return {"cost": escape(str(error.without_options())), "long": False}
+        known = [(name, cost) for name, cost in costs if cost is not None]
+        cost = render("score/cost.html", costs=known, budget=entered.budget, steps=len(entered.trace.substeps))
+        return {"cost": cost, "long": any(_is_much(cost, entered) for _, cost in known)}
 
     def running(self, run: str) -> dict[str, Any]:
         """Return the scores that are known so far of the solution that is being judged under the key `run`."""
@@ -151,7 +168,7 @@ class ScorePage:
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
         saved = save_trace(self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset)
         for name in filter(self.evaluators.gives_scores, entered.evaluators):
-            judgment = self.evaluators.judge(name, saved.trace)
+            judgment = as_read(self.evaluators.judge(name, saved.trace, entered.budget))
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", saved=saved)}
 
@@ -184,13 +201,14 @@ class ScorePage:
             "problem": entered.problem,
             **_written(solution),
             "evaluators": list(filter(self.evaluators.gives_scores, entered.evaluators)),
+            "budget": str(entered.budget),
             "result": None if is_late else self._result(entered, request, run),
         }
 
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
         """Start the judgments. Returns True if they are ready, or have failed, within this many `seconds`."""
         try:
-            begun = [self.evaluators.begin(name, entered.trace) for name in entered.evaluators]
+            begun = [self.evaluators.begin(name, entered.trace, entered.budget) for name in entered.evaluators]
         except UserError:
             return True
         return not wait(begun, timeout=seconds).not_done
@@ -223,6 +241,18 @@ def steps_html(solution: SolutionText) -> Markup:
         brief=_BRIEF,
         data=json.dumps(solution.steps, ensure_ascii=False),
     )
+
+
+def _cost(evaluators: Evaluators, name: str, entered: Entered) -> ScoringCost | UserError | None:
+    """Return what an evaluator reads of the solution, the error if it cannot read it, or None if nobody knows."""
+    try:
+        return evaluators.cost(name, entered.trace, entered.budget)
+    except UserError as error:
+        return error.without_options()
+
+
+def _is_much(cost: ScoringCost | UserError, entered: Entered) -> bool:
+    return isinstance(cost, UserError) or cost.prefixes > _MUCH or cost.budget(entered.budget) is not None
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:

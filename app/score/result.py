@@ -6,8 +6,9 @@ The result also offers ways to share, download, save and reproduce it.
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from math import isnan
 from typing import Any
 
 from markupsafe import Markup
@@ -15,13 +16,14 @@ from markupsafe import Markup
 from stepsight.app.score.comparison import StepChange, StepMatches, is_move, largest_move
 from stepsight.app.score.entered import EarlierSolution, Entered, plain_steps, steps_of
 from stepsight.app.score.running import EvaluatorScoring, RunningScores
-from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.evaluators import Evaluators, HindsightBudget
 from stepsight.app.scoring.fair_queue import PendingScore, wait_for
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
     JudgedStep,
     TraceJudgments,
+    change_html,
     column_names,
     equations_html,
     failing_steps,
@@ -31,6 +33,7 @@ from stepsight.app.web.step_bars import (
     note_html,
     notice_html,
     section_starts,
+    signed,
 )
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
@@ -99,7 +102,7 @@ def result_html(
         scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}
         on_begin(RunningScores(trace, entered.thresholds, scorings))
 
-    judged, problems = _judge(evaluators, trace, names, client_disconnected, begin)
+    judged, problems = _judge(evaluators, trace, names, entered.budget, client_disconnected, begin)
     if not judged:
         return Markup().join(map(notice_html, problems))
     earlier = entered.earlier
@@ -113,7 +116,9 @@ def result_html(
         entered.thresholds,
         token,
         earlier,
-        _triangles(_judge(evaluators, earlier.trace, list(judged), client_disconnected)[0]) if earlier else {},
+        _triangles(_judge(evaluators, earlier.trace, list(judged), entered.budget, client_disconnected)[0])
+        if earlier
+        else {},
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
         {name: evaluators.about(name).reading_note for name in judged},
@@ -128,6 +133,7 @@ def _judge(
     evaluators: Evaluators,
     trace: Trace,
     names: Sequence[str],
+    budget: HindsightBudget,
     client_disconnected: ClientDisconnected,
     begin: Callable[[Mapping[str, PendingScore[Judgment]]], None] = lambda pending: None,
 ) -> tuple[dict[str, Judgment], list[UserError]]:
@@ -139,7 +145,7 @@ def _judge(
     for name in names:
         try:
             # A result does not wait for an evaluator that is being loaded.
-            waiting[name] = evaluators.submit_loaded(name, trace)
+            waiting[name] = evaluators.submit_loaded(name, trace, budget)
         except UserError as error:
             problems.append(error)
     begin(waiting)
@@ -152,6 +158,14 @@ def _judge(
         except UserError as error:
             problems.append(error)
     return judged, problems
+
+
+def as_read(judgment: Judgment) -> Judgment:
+    """Return a judgment in hindsight as an offline one if nothing but the whole solution was read."""
+    hindsight = judgment.hindsight
+    if hindsight is None or hindsight.sampled is None or len(hindsight.sampled) > 1:
+        return judgment
+    return replace(judgment, mode=Mode.OFFLINE, result=hindsight.offline)
 
 
 def _triangles(judged: Mapping[str, Judgment]) -> dict[str, Hindsight]:
@@ -175,6 +189,8 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         failing=failing_steps(result.trace),
         sections=section_starts(result.trace, by_substeps=True),
         verdicts=verdicts,
+        largest={one.name: _largest_change(one, result.trace) for one in result.scores},
+        sampled={one.name: read for one in result.scores if (read := _sampled(one)) is not None},
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
         three_way=any(one.is_three_way for one in result.scores),
@@ -231,9 +247,41 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
         "step": step,
         "step_change": _step_change(result.earlier, i),
         "verdicts": [one.verdict(mode, i) for one in result.scores for mode in one.modes],
-        "cells": [_cell(result, one, mode, i) for one in result.scores for mode in one.modes],
+        "cells": [cell for one in result.scores for cell in _cells(result, one, i)],
         "scores": json.dumps(numbers, separators=(",", ":")),
     }
+
+
+def _sampled(one: TraceJudgments) -> int | None:
+    """Return the number of prefixes that were read, or None if all were."""
+    sampled = None if one.hindsight is None else one.hindsight.sampled
+    return None if sampled is None else len(sampled)
+
+
+def _largest_change(one: TraceJudgments, trace: Trace) -> str:
+    """Like `TraceJudgments.largest_change`. If only some prefixes were read, the change is from the first one that
+    holds the sub-step."""
+    hindsight = one.hindsight
+    if hindsight is None or hindsight.sampled is None or not hindsight.moved.any():
+        return one.largest_change(trace)
+    largest = int(abs(hindsight.moved).argmax())
+    return f"step {trace.step_name(largest)}, {signed(float(hindsight.moved[largest]))}"
+
+
+def _cells(result: ScoredSolution, one: TraceJudgments, i: int) -> list[dict[str, Any]]:
+    """Return the template's variables for a sub-step's bars. If only some prefixes were read, a number stands in
+    place of the online bar, or None where that prefix was not read."""
+    hindsight = one.hindsight
+    cells = [_cell(result, one, mode, i) for mode in one.modes]
+    if hindsight is None or hindsight.sampled is None:
+        return cells
+    online = float(hindsight.online.validity[i])
+    who = one.name if len(result.scores) > 1 else ""
+    (offline,) = cells
+    unread = {"who": who, "bar": None, "was": None, "now": None if isnan(online) else online}
+    # Nothing has changed yet in the only prefix that was read.
+    change = change_html(float(hindsight.moved[i])) if len(hindsight.sampled) > 1 else ""
+    return [unread, offline | {"change": change}]
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:

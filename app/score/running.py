@@ -1,4 +1,5 @@
-"""The scores of a solution that is still being judged: those that are known online, from the first step on."""
+"""The scores of a solution that is still being judged: those that are known online, from the first step on, or, if
+only some prefixes are read, those in the whole solution."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,11 +27,19 @@ class EvaluatorScoring:
     judgment: PendingScore[Judgment]
 
     @property
-    def online(self) -> StepScores | None:
-        """The online scores of the first sub-steps, as far as they are known, or None if there are none."""
+    def is_offline(self) -> bool:
+        """True if the scores that are known early are those in the whole solution, because of a budget."""
+        return self.judgment.steps.is_offline
+
+    @property
+    def known(self) -> StepScores | None:
+        """The online or offline scores of the first sub-steps, as far as they are known, or None if there are
+        none."""
         if self.judgment.done():
             failed = self.judgment.cancelled() or self.judgment.exception() is not None
-            return None if failed else self.judgment.result().online
+            if failed:
+                return None
+            return self.judgment.result().offline if self.is_offline else self.judgment.result().online
         # Taken once, since the scorer adds to it.
         known = dict(self.judgment.steps)
         count = next(i for i in range(len(known) + 1) if i not in known)
@@ -46,23 +55,23 @@ class RunningScores:
     evaluators: Mapping[str, EvaluatorScoring]
 
     def html(self) -> Markup:
-        """Render how far each evaluator is, the online verdicts so far, and the first steps that are not valid.
+        """Render how far each evaluator is, the verdicts so far, and the first steps that are not valid.
         Returns "" until there is a verdict."""
-        known = {name: scoring.online for name, scoring in self.evaluators.items()}
+        known = {name: scoring.known for name, scoring in self.evaluators.items()}
         judged = {
             name: TraceJudgments(
                 name,
                 self.evaluators[name].outputs,
                 self.thresholds,
-                {Mode.ONLINE: Judgment(self.trace, Mode.ONLINE, online)},
+                {self._mode(name): Judgment(self.trace, self._mode(name), scores)},
             )
-            for name, online in known.items()
-            if online is not None
+            for name, scores in known.items()
+            if scores is not None
         }
         if not judged:
             return Markup()
         words = {
-            name: [one.verdict(Mode.ONLINE, i) for i in range(len(one.modes[Mode.ONLINE]))]
+            name: [one.verdict(mode, i) for mode, scores in one.modes.items() for i in range(len(scores))]
             for name, one in judged.items()
         }
         count = max(map(len, words.values()))
@@ -73,11 +82,15 @@ class RunningScores:
             trace=self.trace,
             total=len(self.trace.substeps),
             evaluators={name: words.get(name, []) for name in known},
+            modes={name: self._mode(name).value for name in known},
             names=list(words),
             marks=marks,
             flagged=flagged[:_MOST_FLAGGED],
             more=len(flagged[_MOST_FLAGGED:]),
         )
+
+    def _mode(self, name: str) -> Mode:
+        return Mode.OFFLINE if self.evaluators[name].is_offline else Mode.ONLINE
 
 
 class RunningResults:

@@ -16,8 +16,9 @@ from weakref import WeakKeyDictionary
 from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.fair_queue import PendingScore, SharedScore
 from stepsight.app.scoring.limits import AUTOMATIC as AUTOMATIC
-from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
+from stepsight.app.scoring.limits import REQUEST_TOKENS
 from stepsight.app.scoring.limits import HindsightBudget as HindsightBudget
+from stepsight.app.scoring.limits import ScoringCost as ScoringCost
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError

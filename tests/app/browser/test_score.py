@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from stepsight.app.score.entered import Entered
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.text import split
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
@@ -524,6 +525,37 @@ def test_what_is_judged_so_far_is_shown_until_the_result_is_there(opened, tiny, 
         scorer.go.set()
         expect(page.locator("ol.steps > li")).to_have_count(5)
         expect(page.locator("#result .running")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_a_long_solution_says_what_it_takes_and_is_read_in_part(opened, tiny, tmp_path):
+    evaluators = Evaluators([tiny], shipped=False, tokens=6_000)
+    long = "\n".join(f"{n}. {n} + 3 makes {n + 3}." for n in range(1, 37))
+    with (
+        open_store(str(tmp_path / "store.db")) as store,
+        served(store, evaluators) as base,
+        opened(base=base) as page,
+    ):
+        page.goto("/")
+        budget, cost = page.locator("#budget"), page.locator("#cost")
+        expect(budget).to_be_hidden()
+        page.get_by_label("Problem").fill(PROBLEM)
+        page.get_by_role("textbox", name="Solution").fill(long)
+        expect(cost).to_have_text(re.compile(r"tiny reads at most [\d,]+ tokens instead of [\d,]+"))
+        budget.get_by_label("Read").select_option("some")
+        for bad in ("0", "abc"):
+            budget.get_by_label("Tokens, at most").fill(bad)
+            expect(cost).to_have_text(re.compile(f"The number of tokens is '{bad}', expected"))
+        page.locator("#score").click()
+        expect(page.locator("#refusal")).to_have_text(re.compile("The number of tokens is 'abc'"))
+        budget.get_by_label("Tokens, at most").fill("5000")
+        expect(cost).to_have_text(re.compile("tiny reads at most 5,000 tokens"))
+        page.locator("#score").click()
+        expect(page.locator("#result .sum")).to_have_text(re.compile(r"Sampled: \d+ of 36 prefixes"))
+        # The choice is part of the address.
+        page.reload()
+        expect(page.locator("#result .sum")).to_have_text(re.compile(r"Sampled: \d+ of 36 prefixes"))
+        expect(budget.get_by_label("Tokens, at most")).to_have_value("5000")
 
 
 def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(opened):

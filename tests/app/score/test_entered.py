@@ -95,7 +95,8 @@ def test_a_token_cut_or_changed_anywhere_is_refused_or_harmless():
         "5",
         "[1]",
         '[1, "p", ["s"], "t", ["e"], 0.5]',
-        '[1, "p", ["s"], "t", ["e"], 0.5, 0.1, 1]',
+        '[1, "p", ["s"], "t", ["e"], 0.5, 0.1, 0]',
+        '[1, "p", ["s"], "t", ["e"], 0.5, 0.1, "abc"]',
         '[1, "p", "s", "t", ["e"], 0.5, 0.1]',
         '[1, "p", ["s"], "t", "e", 0.5, 0.1]',
         '[1, "p", ["s"], "t", ["\\ud800"], 0.5, 0.1]',
@@ -243,6 +244,7 @@ def test_a_state_is_read():
         "token": "u",
         "dataset": "mine",
         "thinking": True,
+        "budget": "900",
         "run": "r",
     }
     assert PageState.read(state).model_dump() == state | {"steps": (("a", "b"),), "evaluators": ("tiny",)}

@@ -13,6 +13,7 @@ from stepsight.app.score.page import EMPTY, ScorePage
 from stepsight.app.server import build_app
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import ForbiddenError, open_store
+from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
@@ -258,3 +259,50 @@ def test_scoring_ends_when_the_page_is_left(store, tiny):
             assert not scorer.ended.wait(1.2)
         assert scorer.ended.wait(10)
         until(lambda: not evaluators._batchers["tiny"].is_busy)
+
+
+LONG = {"problem": PROBLEM, "solution": "\n".join(f"{i}. 2 + 3 = 5." for i in range(1, 31)), "evaluators": ["tiny"]}
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("auto", "tiny reads all 30 prefixes, {every} tokens."),
+        ("900", "tiny reads at most 900 tokens instead of {every}, prefixes around flags first."),
+        ("1", "tiny reads the whole solution alone, {whole} tokens instead of {every}."),
+        ("900,000,000", "tiny reads all 30 prefixes, {every} tokens."),
+        ("0", "The number of tokens is '0', expected a whole number from 1."),
+        ("-5", "The number of tokens is '-5', expected a whole number from 1."),
+        ("<abc>", "The number of tokens is '<abc>', expected a whole number from 1."),
+        ("", "The number of tokens is '', expected a whole number from 1."),
+    ],
+)
+def test_what_scoring_takes_is_told_before(page, evaluators, budget, said):
+    cost = evaluators.cost("tiny", typed(LONG["problem"], LONG["solution"]).trace)
+    told = " ".join(read(page.cost(LONG | {"budget": budget})["cost"]).text.split())
+    assert told.startswith(said.format(every=f"{cost.prefixes:,}", whole=f"{cost.whole:,}"))
+
+
+def test_a_budget_shows_some_prefixes_and_is_part_of_the_link(page, evaluators):
+    section = read(page.score(LONG | {"budget": "900"}, asked())["result"])
+    assert "Sampled: " in section.text
+    entered = Entered.from_token(section.one("section")["data-token"])
+    assert entered.budget == 900
+    judged = evaluators.judge("tiny", entered.trace, 900).hindsight
+    assert 1 < len(judged.sampled) < 30
+    # The online column has the validity where the prefix was read.
+    unread = [cell.text.split()[-1] for cell in section.all("span", cls="unread")]
+    assert [text != "–" for text in unread] == [i in judged.sampled for i in range(30)]
+    alone = read(page.score(LONG | {"budget": "1"}, asked())["result"])
+    assert "Only the whole solution was read" in alone.text
+
+
+def test_a_result_of_the_whole_solution_alone_is_saved_as_an_offline_judgment(page, store):
+    page.save(LONG | {"budget": "1"}, asked())
+    (row,) = list_datasets(store)
+    trace = get_trace(store, 1)
+    (evaluator,) = list_evaluators(store)
+    assert [bool(find_judgment(store, trace, evaluator.id, mode)) for mode in Mode] == [
+        mode == Mode.OFFLINE for mode in Mode
+    ]
+    assert row.traces == 1

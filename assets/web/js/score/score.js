@@ -5,6 +5,7 @@ import { register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
 import { quietly } from "../shared/storage.js";
+import { budget, onBudget, setBudget, tellCost } from "./budget.js";
 import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
 import { adoptSolution, onSteps, putSolution, settleSolution, solutionState, solutionSteps, within } from "./solution.js";
 import { endEdit } from "./steps.js";
@@ -25,6 +26,7 @@ const state = () => ({
   problem: within(problem().value),
   ...solutionState(),
   evaluators: chosen(),
+  budget: budget(),
   ...thresholds,
   before: kept || (base ?? result()?.dataset.token ?? ""),
   kept: Boolean(kept),
@@ -107,8 +109,9 @@ let again = 0;
 const wait = () => {
   clearTimeout(again);
   if (!document.querySelector("#result [data-again], #refusal [data-again]")) return;
-  const entered = JSON.stringify([problem().value, solutionState(), chosen()]);
-  const isSame = () => entered === JSON.stringify([problem().value, solutionState(), chosen()]);
+  const now = () => JSON.stringify([problem().value, solutionState(), chosen(), budget()]);
+  const entered = now();
+  const isSame = () => entered === now();
   again = setTimeout(() => isSame() && !score.isBusy() && scoreNow("replaceState"), AGAIN);
 };
 
@@ -195,6 +198,7 @@ const open = latest(async (signal, query, evaluators, how) => {
   if (answer.problem !== undefined) {
     problem().value = answer.problem;
     adoptSolution(answer.text, answer.steps);
+    setBudget(answer.budget);
     if (!evaluators && answer.evaluators.length) for (const box of boxes()) box.checked = answer.evaluators.includes(box.value);
   }
   base = null;
@@ -329,7 +333,7 @@ const boxesOf = () => [problem(), document.querySelector("#solution textarea")];
 
 const remember = () => {
   const unlinked = result() && !result().dataset.token ? chosen() : null;
-  const values = [here(), ...boxesOf().map((box) => box.value), unlinked];
+  const values = [here(), ...boxesOf().map((box) => box.value), unlinked, budget()];
   quietly(() => sessionStorage.setItem(TYPED, JSON.stringify(values)));
 };
 
@@ -340,6 +344,7 @@ const restore = () => {
   const [question, solution] = boxesOf();
   question.value = typed[0];
   if (solution.value !== typed[1]) adoptSolution(typed[1]);
+  setBudget(typed[3] ?? "auto");
   if (!typed[2]) return;
   for (const box of boxes()) box.checked = typed[2].includes(box.value);
   scoreNow("replaceState");
@@ -348,6 +353,10 @@ const restore = () => {
 if (part("score")) {
   scored = entered();
   problem().addEventListener("input", markStale);
+  const tell = () => tellCost(state);
+  for (const change of [onBudget, onSteps]) change((isDrawn) => isDrawn !== false && void tell());
+  document.querySelector("#evaluators").addEventListener("change", tell);
+  tell();
   restore();
   window.addEventListener("pagehide", remember);
   window.addEventListener("popstate", openAddress);
