@@ -26,7 +26,7 @@ from stepsight.app.evidence.sentences import (
     unused_sentence,
 )
 from stepsight.app.score.entered import Entered
-from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators, HindsightBudget, PendingScore
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps, note_html
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
@@ -52,11 +52,12 @@ MOST_CELLS = 60
 
 class JudgingError(LoadingError):
     """Raised while the evaluator is judging `trace` or being loaded. The trace can be shown in the meantime.
-    `judged` is the number of sub-steps that are judged online so far, or 0 if that is unknown."""
+    `judged` is the number of sub-steps that are judged online so far, or 0 if that is unknown, and `cost` is a
+    sentence on what is read, if that is not everything."""
 
-    def __init__(self, evaluator: str, trace: Trace, judged: int = 0) -> None:
+    def __init__(self, evaluator: str, trace: Trace, judged: int = 0, cost: str = "") -> None:
         steps = f", {judged} of {len(trace.substeps)} steps so far" if judged else ""
-        super().__init__(f"{evaluator} is judging this solution{steps}.")
+        super().__init__(f"{evaluator} is judging this solution{steps}.{cost}")
         self.trace = trace
 
 
@@ -287,9 +288,24 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
     try:
         judgment = pending.result(patience)
     except TimeoutError:
-        raise JudgingError(name, trace, len(pending.steps)) from None
+        raise _judging(evaluators, name, trace, pending, entered.budget) from None
     about, ask = evaluators.about(name), _asked(evaluators, name)
     return Evidence(judgment, name, about, entered.thresholds, ask, evaluators.names)
+
+
+def _judging(
+    evaluators: Evaluators,
+    name: str,
+    trace: Trace,
+    pending: PendingScore[Judgment],
+    budget: HindsightBudget,
+) -> JudgingError:
+    """Return the error that tells how far a judgment is, and what is read of the trace if not all is."""
+    cost, words = evaluators.cost(name, trace), ""
+    if cost is not None and cost.budget(budget) is not None:
+        read, whole = cost.tokens(budget), cost.prefixes
+        words = f" It reads at most {read:,} tokens instead of {whole:,}, prefixes around flags first."
+    return JudgingError(name, trace, 0 if words else len(pending.steps), words)
 
 
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
@@ -298,13 +314,14 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     listed = list_choices(store, evaluators, trace.dataset_id, address.evaluator)
     offers = [one for one in listed if one.outputs.has_scores]
     offer = find_choice(offers, address.evaluator or _first_key(store, offers, trace) or evaluators.default)
-    (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
+    (answer,) = judge_trace(store, evaluators, [offer], trace, patience, AUTOMATIC)
     left_out = evaluators_with_left_out(store, trace.trace_id)
     gaps = left_out.get(offer.id or 0, ())
     stored = answer.by_mode.get(Mode.HINDSIGHT)
     judgment = stored or _constant(offer.row, answer, known=bool(gaps))
     if answer.waits and judgment is None:
-        raise JudgingError(offer.key, trace, len(evaluators.begin(offer.loaded or offer.key, trace).steps))
+        name = offer.loaded or offer.key
+        raise _judging(evaluators, name, trace, evaluators.begin(name, trace, AUTOMATIC), AUTOMATIC)
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")

@@ -14,7 +14,8 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from stepsight.app.scoring.batcher import Batcher, Semaphores
-from stepsight.app.scoring.fair_queue import PendingScore, SharedScore
+from stepsight.app.scoring.fair_queue import PendingScore as PendingScore
+from stepsight.app.scoring.fair_queue import SharedScore
 from stepsight.app.scoring.limits import AUTOMATIC as AUTOMATIC
 from stepsight.app.scoring.limits import REQUEST_TOKENS
 from stepsight.app.scoring.limits import HindsightBudget as HindsightBudget

@@ -1,7 +1,7 @@
 """The limits on computation for one request, and what a solution costs. This module does not import PyTorch."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 REQUEST_TOKENS = 2_100_000
 """The number of tokens computed: 1,000 steps of a full context of 4,096 in hindsight stay below."""
@@ -9,7 +9,7 @@ REQUEST_TOKENS = 2_100_000
 REQUEST_SECONDS = 120.0
 """The time for which a program's request is computed."""
 
-AUTOMATIC = "auto"
+AUTOMATIC: Final = "auto"
 """The budget that reads all prefixes if the limit of a request allows them, or else an eighth of their tokens."""
 
 HindsightBudget = int | Literal["auto"] | None

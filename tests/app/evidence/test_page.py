@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from stepsight.app.evidence.address import EvidenceAddress
-from stepsight.app.evidence.evidence import open_evidence
+from stepsight.app.evidence.evidence import JudgingError, open_evidence
 from stepsight.app.evidence.page import evidence_page
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.page_query import read_query
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
@@ -559,3 +560,14 @@ def test_a_trace_without_gold_or_note_is_presented_without_them(show, ids):
 def test_the_page_of_a_trace_leads_to_its_presentation(show, ids):
     link = show(f"trace={ids['four']}&kind=stayed&step=3&after=2.1").one("a", cls="present")
     assert link["href"] == f"/evidence?trace={ids['four']}&evaluator=tiny&kind=stayed&present=problem"
+
+
+def test_a_trace_beyond_the_limit_of_a_request_is_read_in_part(sqlite_store, tiny):
+    (stored,) = add(sqlite_store, [Trace.of("What is 2 + 3?", ["2 + 3 = 5."] * 30, id="long")], "long")
+    evaluators = Evaluators([tiny], shipped=False, tokens=2_000)
+    address = EvidenceAddress(trace=stored.trace_id)
+    with pytest.raises(JudgingError, match=r"reads at most .* tokens instead of"):
+        open_evidence(sqlite_store, evaluators, address, 0.0)
+    evidence = open_evidence(sqlite_store, evaluators, address, 60.0)
+    assert 1 < len(evidence.hindsight.sampled) < 30
+    assert "Sampled: " in evidence_page(sqlite_store, evaluators, read_query(f"trace={stored.trace_id}")).html
