@@ -89,6 +89,7 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
         "repaired": [None, None],
         "evidence": [None, None],
         "notices": [None, None],
+        "borders": None,
         "asks": False,
     }  # fmt: skip
     status, answer = ann.do(slot, "label", 0, "pos", seconds=1.5, revealed=2, guideline=1)
