@@ -6,18 +6,28 @@ Standard input is a JSON list in Kaleido's format, with the figure, path and opt
 import asyncio
 import json
 import sys
+from contextlib import suppress
 from typing import Any
 
 from choreographer import Tab
 from kaleido import Kaleido
+
+# Seconds that the browser has to answer that it ends; on an idle machine it takes a tenth of one.
+_CLOSING = 5
 
 
 async def draw(orders: list[dict[str, Any]]) -> None:
     """Render each figure to its path. Errors raised by Kaleido, its browser or the file system are passed on."""
     _listen_early()
     # Otherwise its page fetches MathJax. The browser's own requests end at a proxy that does not exist.
-    async with Kaleido(mathjax=False, proxy_server="127.0.0.1:9") as browser:
+    browser = Kaleido(mathjax=False, proxy_server="127.0.0.1:9")
+    await browser.open()
+    try:
         await browser.write_fig_from_object(orders, cancel_on_error=True)
+    finally:
+        # Kaleido waits for ever for a browser that ends without answering. If interrupted, it ends the browser.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(browser.close(), _CLOSING)
 
 
 def _listen_early() -> None:

@@ -1,14 +1,15 @@
 import asyncio
 import sys
+import time
 
 import plotly.graph_objects as go
 import pytest
 from choreographer import Tab
+from kaleido import Kaleido
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from stepsight.training.runs import figures
-from stepsight.training.runs.drawing import draw
+from stepsight.training.runs import drawing, figures
 from stepsight.training.runs.figures import draw_history, write_figure, write_pictures
 from stepsight.training.runs.resumable import final_loss
 from tests.browser import launch
@@ -74,7 +75,9 @@ def test_the_page_needs_no_network(figure, tmp_path, capsys):
     assert err.startswith("curves.png is not written, only curves.html: BROWSER_PATH names '/nowhere/chromium'")
 
 
-def test_a_page_that_is_loaded_before_kaleido_listens_is_drawn(figure, tmp_path, browser_path, monkeypatch):
+def test_a_page_that_is_loaded_early_is_drawn_by_a_browser_that_ends_silently(
+    figure, tmp_path, browser_path, monkeypatch
+):
     """A second during which this process gets no processor; the page takes a fifth of it."""
     send, asked = Tab.send_command, []
     monkeypatch.setattr(Tab, "create_session", Tab.create_session)
@@ -86,8 +89,19 @@ def test_a_page_that_is_loaded_before_kaleido_listens_is_drawn(figure, tmp_path,
         return await send(tab, command, params)
 
     monkeypatch.setattr(Tab, "send_command", send_late)
+    ask = Kaleido.send_command
+
+    async def ask_in_vain(browser, command, params=None):
+        answer = await ask(browser, command, params)
+        return await (asyncio.Event().wait() if command == "Browser.close" else asyncio.sleep(0, answer))
+
+    monkeypatch.setattr(Kaleido, "send_command", ask_in_vain)
+    monkeypatch.setattr(drawing, "_CLOSING", 0.5)
     order = figures._order(figure, tmp_path / "one.png")
-    asyncio.run(asyncio.wait_for(draw([order]), 100))
+    start = time.monotonic()
+    asyncio.run(asyncio.wait_for(drawing.draw([order]), 60))
+    # At the limit, Kaleido would end as if nothing had happened.
+    assert time.monotonic() - start < 60
     with Image.open(tmp_path / "one.png") as picture:
         assert picture.size == (1000, 600)
 
