@@ -121,7 +121,7 @@ window.compare = () => {
 window.errors = () => {
   const { button, at, alerts: earlier } = was;
   const far = (node) => {
-    const [box, from] = [boxOf(node), button.isConnected ? boxOf(button) : at];
+    const [box, from] = [boxOf(node), button.checkVisibility() ? boxOf(button) : at];
     if (!isInView(box)) return 9999;
     // A modal dialog is where one looks.
     if (node.closest("dialog[open]") || node.closest(HOLDERS)?.contains(button)) return 0;
