@@ -56,7 +56,7 @@ def step_said(trace: Trace, step: int, text: str) -> str:
 def said_texts(trace: Trace, steps: range | None = None) -> dict[str, str]:
     """Return `step_said` of each step, or of some, by the text of the step."""
     numbers = range(len(trace.steps)) if steps is None else steps
-    return {text: step_said(trace, number, text) for number in numbers for text in (trace.steps[number].text,)}
+    return {trace.steps[number].text: step_said(trace, number, trace.steps[number].text) for number in numbers}
 
 
 def _calls(trace: Trace, step: int) -> tuple[ToolCall, ...]:

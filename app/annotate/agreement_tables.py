@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.metrics.agreement import (
+from stepsight.core.metrics.bootstrap import Value, Weights, difference, resamples, share
+from stepsight.core.metrics.labels.agreement import (
     Agreement,
     RaterPair,
     Scale,
@@ -25,8 +26,7 @@ from stepsight.core.metrics.agreement import (
     kappa,
     several,
 )
-from stepsight.core.metrics.bootstrap import Value, Weights, difference, resamples, share
-from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
+from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.storage.labelling.results.annotations import UNASKED
 from stepsight.storage.labelling.results.estimates import CampaignEstimates
@@ -100,7 +100,7 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]], *notes: str) -> Table:
-    """Build a table of the agreement on some things, each given by what it is, and the unit that is rated."""
+    """Build a table with a row for each agreement, given with its name and the unit that is rated."""
     rows = [(of, one.alpha, one.agreeing, one.n_units, unit, one.n_pairs) for of, one, unit in alphas]
     return _table(name, caption, _HEADS["agreement"], rows, [(of, one.alpha) for of, one, _ in alphas], notes)
 
@@ -321,7 +321,7 @@ def links_table(rated: RatedTraces, weights: Weights) -> Table:
     }
     notes = [f"Not in it: {unasked:,} {UNASKED}."] if unasked else []
     if set(named) - {"evidence"}:
-        notes.append("Who labels a step and names no repair, or nothing that it notices, says that there is none.")
+        notes.append("A label without such a link counts as saying that there is none.")
     alphas = [(_LINK_NAMES[kind], one, "steps") for kind, one in named.items()]
     return _alphas("links", "Krippendorff's alpha of the steps that people link a step to", alphas, *notes)
 

@@ -23,7 +23,6 @@ from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
     JudgedStep,
     TraceJudgments,
-    change_html,
     column_names,
     equations_html,
     failing_steps,
@@ -33,7 +32,6 @@ from stepsight.app.web.step_bars import (
     note_html,
     notice_html,
     section_starts,
-    signed,
 )
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
@@ -189,7 +187,6 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         failing=failing_steps(result.trace),
         sections=section_starts(result.trace, by_substeps=True),
         verdicts=verdicts,
-        largest={one.name: _largest_change(one, result.trace) for one in result.scores},
         sampled={one.name: read for one in result.scores if (read := _sampled(one)) is not None},
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
@@ -258,16 +255,6 @@ def _sampled(one: TraceJudgments) -> int | None:
     return None if sampled is None else len(sampled)
 
 
-def _largest_change(one: TraceJudgments, trace: Trace) -> str:
-    """Like `TraceJudgments.largest_change`. If only some prefixes were read, the change is from the first one that
-    holds the sub-step."""
-    hindsight = one.hindsight
-    if hindsight is None or hindsight.sampled is None or not hindsight.moved.any():
-        return one.largest_change(trace)
-    largest = int(abs(hindsight.moved).argmax())
-    return f"step {trace.step_name(largest)}, {signed(float(hindsight.moved[largest]))}"
-
-
 def _cells(result: ScoredSolution, one: TraceJudgments, i: int) -> list[dict[str, Any]]:
     """Return the template's variables for a sub-step's bars. If only some prefixes were read, a number stands in
     place of the online bar, or None where that prefix was not read."""
@@ -278,10 +265,7 @@ def _cells(result: ScoredSolution, one: TraceJudgments, i: int) -> list[dict[str
     online = float(hindsight.online.validity[i])
     who = one.name if len(result.scores) > 1 else ""
     (offline,) = cells
-    unread = {"who": who, "bar": None, "was": None, "now": None if isnan(online) else online}
-    # Nothing has changed yet in the only prefix that was read.
-    change = change_html(float(hindsight.moved[i])) if len(hindsight.sampled) > 1 else ""
-    return [unread, offline | {"change": change}]
+    return [{"who": who, "bar": None, "was": None, "now": None if isnan(online) else online}, offline]
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:

@@ -108,11 +108,16 @@ class TraceJudgments:
     @cached_property
     def change(self) -> Floats32 | None:
         """The offline minus the online validity of each sub-step, as an array of shape (n,), or None if either is
-        missing. The difference is taken from the hindsight judgment if there is one."""
-        if self.online is None or self.offline is None or self.outputs.in_words:
+        missing. The difference is taken from the hindsight judgment if there is one. If this read only some
+        prefixes, it is the change since the first of them that holds the sub-step, or None if none but the whole
+        was read."""
+        if self.outputs.in_words:
             return None
         if self.hindsight is not None:
-            return self.hindsight.retroactive
+            sampled = self.hindsight.sampled
+            return self.hindsight.moved if sampled is None or len(sampled) > 1 else None
+        if self.online is None or self.offline is None:
+            return None
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:

@@ -16,6 +16,8 @@ from stepsight.core.files.compression import unpacked
 _ZSTANDARD = 93
 _HEADER = struct.Struct("<26xHH")
 _MOST_FILES = 1_000_000
+# zipfile raises RuntimeError for an encrypted file, and a kind of it for a method that it does not know.
+_UNREADABLE = (zipfile.BadZipFile, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class ZipFiles:
             start = info.header_offset + _HEADER.size + names + extra
             packed = self.content[start : start + info.compress_size]
             return self._bounded(b"".join(unpacked([packed], f"{self.name}: {member}", self.most)), member)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error) as error:
+        except (*_UNREADABLE, zlib.error, EOFError, struct.error) as error:
             raise UserError(f"{self.name}: {member} is damaged ({error}).", "Fetch the archive again.") from None
 
     def _bounded(self, content: bytes, member: str) -> bytes:
@@ -59,7 +61,7 @@ def read_zip(content: bytes, name: str, most: int) -> ZipFiles:
     """Return the files of an archive. Raises `UserError` if it is damaged or cut off, or has too many files."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except (*_UNREADABLE, ValueError) as error:
         raise UserError(f"{name}: a damaged archive ({error}).", "Fetch it again.") from None
     entries = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     if len(entries) > _MOST_FILES:

@@ -6,7 +6,7 @@
   judgments are used, or online ones where those are missing.
 - `change`: the largest absolute retroactive change in one evaluator's hindsight judgments first.
 - `information`: drawn at random, with a preference for traces on which evaluators differ or are close to their
-  thresholds, and for problems that have not come yet (see `core.metrics.sampling`).
+  thresholds, and for problems that have not come yet (see `core.metrics.labels.sampling`).
 
 With `disagreement` and `change`, traces without enough judgments come last, in file order.
 
@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.sampling import draw, information
+from stepsight.core.metrics.labels.sampling import draw, information
 from stepsight.core.trace import find_answer
 from stepsight.storage.browse.verdict_columns import read_validities
 from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow

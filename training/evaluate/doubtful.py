@@ -11,7 +11,7 @@ from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import ShowProgress, UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.doubtful import doubts
+from stepsight.core.metrics.labels.doubtful import doubts
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold, read_table, starts
 from stepsight.storage.judgments.evaluators import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.evidence_hits import TOP, EvidenceHits, evidence_hits, step_changes
+from stepsight.core.metrics.labels.evidence_hits import TOP, EvidenceHits, evidence_hits, step_changes
 from stepsight.core.scores import Hindsight
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import read_many, standing

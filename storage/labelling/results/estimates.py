@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.sampling import estimate_mean
+from stepsight.core.metrics.labels.sampling import estimate_mean
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.verdict_columns import read_solution_verdicts
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow

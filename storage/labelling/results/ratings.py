@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import select
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings
+from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, Ratings
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
@@ -45,11 +45,11 @@ class RatedTraces:
     unless the campaign is stepwise. `later` has shape (people, steps) and counts the later steps that were visible
     when the current label was given; it is NaN without a label. `gold` and `valid` have shape (steps,) and hold the
     benchmark's labels and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the
-    steps before the error are valid but have no label. `links` holds, for
-    each of `annotation.LINKS`, an array of shape (people, steps): the step that a person links each step to. For
-    `repaired` it is -1 if they label the step neg and call the error open, and for `notices` -1 if they label the
-    step and name none. Without a label, or for `evidence` a named step, it is NaN. `outcomes` has shape (people,
-    traces) and holds 1 if a person says that the agent succeeded, 0 if it failed, or NaN.
+    steps before the error are valid but have no label. `links` holds, for each of `annotation.LINKS`, an array of
+    shape (people, steps): the step that a person links each step to. For `repaired` it is -1 if they label the step
+    neg and call the error open, and for `notices` -1 if they label the step and name none. Without a label, or for
+    `evidence` a named step, it is NaN. `outcomes` has shape (people, traces) and holds 1 if a person says that the
+    agent succeeded, 0 if it failed, or NaN.
     """
 
     traces: tuple[RatedTrace, ...]

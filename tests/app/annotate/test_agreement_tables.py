@@ -10,8 +10,8 @@ from stepsight.app.annotate.agreement_tables import (
     reasons,
     step_table,
 )
-from stepsight.core.metrics.agreement import NO_LABEL, ONE_ANNOTATOR
 from stepsight.core.metrics.bootstrap import Value, resamples
+from stepsight.core.metrics.labels.agreement import NO_LABEL, ONE_ANNOTATOR
 from tests.app.annotate.rated import cells, rated
 
 DRAWS = resamples(2, 50)

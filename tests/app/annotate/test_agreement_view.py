@@ -4,8 +4,8 @@ import pytest
 
 from stepsight.app.annotate.agreement import figures, matrix, verdict
 from stepsight.app.annotate.agreement_tables import overall_table, pair_table
-from stepsight.core.metrics.agreement import ONE_ANNOTATOR
 from stepsight.core.metrics.bootstrap import Value, resamples
+from stepsight.core.metrics.labels.agreement import ONE_ANNOTATOR
 from tests.app.annotate.rated import rated
 
 DRAWS = resamples(2, 50)

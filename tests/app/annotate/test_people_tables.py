@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from stepsight.app.annotate.agreement_tables import MAJORITY, annotator_table, gold_table, pair_table
-from stepsight.core.metrics.agreement import ONE_LABEL, Scale, alpha
 from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.labels.agreement import ONE_LABEL, Scale, alpha
 from stepsight.core.metrics.table import ONE_CLASS
 from tests.app.annotate.rated import cells, rated
 

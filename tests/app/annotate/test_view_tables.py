@@ -11,8 +11,8 @@ from stepsight.app.annotate.agreement_tables import (
     shared_traces,
     view_table,
 )
-from stepsight.core.metrics.agreement import ONE_LABEL
 from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.labels.agreement import ONE_LABEL
 from tests.app.annotate.rated import cells, rated
 
 DRAWS = resamples(2, 50)

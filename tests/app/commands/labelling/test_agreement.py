@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stepsight.core.metrics.agreement import ALL_SAME
+from stepsight.core.metrics.labels.agreement import ALL_SAME
 from stepsight.storage.database.store import Store
 from tests.app.annotate.test_agreement import labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign

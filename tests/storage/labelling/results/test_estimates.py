@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.sampling import draw, estimate_mean, information
+from stepsight.core.metrics.labels.sampling import draw, estimate_mean, information
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.verdict_columns import read_validities

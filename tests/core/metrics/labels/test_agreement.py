@@ -2,7 +2,8 @@ import krippendorff
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.agreement import (
+from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.labels.agreement import (
     ALL_SAME,
     NO_LABEL,
     NO_OVERLAP,
@@ -13,7 +14,6 @@ from stepsight.core.metrics.agreement import (
     alpha,
     alpha_draws,
 )
-from stepsight.core.metrics.bootstrap import resamples
 
 NONE = np.nan
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), the example of its sections C and E.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.evidence_hits import evidence_hits, hit, step_changes
+from stepsight.core.metrics.labels.evidence_hits import evidence_hits, hit, step_changes
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 from tests.cases import each

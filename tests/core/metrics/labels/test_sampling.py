@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.sampling import draw, estimate_mean, information, weights_of
+from stepsight.core.metrics.labels.sampling import draw, estimate_mean, information, weights_of
 
 TOLD = [0.9, 0.1, 0.4, 0.0, 0.6, 0.3]
 PROBLEMS = [0, 0, 1, 2, 2, 3]

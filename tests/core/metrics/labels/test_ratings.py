@@ -1,6 +1,6 @@
 import numpy as np
 
-from stepsight.core.metrics.ratings import NO_ERROR, UNLABELLED, UNSURE, Ratings
+from stepsight.core.metrics.labels.ratings import NO_ERROR, UNLABELLED, UNSURE, Ratings
 
 NEG, NEU, POS = 0, 1, 2
 NONE = np.nan

@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from stepsight.core.metrics.agreement import NOTHING_SHARED, ONE_LABEL, RaterPair, agreeing, kappa, kappa_draws
 from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.labels.agreement import (
+    NOTHING_SHARED,
+    ONE_LABEL,
+    RaterPair,
+    agreeing,
+    kappa,
+    kappa_draws,
+)
 
 NONE = np.nan
 
