@@ -36,6 +36,14 @@ def test_traces_with_the_same_values_are_one_cell() -> None:
             assert of_buckets.also[value][buckets.bucket].tolist() == flags.tolist()
 
 
+def test_more_combinations_than_32_bits_hold_stay_apart() -> None:
+    names = ("",) * (2**16 - 1)
+    # Without the flag the keys of the first two traces would fit; with it they differ by 2**32.
+    first = Facet(names, np.array([0, 2**15, 0]), {"z": np.zeros(3, bool)})
+    second = Facet(names, np.zeros(3, np.int64), {})
+    assert into_buckets({"first": first, "second": second}).bucket.tolist() == [0, 1, 0]
+
+
 def test_counting() -> None:
     buckets = into_buckets({"letters": LETTERS, "ends": ENDS})
     everything = buckets.tally(None)
