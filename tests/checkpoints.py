@@ -325,10 +325,12 @@ def write_qwen_prm(folder: Path, **changes: Any) -> tuple[PreTrainedModel, dict[
     config = QWEN_PRM | {"vocab_size": tokenizer.get_vocab_size() + 5} | changes
     backbone = random_model(config)
     width = config["hidden_size"]
+    # Logits are then of the same size at any width.
+    spread = width**-0.5
     head = {
-        "score.0.weight": 0.3 * torch.randn(width, width),
+        "score.0.weight": 1.5 * spread * torch.randn(width, width),
         "score.0.bias": torch.randn(width),
-        "score.2.weight": torch.randn(2, width),
+        "score.2.weight": 5 * spread * torch.randn(2, width),
         "score.2.bias": torch.randn(2),
     }
     tensors = {f"model.{name}": tensor for name, tensor in backbone.state_dict().items()} | head
