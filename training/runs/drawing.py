@@ -11,6 +11,7 @@ from typing import Any
 
 from choreographer import Tab
 from kaleido import Kaleido
+from kaleido.errors import ChromeNotFoundError
 
 # Seconds that the browser has to answer that it ends; on an idle machine it takes a tenth of one.
 _CLOSING = 5
@@ -53,6 +54,9 @@ def main() -> int:
     """
     try:
         asyncio.run(draw(json.load(sys.stdin)))
+    except ChromeNotFoundError:
+        print("no Chrome or Chromium is found", file=sys.stderr)
+        return 1
     except Exception as error:  # browsers fail in many ways
         print((str(error).strip() or type(error).__name__).splitlines()[0], file=sys.stderr)
         return 1

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from stepsight.core.trace import Trace
 from stepsight.storage.backup.backup import count_rows
-from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import NotFoundError, Store, open_store
+from stepsight.storage.labelling.campaigns import find_campaign, guideline_text, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.queue import assign_next
@@ -83,6 +85,10 @@ def test_rows_of_answers_are_the_same_after_a_round_trip(
     assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
     # 3 annotators of 3 traces; the decision in force comes with the rows of all.
     assert done.added == 9 + (not per_annotator)
+    if not per_annotator:
+        with other.read() as session:
+            decided = session.scalars(select(EventRow).where(EventRow.kind == "decide")).one()
+        assert [what for what, is_seen in decided.visible.items() if is_seen] == ["labels"]
     if view == "stepwise":
         answer = next(iterate_annotations(other, 1))
         assert (answer.first, answer.labels) == (("neg", "unsure"), ("pos", "neg"))
@@ -161,6 +167,10 @@ def test_genuine_rows_are_labels_of_one_annotator(store: Store, tmp_path: Path) 
     (answer,) = iterate_annotations(store, find_campaign(store, "prm").id)
     assert (answer.user, answer.external_id, answer.labels) == ("openai", "three", ("pos", "neg", None))
     assert (answer.submitted.isoformat(), answer.seconds) == ("2022-07-17T16:56:51.323252+00:00", 2.5)
+    made = find_campaign(store, "prm")
+    assert made.overlap == 1
+    with refused(NotFoundError):
+        guideline_text(store, made.id, 2)
     # Without a name it is the row's labeler, whose labels of the same trace are others beside the first.
     path = write_lines(tmp_path / "prm.jsonl", [genuine("What is 2 + 2?", 0, 0, 1, finish_reason="bad_problem")])
     import_labels(store, path, local_user(store), campaign="prm")
