@@ -1,6 +1,6 @@
 """Messages of refused calls, compared as a whole with `tests/messages.json`, where they are read and edited.
 
-`pytest --new-messages FILE...` writes down those of the tests that passed; read what it changed before you commit it.
+`pytest --new-messages FILE...` writes those of the tests that passed; read its changes before you commit them.
 """
 
 import ast
