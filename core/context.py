@@ -160,20 +160,20 @@ class TraceContext:
 
 
 def shortened(text: str) -> str:
-    """Return a tool's result as evaluators read it: whole up to `LONGEST_RESULT` characters, and otherwise its
-    first 1,500 and its last 500, with the number of those left out between them."""
+    """Return a tool's result as evaluators read it. If it has more than `LONGEST_RESULT` characters, only the first
+    1,500 and the last 500 are kept, with the number of omitted characters between them."""
     if len(text) <= LONGEST_RESULT:
         return text
     return f"{text[:_HEAD]}\n[… {len(text) - _HEAD - _TAIL:,} characters left out …]\n{text[-_TAIL:]}"
 
 
 def ahead_of_step(context: str) -> str:
-    """Return what a prompt template puts before the text of a step for what `read_before` returned."""
+    """Return the text that a prompt template puts before a step, given the result of `read_before`."""
     return f"{context}\n\n" if context else ""
 
 
 def in_tags(context: str) -> str:
-    """Return what a critic's question puts before a step for what `read_before` returned."""
+    """Return the text that a critic's question puts before a step, given the result of `read_before`."""
     return f"<context>\n{context}\n</context>\n" if context else ""
 
 
@@ -181,7 +181,7 @@ def in_tags(context: str) -> str:
 def reading_mark() -> str:
     """Return six hexadecimal digits that stand for the rule by which evaluators read a context.
 
-    They are a hash of what is read of a fixed context, so that they change whenever the rule does. The rule is no
+    They are a hash of a fixed context as evaluators read it, so they change whenever the rule does. The rule is not
     part of an evaluator's fingerprint, because it changes no judgment of a trace without a context.
     """
     long = "".join(chr(ord("a") + i % 26) for i in range(10 * LONGEST_RESULT))

@@ -77,9 +77,8 @@ class DisputesAddress(PageQuery):
 
 
 class DisputeAddress(PageQuery):
-    """The query of the form to file a dispute: a step, counted from 1, and its trace. The trace is given by its
-    number in the store, `trace`, or by its `dataset` and `id`. `proposed` and `reason` are what the form is filled
-    in with."""
+    """The query of the form for filing a dispute: a step, counted from 1, and its trace. The trace is given by its
+    number in the store, `trace`, or by its `dataset` and `id`. `proposed` and `reason` pre-fill the form."""
 
     PATH: ClassVar[str] = "/annotate/dispute"
 

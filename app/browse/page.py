@@ -245,7 +245,7 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
 def _baseline_check(
     checks: BaselineChecks | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
 ) -> Markup:
-    """Render a line that names the shown evaluators that do not beat the trivial baselines on the dataset."""
+    """Render a line naming the shown evaluators that do not beat the trivial baselines on the dataset."""
     rows = [one.row for one in shown if one.judged and one.row is not None]
     return checks.line(dataset, rows, address.mode) if checks is not None and rows else Markup()
 

@@ -22,8 +22,8 @@ _SHARE = 8
 
 @dataclass(frozen=True)
 class ScoringCost:
-    """The tokens that an evaluator reads of one solution: `whole` in a pass over the whole of it, `prefixes` in
-    hindsight. Both are equal if one pass gives everything. `limit` is the limit of a request."""
+    """The number of tokens that an evaluator reads for one solution: `whole` in a pass over all of it, `prefixes`
+    in hindsight. They are equal if one pass gives everything. `limit` is the maximum for a request."""
 
     whole: int
     prefixes: int

@@ -107,10 +107,10 @@ class TraceJudgments:
 
     @cached_property
     def change(self) -> Floats32 | None:
-        """The offline minus the online validity of each sub-step, as an array of shape (n,), or None if either is
-        missing. The difference is taken from the hindsight judgment if there is one. If this read only some
-        prefixes, it is the change since the first of them that holds the sub-step, or None if none but the whole
-        was read."""
+        """The offline minus the online validity of each sub-step, with shape (n,), or None if either is missing or
+        the verdicts are in words. It comes from the hindsight judgment if there is one. If that judgment is
+        sampled, the first row that contains a sub-step stands in for its online scores; with only one row, the
+        result is None."""
         if self.outputs.in_words:
             return None
         if self.hindsight is not None:

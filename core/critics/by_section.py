@@ -25,7 +25,7 @@ _SUMMARY_SHARE = 2
 @dataclass(frozen=True)
 class AskedSection:
     """The sub-steps of a section that a critic is asked about together, from index `start` up to but not including
-    `stop`. `kind` is "" if there are no words for the language of the solution."""
+    `stop`. `kind` is "" if no section words are known for the language of the solution."""
 
     start: int
     stop: int

@@ -193,8 +193,8 @@ def _rationale(trace: Trace, mode: Mode, said: Mapping[int, Answered]) -> str:
 
 
 def _judged(said: Mapping[int, Answered], place: int, shown: int) -> tuple[Sequence[Verdicts], int]:
-    """Return the samples that judged the sub-step at index `place` last, with `shown` sub-steps in view, and its
-    index in them."""
+    """Find the last question, among those that show up to `shown` sub-steps, that asks about the sub-step at index
+    `place`. Return the samples of its answer and the index of the sub-step in them."""
     while place < said[shown].start:
         shown = said[shown].start
     return said[shown].samples, place - said[shown].start

@@ -130,8 +130,8 @@ class Preset(Record):
         return _filled(self.first if self.first and len(steps) == 1 else self.user, values)
 
     def _texts(self, steps: Sequence[str], before: Sequence[str], first: int = 1) -> list[str]:
-        """Return the text of each step as the critic reads it, with what an agent read before the step. `first` is
-        the number of the first one."""
+        """Return the text of each step as the critic reads it, preceded by what the agent read before it. `first`
+        is the number of the first step."""
         contexts = [in_tags(one) for one in before] or [""] * len(steps)
         return [
             context + _filled(self.step, {"number": str(number), "text": self._stripped(text)})

@@ -82,8 +82,8 @@ def _places(row: Mapping[str, Any]) -> list[dict[str, int]]:
 
 
 def _mode_fields(scores: Any, places: list[dict[str, int]]) -> Any:
-    """Return the scores of one mode with their places. Scores of another form are returned as they are, and fail
-    validation."""
+    """Return the scores of one mode with their places. Malformed scores are returned unchanged and fail validation
+    later."""
     if not isinstance(scores, dict) or not isinstance(scores.get("steps"), list):
         return scores
     steps = scores["steps"]

@@ -44,8 +44,8 @@ Kind = Literal["model", "dataset"]
 
 @dataclass(frozen=True)
 class FetchedWeights:
-    """The weights of a model and of the models that it needs: how many numbers they are, and the type in which they
-    are stored. If `is_chosen` is True, the model's stepsight.json names this type, for every device."""
+    """The weights of a model and of the models that it needs: how many there are, and the type in which they are
+    stored. If `is_chosen` is True, the model's stepsight.json names this type, for every device."""
 
     count: int
     dtype: str
@@ -57,9 +57,9 @@ class Fetched:
     """A model downloaded from a hub at the commit `revision`.
 
     `files` maps the names of its files to their sizes in bytes. `descriptions` maps weight types to the summary
-    recorded when the model was opened with that type, and `weights` is what was recorded then; None if it has not
-    been opened. `failure` is the reason why it could not be opened, or "". `parts` maps a `part_key` to each other
-    model that it needs, such as the base of an adapter.
+    recorded when the model was opened with that type, and `weights` describes the weights found then, or is None if
+    it has not been opened. `failure` is the reason why it could not be opened, or "". `parts` maps a `part_key` to
+    each other model that it needs, such as the base of an adapter.
     """
 
     repo: str
@@ -182,8 +182,8 @@ def read_card_file(path: Path) -> dict[str, Any]:
 
 
 def keep_card(fetched: Fetched, card: Mapping[str, Any]) -> Fetched:
-    """Write `card` as the stepsight.json that an evaluator's repository lacks, beside its files, and forget what
-    the evaluator was without it. Raises `UserError` if it cannot be written."""
+    """Write `card` as the stepsight.json that an evaluator's repository lacks, beside its files, and discard what
+    was recorded without it. Raises `UserError` if it cannot be written."""
     write_json(fetched.folder / CARD, dict(card))
     fetched = replace(fetched, descriptions={}, weights=None, failure="")
     save_fetched(fetched)
@@ -206,9 +206,9 @@ def save_part(asked: str, fetched: Fetched) -> None:
 
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
-    """Return a model that was downloaded when the revision `asked` was requested, or as an evaluator at that
-    revision. Returns None if it is missing or incomplete, or if `weights` is True and it was downloaded without
-    weights."""
+    """Return the model downloaded for the requested revision `asked` or, failing that, the evaluator downloaded at
+    this revision. Returns None if neither download is complete. If `weights` is True, a model downloaded without
+    weights is passed over."""
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
     except ValueError:

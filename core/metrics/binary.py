@@ -79,8 +79,8 @@ def auc_within_draws(items: Items, weights: Weights) -> Floats64:
 
 
 def _pairs_within(items: Items) -> tuple[Floats64, Floats64]:
-    """Count, for each trace, the pairs of a positive and a negative in which the positive scores higher, and all
-    such pairs. Both arrays have the shape (traces,). A tie counts as half a win."""
+    """Return, for each trace, the number of (positive, negative) pairs in which the positive scores higher,
+    counting a tie as half, and the number of all such pairs. Both arrays have the shape (traces,)."""
     size = int(items.trace.max()) + 1
     won, pairs = np.zeros((2, size))
     order = np.argsort(items.trace, kind="stable")

@@ -271,8 +271,8 @@ def load_peft() -> Any:
 
 
 def keep_unmerged(folder: Path, adapters: Sequence[Path], link: Callable[[Path, Path], None]) -> None:
-    """Link the files of adapters into an assembled folder, numbered so that `unmerged` finds them in the same
-    order."""
+    """Link the files of adapters into numbered subfolders of an assembled folder, so that `unmerged` finds them in
+    the same order."""
     for number, adapter in enumerate(adapters, start=1):
         target = folder / f"{_UNMERGED}{number:02d}"
         target.mkdir()

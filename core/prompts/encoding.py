@@ -111,13 +111,13 @@ class Window:
     encoded: Encoded
 
     def judged(self, bounds: tuple[int, int]) -> tuple[int, int] | None:
-        """Return which of the sub-steps with these bounds the window judges, or None if it judges none."""
+        """Return the bounds of the sub-steps in this range that the window judges, or None if there are none."""
         start, stop = max(bounds[0], self.first), min(bounds[1], self.stop)
         return (start, stop) if start < stop else None
 
     def local(self, bounds: tuple[int, int]) -> tuple[int, int]:
-        """Return the bounds of a prefix of the trace of which the window judges a sub-step as those of a prefix of
-        the window."""
+        """Convert the bounds of a prefix of the trace to those of a prefix of the window. The window must judge a
+        sub-step of the prefix."""
         return max(bounds[0], self.first) - self.start, min(bounds[1], self.end) - self.start
 
 

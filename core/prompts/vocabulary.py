@@ -84,7 +84,7 @@ class Vocabulary:
         return max(self._tokenizer.get_vocab().values())
 
     def guard(self, numbers: Sequence[int]) -> None:
-        """Mark these of the added tokens as special. From now on, no text is encoded as a special token."""
+        """Mark the added tokens with these ids as special. From now on, no text is encoded as a special token."""
         for number, token in self._tokenizer.get_added_tokens_decoder().items():
             if number in numbers and not token.special:
                 options = {"lstrip": token.lstrip, "rstrip": token.rstrip, "single_word": token.single_word}

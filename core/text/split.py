@@ -131,7 +131,7 @@ def split_solution(text: str, *, judges_thinking: bool = False) -> Split:
     as that between `<think>` and `</think>`, and openings such as "Sure!" are set aside. If
     `judges_thinking` is True, the thinking is split as well, and its steps come first.
 
-    Raises `UserError` if a printed list contains texts and something without a text.
+    Raises `UserError` if a printed list contains both texts and other values.
     """
     text = unwrapped(plain_lines(text))
     listed = read_step_list(text)

@@ -34,15 +34,15 @@ KINDS: Mapping[str, type[Changeable[Any]]] = {name: kind.thing for name, kind in
 
 
 def find_thing(kind: str, given: Parameters) -> Changeable[Any]:
-    """Return a thing of one of `KINDS`.
+    """Return the thing of one of `KINDS` to which `given` refers.
 
-    `given` holds the name of a `dataset`, the id of an `evaluator` or what it is `called`, or the id of a `job` or
-    a `campaign`. Nothing is looked up before the thing is read or changed.
+    `given` may hold the name of a `dataset`, the id of an `evaluator` or its name or fingerprint (`called`), and
+    the id of a `job` or a `campaign`. The store is not accessed until the thing is read or changed.
     """
     return _KINDS[kind].find(given)
 
 
 def _number(given: Parameters, name: str) -> int:
-    """Return the id in a parameter, or 0, which is none."""
+    """Return the id in a parameter, or 0 if there is none."""
     text = given.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else 0

@@ -1,4 +1,4 @@
-"""Import jobs and their requests to import a benchmark from the catalogue or a file that a browser uploaded."""
+"""Import jobs and their requests, each for a benchmark from the catalogue or a file uploaded from a browser."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace

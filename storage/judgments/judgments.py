@@ -360,7 +360,7 @@ def pack(result: StepScores | Hindsight) -> bytes:
 
 
 def pack_sampled(result: StepScores | Hindsight) -> bytes | None:
-    """Return the indices of the rows that `pack` keeps of a sampled hindsight matrix, or None."""
+    """Return the indices of the rows of a sampled hindsight matrix as bytes, or None for any other result."""
     sampled = result.sampled if isinstance(result, Hindsight) else None
     return None if sampled is None else sampled.astype(_INDICES).tobytes()
 
@@ -378,9 +378,9 @@ def are_probabilities(values: Floats32) -> bool:
 def unpack(
     data: bytes, mode: Mode | str, spread: bytes | None = None, sampled: bytes | None = None
 ) -> StepScores | Hindsight:
-    """Restore scores from the bytes that `pack` returned and, for an ensemble, from the bytes of its spread; of a
-    sampled hindsight matrix, also from those of `pack_sampled`. Raises `DamagedError` if the bytes are not valid
-    scores in this mode."""
+    """Restore scores from the bytes that `pack` returned. `spread` holds the bytes of an ensemble's spread, and
+    `sampled` those that `pack_sampled` returned. Raises `DamagedError` if the bytes are not valid scores in this
+    mode."""
     try:
         probs = _floats(data).reshape(-1, 3)
         spreads = None if spread is None else _floats(spread)

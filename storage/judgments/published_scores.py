@@ -122,8 +122,8 @@ class PublishedScores:
 
 
 def score_rows(row: Row) -> list[Row]:
-    """Return the rows of scores that a row of a file holds: itself or, if it is a trace as the pages save it, the
-    judgments of that trace."""
+    """Return the score rows in a row of a file: the judgments if the row is a trace saved from the pages, and
+    otherwise the row itself."""
     judgments = row.get("judgments")
     if (
         "problem" in row

@@ -263,7 +263,7 @@ def _judgments(
 
 @dataclass
 class _AttentionSeen:
-    """What scores tell of an evaluator's attention. `changes` is True if a later step changes the score of an
+    """An evaluator's attention, as its scores reveal it. `changes` is True if a later step changes the score of an
     earlier one, and `stays` if leaving out a step changes none."""
 
     changes: bool = False
@@ -303,9 +303,9 @@ def _save_left_out(
 
 
 def _save_attention(session: Session, evaluator: StoredEvaluator, seen: _AttentionSeen) -> None:
-    """Record the evaluator as causal if leaving out a step changes no score of an earlier step, in this file and in
-    all files before it, and no later step changes one in a hindsight judgment. One change is remembered, so that
-    the order of the files makes no difference."""
+    """Record the evaluator as causal if, in this file and all earlier ones, leaving out a step changes no score of
+    an earlier step, and no later step changes a score in a hindsight judgment. A single change is remembered, so
+    the order of the files does not matter."""
     if seen.changes:
         amend_evaluator(session, evaluator.id, {_CHANGES: True})
         if evaluator.attention == CAUSAL:

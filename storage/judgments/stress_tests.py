@@ -1,7 +1,7 @@
-"""Stress tests of datasets: the variants of their traces, and the scores that evaluators give to them.
+"""Stress tests of datasets: the variants of their traces, and evaluators' scores for them.
 
-Every variant is made once for a seed and kept, so that all evaluators are tested on the same ones, and a test that
-was interrupted goes on where it stopped. Verdicts are made when a test is read, at any threshold.
+Each variant is created once per seed and stored, so that all evaluators are tested on the same variants and an
+interrupted test can resume. Verdicts are computed when a test is read, at any threshold.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -150,10 +150,10 @@ def count_missing_stress(store: Store, dataset_id: int, evaluator_id: int, plan:
 def read_stress_test(
     store: Store, dataset_id: int, evaluator_id: int, plan: StressPlan | None = None, seed: int | None = None
 ) -> StoredStressTest | None:
-    """Return what an evaluator gave in a stress test of a dataset, or None if it was not tested there.
+    """Return an evaluator's stored stress test of a dataset, or None if there is none.
 
-    With a `plan`, only its traces, transforms and seed count. Otherwise everything stored with one seed counts:
-    with `seed` or, by default, the seed with the most variants, and of equally many the least.
+    With a `plan`, only its traces, transforms and seed are included. Otherwise everything stored for one seed is:
+    `seed` or, by default, the seed with the most variants, or the lowest such seed in a tie.
     """
     seeds = list_seeds(store, dataset_id, evaluator_id)
     if plan is not None:
@@ -190,8 +190,8 @@ def read_stress_test(
 
 
 def list_seeds(store: Store, dataset_id: int, evaluator_id: int) -> list[int]:
-    """Return the seeds of an evaluator's stress tests of a dataset: the one with the most variants first, and of
-    equally many the least."""
+    """Return the seeds of an evaluator's stress tests of a dataset, starting with the one that has the most
+    variants. In a tie, the lowest seed comes first."""
     counted = _done(dataset_id, evaluator_id).with_only_columns(StressVariantRow.seed)
     ordered = counted.group_by(StressVariantRow.seed).order_by(func.count().desc(), StressVariantRow.seed)
     with store.read() as session:

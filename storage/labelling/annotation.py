@@ -358,8 +358,8 @@ class Fold:
             self._submitted = False
 
     def _ask_for_evidence(self, step: int, label: str | None) -> None:
-        """Take the newest step in view as evidence if a label changes once a later step is in view, or none if the
-        campaign does not ask."""
+        """If a label changes while a later step is in view, record the newest step in view as evidence, or none if
+        the campaign does not ask."""
         newest, before = self._revealed - 1, self._values["label"][step]
         if step < newest and before not in (None, label):
             self._values["evidence"][step] = newest if self._asks and label is not None else None

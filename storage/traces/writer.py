@@ -32,9 +32,9 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class TraceRows(NamedTuple):
-    """What is stored of a trace, made before anything is locked. `where` is its place in the file, `trace` has the
-    columns of its row, `gold` the label, validity, share and links of each step, and `substeps` the texts of each
-    step. Equal gold is one object, since long traces have much of it."""
+    """The rows that store a trace, built before any lock is taken. `where` is its place in the file, `trace` has
+    the values of its row by column, `gold` the label, validity, share and links of each step, and `substeps` the
+    texts of each step. Equal gold values share one object, because a long trace repeats them often."""
 
     where: str
     trace: Values
@@ -60,8 +60,8 @@ class TraceWriter:
 
     The dataset is created if it does not exist, and locked until the transaction ends. `added` counts new traces,
     `unchanged` traces stored by an earlier transaction, and `repeated` traces already added in this one. Raises
-    `UserError` if the dataset is of a different kind, or if its gold follows another convention than `convention`,
-    which is "" if nothing is said of it.
+    `UserError` if the dataset is of a different kind, or if its gold follows a convention other than
+    `convention`, which is None if none is named.
     """
 
     def __init__(

@@ -137,8 +137,8 @@ class Inspection:
         return group.what(self.right, self.problem.names, self.style)
 
     def _bounds(self) -> Iterator[SelfCheck]:
-        """Yield checks of statements that are true of any correct solution. A result that violates such a statement
-        is implausible because of the error."""
+        """Yield checks of the story's bounds: conditions that every right solution meets. If a check fails, the
+        error has led to an implausible result."""
         keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
         values = {**self.stated.values, **self.problem.quantities}
         for condition, template in self.story.bounds.items():

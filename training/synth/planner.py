@@ -105,8 +105,8 @@ class _StoryWriter:
 
     @property
     def _reason_rate(self) -> float:
-        """The probability of wording a mistake with its own reason. The probability is lower if the reason is false
-        in every problem, because it then always gives the error away."""
+        """The probability of wording a mistake with the reason given for it. It is lower if the reason is false in
+        every problem, because it then always gives the error away."""
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 

@@ -100,7 +100,7 @@ def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) 
 
 
 def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Return the share of equal pairs in each resample, with shape (draws,). NaN if a resample has no pairs."""
+    """Return the share of equal pairs in each resample, with shape (draws,). It is NaN if there are no pairs."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
         shares: Floats64 = drawn[:, 0] / drawn[:, 1]

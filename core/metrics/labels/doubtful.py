@@ -57,8 +57,8 @@ def doubts(
 
 
 def _family_ranks(validity: Floats64, families: Sequence[str]) -> list[Floats64]:
-    """Return the normal quantiles of the ranks of each family's scores. A score that is missing gets 0, the
-    middle."""
+    """Return, for each family, the normal quantiles of its score ranks, averaged over its members. A step without a
+    score gets 0, the median."""
     names = list(families) or [str(one) for one in range(validity.shape[1])]
     known = ~np.isnan(validity)
     quantiles = np.column_stack([*map(_normal_ranks, validity.T), np.empty((len(validity), 0))])
@@ -67,7 +67,7 @@ def _family_ranks(validity: Floats64, families: Sequence[str]) -> list[Floats64]
 
 
 def _normal_ranks(scores: Floats64) -> Floats64:
-    """Return the normal quantiles of the ranks of scores. A score that is missing gets 0, the middle."""
+    """Return the normal quantiles of the ranks of scores. A missing score gets 0, the median."""
     known = ~np.isnan(scores)
     quantiles = np.zeros(len(scores))
     quantiles[known] = ndtri(rankdata(scores[known]) / (known.sum() + 1))

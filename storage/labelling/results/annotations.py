@@ -36,10 +36,10 @@ class SubmittedAnnotation:
     unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was
     seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
     `corrections` map 0-based steps to texts. `repaired` maps `neg` steps to the steps that repair them, `notices`
-    steps to earlier ones that they say are wrong, and `evidence` maps steps whose label is not the first one to the
-    later steps that changed the person's mind, as far as they were asked. `unasked` counts the changed labels whose
-    step nobody asked for. `outcome` is what the person says of the outcome of an agent's trace, if anything.
-    `borders` holds the first step of each section, if the person has moved a border.
+    steps to earlier ones that they say are wrong, and `evidence` maps steps whose label differs from the first one
+    to the later step that changed the person's mind, if known. `unasked` counts the changed labels for which that
+    step is unknown because the campaign does not ask for it. `outcome` is the person's statement of the outcome of
+    an agent's trace, if any. `borders` holds the first step of each section, if the person has moved a border.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already

@@ -172,7 +172,7 @@ class LabelledTrace:
 
     @property
     def outcome(self) -> str | None:
-        """What most annotators say of the outcome of an agent's trace, or None if they differ or say nothing."""
+        """The outcome that most annotators give to an agent's trace, or None in a tie or if nobody gives one."""
         return vote_outcome([annotation.outcome for annotation in self.annotations])
 
     def relabelled(self) -> Trace:

@@ -1,4 +1,4 @@
-"""How people treat the labels that are suggested to them, measured on hidden gold items."""
+"""Annotators' trust in the labels suggested to them, measured on hidden gold items."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Confirmation:
 
 
 def read_confirmations(store: Store, campaign: Campaign) -> list[Confirmation]:
-    """Return every suggestion of a campaign on hidden gold items that were submitted, where gold says whether it is
-    right. Qualifications are left out."""
+    """Return a campaign's suggestions on submitted hidden gold items, where the gold labels tell whether a
+    suggestion is right. Qualifications are left out."""
     answered = [
         one for one in iterate_annotations(store, campaign.id) if one.chosen == GOLD and not one.qualification
     ]

@@ -99,7 +99,8 @@ def _section(results: GridResults, store: Store, test: str, runs: list[dict[str,
 
 
 def _rows(results: GridResults, test: str, runs: list[dict[str, str]]) -> Iterator[tuple[str, Mode, list[str]]]:
-    """Yield (title, mode, evaluators) for each view, including each control of the second reading."""
+    """Yield (title, mode, evaluators) for each view, followed by the controls for reading twice, which have a
+    different first copy."""
     modes = list(dict.fromkeys(mode for name, mode in results.keys if name == test))
     for mask in (mask for mask in _TITLES if mask in runs[0]):
         for mode in (Mode.ONLINE, Mode.OFFLINE):
