@@ -55,8 +55,11 @@ def test_gold_items_come_first_and_with_enough_right_the_queue_follows(store: St
     assert campaign_progress(store, made.id, ann.id).mine == 0
     task = take(store, made, ann)
     assert (task.trace.problem, task.qualification) == ("Task 0", None)
-    # Others have the same ones.
+    # Others have the same ones, which are no part of what is left to do.
     assert take(store, made, bob).trace.problem == tasks[0]
+    answer(store, made, ann, *[["pos", "pos"]] * 3)
+    found = campaign_progress(store, made.id)
+    assert (found.items_done, found.items) == (3, 3)
 
 
 def test_who_fails_gets_no_other_trace(store: Store) -> None:
