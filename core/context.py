@@ -13,9 +13,10 @@ the source, and show what each step could rest on.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -32,6 +33,7 @@ LONGEST_RESULT = 2_000
 _TOOL = "tool"
 # What is read of a longer result: most of it from its beginning.
 _HEAD, _TAIL = 1_500, 500
+_SHORTENED = re.compile(rf".{{{_HEAD}}}\n\[… [0-9,]+ characters left out …\]\n.{{{_TAIL}}}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,9 @@ class TraceContext:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TraceContext":
-        """Rebuild a context from what `to_dict` returned. Raises `UserError` if a value is missing or of another
-        type."""
+        """Rebuild a context from what `to_dict` returned. Raises `UserError` if a key is unknown, or if a value is
+        missing or of another type."""
+        _check_keys(values, "the context", "has", ("messages", "calls"))
         messages = [
             ContextMessage(
                 _number(one, "before"), _text(one, "role"), _text(one, "text"), *_texts(one, "name", "call")
@@ -123,9 +126,32 @@ class TraceContext:
             "calls": [_entry(one, "step") for one in self.calls],
         }
 
+    def check_steps(self, count: int) -> None:
+        """Raise `UserError` if a message or a call refers to a step that a trace of `count` steps does not have."""
+        steps = f"{count} {'step' if count == 1 else 'steps'}"
+        last = max((one.before for one in self.messages), default=0)
+        if last > count:
+            raise UserError(
+                f"the trace has {steps}, and its context a message before step {last + 1}.",
+                f"A message behind the last step stands before {count + 1}.",
+            )
+        last = max((one.step for one in self.calls), default=0)
+        if last >= count:
+            raise UserError(
+                f"the trace has {steps}, and its context a call in step {last + 1}.", "Steps are counted from 1."
+            )
+
     def before(self, step: int) -> tuple[ContextMessage, ...]:
         """Return the messages before the step with this 0-based index."""
-        return tuple(one for one in self.messages if one.before == step)
+        return tuple(self._by_step.get(step, ()))
+
+    @cached_property
+    def _by_step(self) -> dict[int, list[ContextMessage]]:
+        # Every step of a long trace is asked about.
+        found: dict[int, list[ContextMessage]] = {}
+        for one in self.messages:
+            found.setdefault(one.before, []).append(one)
+        return found
 
     def calls_of(self, step: int) -> tuple[ToolCall, ...]:
         """Return the calls of the step with this 0-based index."""
@@ -151,18 +177,27 @@ class TraceContext:
         Each message stands under its role and name. A tool's result is shortened by `shortened`. Thoughts are left
         out, and so is a message that only repeats the problem, which stands before the first step anyway.
         """
-        texts = [
-            f"[{one.heading}]\n{shortened(one.text) if one.role == _TOOL else one.text}"
-            for one in self.before(step)
-            if one.role != THOUGHT and one.text.strip() != problem.strip()
-        ]
-        return "\n\n".join(texts)
+        return "\n\n".join(f"[{one.heading}]\n{one.text}" for one in _as_read(self.before(step), problem))
+
+    def as_read(self, problem: str) -> "TraceContext":
+        """Return the part of the context that evaluators read, as they read it: an evaluator judges a trace with it
+        as with the whole context. Calls stand in the text of their steps."""
+        return TraceContext(tuple(_as_read(self.messages, problem)))
+
+
+def _as_read(messages: Sequence[ContextMessage], problem: str) -> list[ContextMessage]:
+    return [
+        replace(one, text=shortened(one.text)) if one.role == _TOOL else one
+        for one in messages
+        if one.role != THOUGHT and one.text.strip() != problem.strip()
+    ]
 
 
 def shortened(text: str) -> str:
     """Return a tool's result as evaluators read it. If it has more than `LONGEST_RESULT` characters, only the first
-    1,500 and the last 500 are kept, with the number of omitted characters between them."""
-    if len(text) <= LONGEST_RESULT:
+    1,500 and the last 500 are kept, with the number of omitted characters between them. A result that is already
+    shortened in this way is returned unchanged."""
+    if len(text) <= LONGEST_RESULT or _SHORTENED.fullmatch(text):
         return text
     return f"{text[:_HEAD]}\n[… {len(text) - _HEAD - _TAIL:,} characters left out …]\n{text[-_TAIL:]}"
 
@@ -221,25 +256,29 @@ def _entries(values: Mapping[str, Any], key: str, *known: str) -> list[dict[str,
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise UserError(f"{key} of the context is no list of objects.", f"Give each the keys {', '.join(known)}.")
     for one in found:
-        if not one.keys() <= set(known):
-            unknown = next(iter(one.keys() - set(known)))
-            raise UserError(
-                f"{key} of the context have a key {unknown!r:.40}.", f"The keys are {', '.join(known)}."
-            )
+        _check_keys(one, f"{key} of the context", "have", known)
     return found
+
+
+def _check_keys(values: Mapping[str, Any], what: str, have: str, known: Sequence[str]) -> None:
+    unknown = next((key for key in values if key not in known), None)
+    if unknown is not None:
+        raise UserError(f"{what} {have} a key {unknown!r:.40}.", f"The keys are {', '.join(known)}.")
 
 
 def _number(one: Mapping[str, Any], key: str) -> int:
     value = one.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UserError(f"{key} in the context is {value!r:.40}, expected the number of a step, from 1.")
+        raise UserError(
+            f"{key} in the context is {value!r:.40}, expected the number of a step.", "Steps are counted from 1."
+        )
     return value - 1
 
 
 def _text(one: Mapping[str, Any], key: str) -> str:
     value = one.get(key)
     if not isinstance(value, str):
-        raise UserError(f"{key} in the context is {value!r:.40}, expected text.")
+        raise UserError(f"{key} in the context is {value!r:.40}, expected text.", "A text may be empty.")
     return value
 
 

@@ -121,9 +121,8 @@ class Trace:
                 # Messages are made for the texts that need one.
                 if not is_text(text):
                     check_text(text, f"step {number}")
-        for message in self.context.messages if self.context else ():
-            if message.text.strip() and not is_text(message.text):
-                check_text(message.text, f"a message of {message.role!r} before step {message.before + 1}")
+        if self.context:
+            _check_context(self.context)
 
     @classmethod
     def of(
@@ -133,13 +132,17 @@ class Trace:
         labels: Sequence[object] | None = None,
         id: str = "",
         meta: Mapping[str, Any] | None = None,
-        context: TraceContext | None = None,
+        context: TraceContext | Mapping[str, Any] | None = None,
     ) -> "Trace":
         """Build a trace from plain texts. A step given as a list of texts is divided into those sub-steps.
 
-        `labels` holds a label name or None for each step. Raises `UserError` if there are more or fewer labels than
-        steps.
+        `labels` holds a label name or None for each step. The `context` of an agent's trace can be given as the
+        plain format has it. Raises `UserError` if there are more or fewer labels than steps, or if such a context
+        is malformed or refers to a step that is not there.
         """
+        if isinstance(context, Mapping):
+            context = TraceContext.from_dict(context)
+            context.check_steps(len(steps))
         if labels is not None and len(labels) != len(steps):
             raise UserError(
                 f"{len(labels)} labels for {len(steps)} steps.",
@@ -314,6 +317,19 @@ def check_text(text: object, what: str) -> str:
     if not is_text(text):
         raise UserError(f"{what} holds half of a surrogate pair.", "Save the text as UTF-8.")
     return text
+
+
+def _check_context(context: TraceContext) -> None:
+    """Raise `UserError` if a text of the context cannot be stored or encoded. It may be empty."""
+    for message in context.messages:
+        what = f"a message of {message.role!r:.40} before step {message.before + 1}"
+        for text in (message.text, message.role, message.name, message.call):
+            if text and text.strip():
+                check_text(text, what)
+    for call in context.calls:
+        for text in (call.name, call.arguments, call.id):
+            if text and text.strip():
+                check_text(text, f"a call in step {call.step + 1}")
 
 
 def check_candidates(candidates: Sequence[str]) -> list[str]:

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    WithJsonSchema,
+    model_validator,
+)
 
 from stepsight.app.browse.address import ListQuery
 from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators, HindsightBudget
+from stepsight.core.context import ContextMessage, ToolCall
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
 from stepsight.core.reading import TemplateChoice
@@ -71,6 +81,50 @@ def _budget(of: str) -> Any:
     )
 
 
+# With more, looking for those of each step takes noticeable time.
+_MOST_ENTRIES = 10_000
+
+
+def _entries_schema(kind: type[ContextMessage | ToolCall], place: str, description: str) -> dict[str, Any]:
+    schema = TypeAdapter(kind).json_schema() | {"description": description, "additionalProperties": False}
+    schema["properties"][place] |= {"minimum": 1, "description": "A step, counted from 1."}
+    return {"type": "array", "items": schema}
+
+
+ContextValues = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "messages": _entries_schema(
+                    ContextMessage, "before", "A message before a step, or before the number behind the last one."
+                ),
+                "calls": _entries_schema(
+                    ToolCall, "step", "A call of a tool in a step, whose text has it as well."
+                ),
+            },
+            "additionalProperties": False,
+        }
+    ),
+]
+"""The context of an agent's trace, as `TraceContext.to_dict` returns it."""
+
+
+def _few_entries(context: dict[str, Any]) -> dict[str, Any]:
+    """Return `context`. Raises `ValueError` if it has too many messages or calls."""
+    for key, entries in context.items():
+        if isinstance(entries, list) and len(entries) > _MOST_ENTRIES:
+            raise ValueError(f"{len(entries):,} {key:.20}, expected {_MOST_ENTRIES:,} at most")
+    return context
+
+
+_CONTEXT = (
+    "Of an agent's trace: the `messages` between its steps, each with `before`, `role`, `text` and perhaps `name`"
+    " and `call`, and the `calls` that the steps make, each with `step`, `name`, `arguments` and perhaps `id`."
+)
+
+
 class _Given(BaseModel):
     """The body of an API request. Unknown fields are an error."""
 
@@ -80,7 +134,7 @@ class _Given(BaseModel):
     @classmethod
     def check_few(cls, values: Any) -> Any:
         """Return `values`. Raises `ValueError` if they have so many fields that to report each would take long."""
-        if isinstance(values, dict) and len(values) > _MOST_FIELDS:
+        if isinstance(values, dict) and len(values) > _MOST_FIELDS and cls.model_config["extra"] == "forbid":
             raise ValueError(f"{len(values):,} fields, expected {_MOST_FIELDS} at most")
         return values
 
@@ -103,7 +157,13 @@ class SolutionRequest(_Given):
     )
 
 
-class ScoreRequest(SolutionRequest):
+class _TraceRequest(SolutionRequest):
+    context: Annotated[ContextValues, AfterValidator(_few_entries)] | None = Field(
+        None, description=f"{_CONTEXT} At most {_MOST_ENTRIES:,} of each."
+    )
+
+
+class ScoreRequest(_TraceRequest):
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."
     )
@@ -111,17 +171,13 @@ class ScoreRequest(SolutionRequest):
     hindsight_budget: Budget = _budget("the solution")
 
 
-class BatchTrace(_Given):
-    """One of the solutions in a batch."""
+class BatchTrace(_TraceRequest):
+    """One of the solutions in a batch: a trace in the plain format, whose other fields are not read."""
+
+    # Such as labels and metadata, whose names can be any.
+    model_config = ConfigDict(extra="ignore")
 
     id: str = Field("", description="The name of the solution in errors.", max_length=200)
-    problem: str
-    steps: Steps = Field(
-        description="In order; a list of texts is a step with sub-steps.",
-        min_length=1,
-        max_length=1000,
-        fail_fast=True,
-    )
 
 
 class BatchRequest(_Given):
@@ -271,9 +327,7 @@ class TraceDetail(BaseModel):
     first_error: int | None
     meta: dict[str, Any]
     judgments: list[JudgmentRecord]
-    context: dict[str, Any] | None = Field(
-        None, description="Of an agent's trace: the messages between its steps, and the calls that the steps make."
-    )
+    context: ContextValues | None = Field(None, description=_CONTEXT)
 
 
 class JobRequest(_Given):

@@ -28,7 +28,6 @@ from stepsight.app.api.models import (
 from stepsight.app.api.streams import MEDIA_TYPE, AnswerPart, Stream
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.fair_queue import PendingScore
-from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord, judgment_record, step_records
@@ -45,7 +44,7 @@ def routes(context: Context) -> APIRouter:
         """Requests that arrive together are scored in one batch, and clients take turns."""
         name = asked.evaluator or context.evaluators.default
         evaluator = context.evaluators.about(name)
-        trace = Trace.of(asked.problem, asked.steps)
+        trace = Trace.of(asked.problem, asked.steps, context=asked.context)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
         submit = partial(context.evaluators.submit, name, trace, asked.mode, asked.hindsight_budget)
         scoring = await to_thread.run_sync(submit)
@@ -143,7 +142,7 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
     parts = []
     for place, one in enumerate(asked.traces):
         with _at(f"traces.{place}"):
-            trace = Trace.of(one.problem, one.steps, id=one.id)
+            trace = Trace.of(one.problem, one.steps, id=one.id, context=one.context)
         submit = partial(context.evaluators.submit, name, trace, asked.mode, asked.hindsight_budget)
         parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts
@@ -161,12 +160,14 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
     traces = {text: Trace.of(asked.problem, [*asked.steps, text]) for text in texts}
 
     def lines(places: Sequence[int], result: Any) -> list[NextLine]:
-        rows = [_last_row(result)] * len(places) if isinstance(result, Judgment) else result
-        return [line(place, row) for place, row in zip(places, rows, strict=True)]
+        if isinstance(result, Judgment):
+            assert result.offline is not None
+            result = [result.offline.probs[-1]] * len(places)
+        return [line(place, StepScores(row[None])) for place, row in zip(places, result, strict=True)]
 
-    def line(place: int, row: Floats32) -> NextLine:
+    def line(place: int, scores: StepScores) -> NextLine:
         number = len(asked.steps) + 1
-        (record,) = step_records(StepScores(row[None]), ((number, 1),), evaluator.outputs, thresholds)
+        (record,) = step_records(scores, ((number, 1),), evaluator.outputs, thresholds)
         return NextLine(index=place, **dict(record))
 
     if evaluators.scores_together(name):
@@ -179,12 +180,6 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
         submit = partial(evaluators.submit, name, trace, Mode.OFFLINE)
         parts.append(AnswerPart(places, submit, partial(lines, places), (trace,)))
     return parts
-
-
-def _last_row(judgment: Judgment) -> Floats32:
-    assert judgment.offline is not None
-    row: Floats32 = judgment.offline.probs[-1]
-    return row
 
 
 @contextmanager

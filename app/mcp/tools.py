@@ -68,7 +68,8 @@ def build_tools(context: Context) -> list[Tool[Any]]:
             "Judge the steps of a solution",
             "Judge every step of a solution of a mathematical problem: validity and verdict of each step, offline"
             " (with the whole solution in view), online (with the steps up to it) or in hindsight (both, and after"
-            " every later step). Give each step as a text. Nothing is stored.",
+            " every later step). Give each step as a text. The steps of an agent are its turns; messages and tools'"
+            " results between them go into context. Nothing is stored.",
             ScoreRequest,
             JudgmentRecord,
             partial(_score, context),
@@ -98,7 +99,7 @@ def build_tools(context: Context) -> list[Tool[Any]]:
 def _score(context: Context, asked: ScoreRequest) -> JudgmentRecord:
     name = asked.evaluator or context.evaluators.default
     evaluator = context.evaluators.about(name)
-    trace = Trace.of(asked.problem, asked.steps)
+    trace = Trace.of(asked.problem, asked.steps, context=asked.context)
     thresholds = context.evaluators.thresholds(context.store, name)
     scoring = context.evaluators.submit(name, trace, asked.mode, asked.hindsight_budget)
     try:

@@ -15,7 +15,6 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from stepsight.core.context import TraceContext
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import LARGEST, STRICT, parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
@@ -98,7 +97,7 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
             _list(row["labels"], "labels") if row.get("labels") is not None else None,
             id=_id(row["id"]),
             meta={key: value for key, value in row.items() if key not in keys},
-            context=None if context is None else _context(context, len(row["steps"])),
+            context=context,
         )
         trace = trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
         trace = trace if shares is None else replace(trace, steps=with_shares(trace.steps, shares))
@@ -134,16 +133,6 @@ def format_trace(trace: Trace) -> dict[str, Any]:
 def _is_context(value: object) -> bool:
     """True if the value of the key `context` is one of ours, and not a field of the source."""
     return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in ("messages", "calls"))
-
-
-def _context(value: dict[str, Any], count: int) -> TraceContext:
-    """Return the context of a trace of `count` steps. Raises `UserError` if it refers to a step that is not
-    there."""
-    context = TraceContext.from_dict(value)
-    last = max([one.before - 1 for one in context.messages] + [one.step for one in context.calls], default=0)
-    if last >= count:
-        raise UserError(f"the context refers to step {last + 1} of {count}.", "Steps are counted from 1.")
-    return context
 
 
 def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:

@@ -261,11 +261,14 @@ def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
     chunk: list[tuple[Trace, Line]] = []
     size = 0
     for trace in traces:
-        body = {
+        body: Line = {
             "id": trace.id[:_LONGEST_ID],
             "problem": trace.problem,
             "steps": _texts([step.substeps for step in trace.steps]),
         }
+        if trace.context is not None:
+            # Results of tools may be longer than a request.
+            body["context"] = trace.context.as_read(trace.problem).to_dict()
         length = len(json.dumps(body))
         if chunk and (len(chunk) == _TRACES or size + length > _BYTES):
             yield chunk

@@ -1,6 +1,7 @@
 """The context of an agent's trace."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from stepsight.core.context import (
@@ -66,7 +67,21 @@ def test_an_evaluator_reads_messages_but_no_thoughts_and_the_problem_once() -> N
 def test_a_long_result_keeps_its_beginning_and_its_end() -> None:
     assert shortened("x" * 2000) == "x" * 2000
     long = "a" * 1500 + "b" * 4_998_000 + "c" * 500
-    assert shortened(long) == "a" * 1500 + "\n[… 4,998,000 characters left out …]\n" + "c" * 500
+    short = "a" * 1500 + "\n[… 4,998,000 characters left out …]\n" + "c" * 500
+    assert shortened(long) == short
+    assert shortened(short) == short
+
+
+def test_what_is_read_of_a_context_is_read_in_the_same_way() -> None:
+    long = trace(
+        context={"messages": [*MESSAGES, {"before": 2, "role": "tool", "text": "x" * 9000}], "calls": CALLS}
+    )
+    assert long.context is not None
+    read = replace(long, context=long.context.as_read(long.problem))
+    assert read.context is not None
+    assert [one.role for one in read.context.messages] == ["system", "tool", "user", "tool"]
+    assert max(len(one.text) for one in read.context.messages) < 2100
+    assert [read.read_before(i) for i in range(2)] == [long.read_before(i) for i in range(2)]
 
 
 def test_calls_are_lines_of_their_step_that_can_be_taken_off_again() -> None:
@@ -101,7 +116,10 @@ def test_without_a_step_its_result_stands_before_the_next() -> None:
         {"messages": [{"before": 1, "role": "user", "text": "x", "label": "pos"}]},
         {"messages": [{"before": 4, "role": "user", "text": "x"}]},
         {"messages": [{"before": 1, "role": "tool", "text": "a\x00b"}]},
+        {"messages": [{"before": 1, "role": "\ud800", "text": "x"}]},
         {"calls": [{"step": 3, "name": "f", "arguments": ""}]},
+        {"calls": [{"step": 1, "name": "f", "arguments": "\x00"}]},
+        {"messages": [], "turns": []},
     ],
 )
 def test_a_bad_context_is_refused(context: object) -> None:

@@ -1,6 +1,7 @@
 """`stepsight.Client` against a real server: the methods and returns of `Scorer`."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 from stepsight import Client, Scorer
 from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.context import ContextMessage, ToolCall, TraceContext
 from stepsight.core.judgment import Mode
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, end_user, find_user
-from tests.checkpoints import write_actprm
+from tests.checkpoints import write_actprm, write_evaluator
 from tests.messages import refused
 from tests.serving import served
 from tests.storage.people.samples import user
@@ -32,7 +34,8 @@ def every(tiny, tiny_causal, tmp_path_factory):
     """Evaluators of all kinds of outputs."""
     folder = tmp_path_factory.mktemp("evaluators")
     write_actprm(folder / "ActPRM", max_position_embeddings=1024)
-    return Evaluators([tiny, tiny_causal, folder / "ActPRM", EQUATIONS], shipped=False)
+    write_evaluator(folder / "tiny-long", max_position_embeddings=4096)
+    return Evaluators([tiny, tiny_causal, folder / "ActPRM", folder / "tiny-long", EQUATIONS], shipped=False)
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +54,21 @@ def test_a_budget_is_that_of_the_scorer(address, every):
     assert ours.hindsight.sampled.tolist() == theirs.hindsight.sampled.tolist()
     np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=CLOSE)
     assert whole.hindsight.sampled is None
+
+
+def test_the_context_of_an_agent_is_read_as_by_the_scorer(address, every):
+    messages = [(0, "system", "Use tools."), (0, "thought", "Hm." * 400_000), (1, "tool", "5" * 5_000_000)]
+    context = TraceContext(tuple(ContextMessage(*one) for one in messages), (ToolCall(0, "add", "{broken"),))
+    trace = Trace.of("What is 2 + 3?", ["I add.\nadd({broken)", ["It is 5.", "Yes."]], context=context)
+    scorer = every.scorer("tiny-long")
+    with Client(address, evaluator="tiny-long") as client:
+        ours, theirs = client.score_one(trace), scorer.score_one(trace)
+        assert ours.trace is trace
+        np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=CLOSE)
+        one, other = client.leave_one_out(trace), scorer.leave_one_out(trace)
+        np.testing.assert_allclose(one.probs, other.probs, atol=CLOSE)
+    bare = scorer.score_one(replace(trace, context=None))
+    assert abs(bare.hindsight.packed - theirs.hindsight.packed).max() > 100 * CLOSE
 
 
 @pytest.mark.parametrize("mode", Mode)

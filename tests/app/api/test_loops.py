@@ -12,6 +12,7 @@ from stepsight.app.scoring.batcher import Batcher, BusyError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.server import build_app
+from stepsight.core.files.jsonl import format_trace, parse_trace
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.location import EQUATIONS
@@ -21,9 +22,11 @@ from tests.app.client import asking, assert_alike
 from tests.app.held_up import hold_up, posted, served
 from tests.app.processes import until
 from tests.cases import each
+from tests.storage.samples import add
 from tests.vllm_server import Classifier, Day, VllmServer
 
 STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]
+BEHIND = {"calls": [{"step": 2, "name": "f", "arguments": ""}]}
 CANDIDATES = ["So 5.", "It is 6, then.", "So 5."]
 
 
@@ -55,6 +58,27 @@ def test_a_batch_has_a_line_for_each_solution(client, evaluators, name, mode):
         alone = evaluators.scorer(name).score_one(Trace.of(problem, steps), mode)
         said = judgment_record(alone, evaluators.about(name)).model_dump(mode="json")
         assert_alike(lines[place], said | {"index": place}, 2e-5)
+
+
+def test_a_line_of_an_export_is_read_with_its_context(filled, client, evaluators):
+    message, call = {"before": 2, "role": "tool", "text": "5", "call": "c"}, {"step": 1, "name": "add", "id": "c"}
+    context = {"messages": [message], "calls": [call | {"arguments": "2, 3"}]}
+    gold = {"labels": ["pos", "neg", None], "shares": [1, 0, None], "repaired": [None, 3, None]}
+    meta = {f"field {number}": number for number in range(20)}
+    row = {"id": "a", "problem": "What is 2 + 3?", "steps": ["add(2, 3)", ["So", "6."], "5."], "context": context}
+    (stored,) = add(filled, [parse_trace(row | gold | meta, "row 1")], "agents")
+    line = json.loads(json.dumps(format_trace(stored)))
+    body = {"traces": [line, line | {"context": None}], "evaluator": "tiny", "mode": "hindsight"}
+    lines = lines_of(client.post("/api/v1/score/batch", json=body))
+    read, bare = lines[0], lines[1]
+    said = judgment_record(evaluators.scorer("tiny").score_one(stored), evaluators.about("tiny"))
+    assert_alike(read, said.model_dump(mode="json") | {"index": 0}, 2e-5)
+    assert read["hindsight"][0][0] == pytest.approx(bare["hindsight"][0][0], abs=2e-5)
+    assert read["hindsight"][1][0] != pytest.approx(bare["hindsight"][1][0], abs=2e-3)
+    body = {key: line[key] for key in ("problem", "steps", "context")} | {"evaluator": "tiny", "mode": "hindsight"}
+    alone = client.post("/api/v1/score", json=body).json()
+    assert_alike(alone | {"index": 0, "id": "a"}, read, 2e-5)
+    assert client.get(f"/api/v1/traces/{stored.trace_id}").json()["context"] == context
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-causal"])
@@ -119,6 +143,8 @@ def test_a_solution_that_cannot_be_judged_is_a_line_beside_the_others(client):
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a", " "]}]}, 422, "traces.0: step 2 is empty"),
         ("score/batch", {"traces": [{"problem": "q"}]}, 422, "traces.0.steps: Field required"),
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}], "evaluator": "big"}, 404, "evaluator 'big'"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"], "context": "c"}]}, 422, "traces.0.context: "),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"], "context": BEHIND}]}, 422, "its context a"),
         ("next", {"problem": "q", "candidates": []}, 422, "candidates: List should have at least 1 item"),
         ("next", {"problem": "q", "candidates": ["a", " "]}, 422, "candidate 2 is empty"),
         ("next", {"problem": " ", "candidates": ["a"]}, 422, "the problem is empty"),

@@ -4,6 +4,7 @@ import pytest
 
 from stepsight.app.api.models import Context
 from stepsight.app.mcp.tools import build_tools
+from stepsight.core.files.jsonl import parse_trace
 from tests.storage.samples import add
 
 
@@ -24,6 +25,18 @@ def test_steps_are_scored_as_by_the_evaluator(call, evaluators):
     assert (found["evaluator"], found["mode"]) == (evaluators.default, "hindsight")
     assert [len(row) for row in found["hindsight"]] == [1, 2]
     assert [step["step"] for step in found["offline"]["steps"]] == [1, 2]
+
+
+def test_the_messages_between_the_steps_of_an_agent_are_read(call, evaluators):
+    asked = {"problem": "What is 2 + 3?", "steps": ["add(2, 3)", "So 6."]}
+    context = {"messages": [{"before": 2, "role": "tool", "text": "5"}]}
+    found = call("score_steps", **asked, context=context)
+    trace = parse_trace({"id": "a", **asked, "context": context}, "")
+    expected = evaluators.scorer(evaluators.default).score_one(trace, "offline").offline
+    assert [one["pos"] for one in found["offline"]["steps"]] == pytest.approx(expected.pos.tolist(), abs=2e-5)
+    assert found != call("score_steps", **asked)
+    context["messages"][0]["before"] = 4
+    assert call("score_steps", **asked, context=context).startswith("the trace has 2 steps, and its context")
 
 
 def test_equations_are_worked_out(call):
