@@ -8,9 +8,21 @@ import pytest
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.training.runs.processes import MachineShare, PlannedRun, ProcessGroup, run_here, run_in_processes
+from stepsight.training.runs.processes import (
+    MachineShare,
+    PlannedRun,
+    ProcessGroup,
+    launcher,
+    run_here,
+    run_in_processes,
+)
 from tests.forked import Forked
 from tests.messages import refused
+
+
+def test_several_processes_need_a_launcher():
+    assert launcher(1) == []
+    assert launcher(2) == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
 def test_there_is_room_for_one_at_least():

@@ -167,7 +167,12 @@ def _share(figures: Mapping[tuple[str, Mode, str], Measured], title: str) -> Val
     """Return the gain of a view as a fraction of the bidirectional gain."""
     if title in (_TITLES[CAUSAL], _TITLES[BIDIRECTIONAL]):
         return Value.none("it defines the share")
-    own, whole = _gain(figures, title, "auc"), _gain(figures, _TITLES[BIDIRECTIONAL], "auc")
+    return gain_share(_gain(figures, title, "auc"), _gain(figures, _TITLES[BIDIRECTIONAL], "auc"))
+
+
+def gain_share(own: Measured, whole: Measured) -> Value:
+    """Return a gain as a fraction of the bidirectional gain `whole`. It does not exist unless the whole interval of
+    the latter is above zero."""
     if not own.value.exists or not whole.value.low > 0:
         return Value.none("the bidirectional gain is not clearly above zero")
     above = whole.draws > 0

@@ -6,6 +6,7 @@ import pytest
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc, auc_within
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.ternary import classify
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
@@ -13,6 +14,7 @@ from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.experiment import Grid
+from stepsight.training.experiments.grid.readings import Measured, gain_share
 from stepsight.training.experiments.grid.report import make_grid_report
 from tests.messages import refused
 from tests.training.experiments.grid.toy import TOY, write_toy
@@ -78,3 +80,14 @@ def test_readings_and_their_controls_are_compared_from_the_judgments_in_the_stor
     assert not row["share"].exists or row["share"].number == pytest.approx(gain / whole)
     with open_store(str(tmp_path / "other.db")) as empty, refused():
         make_grid_report([results], store=empty)
+
+
+def test_a_share_of_the_bidirectional_gain_needs_one_that_is_clear():
+    half, whole = (
+        Measured(Value(gain).within(gain / 2, 2 * gain), np.array([gain / 2, 2 * gain])) for gain in (0.1, 0.2)
+    )
+    share = gain_share(half, whole)
+    assert (share.number, share.low, share.high) == pytest.approx((0.5, 0.5, 0.5))
+    unclear = Measured(Value(0.2).within(0.0, 0.4), whole.draws)
+    assert not gain_share(half, unclear).exists
+    assert not gain_share(Measured(Value.none("no errors"), half.draws), whole).exists
