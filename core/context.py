@@ -1,14 +1,14 @@
 """The context of an agent's trace: the messages between its steps that are not judged, and the calls of its steps.
 
 A step of an agent is a turn of the assistant: its text, and then the calls of tools that it makes, each on a line
-of its own. The messages of the system, of users and of tools in between are no steps. They are kept in the order of
-the source, and show what each step could rest on.
+of its own. The messages in between, from the system, users and tools, are not steps. They are stored in the order
+of the source, and show what each step could rest on.
 
     {"messages": [{"before": 1, "role": "user", "text": "When was …?"},
                   {"before": 2, "role": "tool", "text": "{\"result\": …}", "name": "search", "call": "call_1"}],
      "calls": [{"step": 1, "name": "search", "arguments": "{\"query\": \"…\"}", "id": "call_1"}]}
 
-`before` and `step` count steps from 1; a message after the last step stands before the next number.
+`before` and `step` count steps from 1; for a message after the last step, `before` is the next number.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class ContextMessage:
     """A message before the step with the 0-based index `before`, which is the number of steps if it follows the
     last one.
 
-    `role` is system, user, tool, thought, or what else the source calls it. `name` is the name of a tool or a
+    `role` is system, user, tool, thought, or whatever else the source calls it. `name` is the name of a tool or a
     speaker, and `call` is the id of the call that a tool's result answers.
     """
 
@@ -59,8 +59,8 @@ class ContextMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool in the step with the 0-based index `step`. `arguments` are JSON as the source has it, which
-    may be broken."""
+    """A call of a tool in the step with the 0-based index `step`. `arguments` is the JSON text from the source,
+    which may be invalid."""
 
     step: int
     name: str
@@ -69,7 +69,7 @@ class ToolCall:
 
     @property
     def line(self) -> str:
-        """The call as it stands in the text of its step."""
+        """The call as it is written in the text of its step."""
         return f"{self.name}({self.arguments})"
 
     @property
@@ -94,8 +94,8 @@ class ToolCall:
 class TraceContext:
     """The messages and the calls of a trace, each in the order of the source.
 
-    `unread` counts, for a trace that has just been read from a log, what the log has in another form than text,
-    such as pictures (see `storage.importers.agents.unread`). It is not stored.
+    For a trace that has just been read from a log, `unread` counts the parts of the log that are not text, such as
+    pictures (see `storage.importers.agents.unread`). It is not stored.
     """
 
     messages: tuple[ContextMessage, ...] = ()
@@ -120,7 +120,7 @@ class TraceContext:
         return cls(tuple(messages), tuple(calls))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the context as JSON, without what a message or call does not have."""
+        """Return the context as JSON, without the fields that a message or call does not have."""
         return {
             "messages": [_entry(one, "before") for one in self.messages],
             "calls": [_entry(one, "step") for one in self.calls],
@@ -158,8 +158,8 @@ class TraceContext:
         return tuple(one for one in self.calls if one.step == step)
 
     def without(self, step: int) -> "TraceContext":
-        """Return the context of the trace without the step with this 0-based index. The messages before that step
-        and after it then stand before the next one."""
+        """Return the context of the trace without the step with this 0-based index. The messages on both sides of
+        that step then precede the next one."""
         messages = (replace(one, before=one.before - (one.before > step)) for one in self.messages)
         calls = (replace(one, step=one.step - (one.step > step)) for one in self.calls if one.step != step)
         return TraceContext(tuple(messages), tuple(calls))
@@ -172,10 +172,11 @@ class TraceContext:
         )
 
     def read_before(self, step: int, problem: str) -> str:
-        """Return what an evaluator reads before the step with this 0-based index, or "" if there is nothing.
+        """Return the context that an evaluator reads before the step with this 0-based index, or "" if there is
+        none.
 
-        Each message stands under its role and name. A tool's result is shortened by `shortened`. Thoughts are left
-        out, and so is a message that only repeats the problem, which stands before the first step anyway.
+        Each message has its role and name as a heading. A tool's result is shortened by `shortened`. Thoughts are
+        left out, and so is a message that only repeats the problem, which is read before the first step anyway.
         """
         return "\n\n".join(f"[{one.heading}]\n{one.text}" for one in _as_read(self.before(step), problem))
 
@@ -233,15 +234,16 @@ def reading_mark() -> str:
 
 
 def turn_text(text: str, calls: Sequence[ToolCall]) -> str:
-    """Return the text of a step for a turn of the assistant: what it says, to the letter, then a line for each
-    call. A turn without calls that shows nothing ends in `EMPTY_TURN`."""
+    """Return the text of a step for a turn of the assistant: its text, unchanged, then a line for each call. A turn
+    without calls or visible text ends in `EMPTY_TURN`."""
     if not calls:
         return text if text.strip() else text + EMPTY_TURN
     return "\n".join([*([text] if text else []), *(one.line for one in calls)])
 
 
 def said_text(text: str, calls: Sequence[ToolCall]) -> str:
-    """Return the text of a step without the lines of its calls. If they do not end it, the text is unchanged."""
+    """Return the text of a step without the lines of its calls. If it does not end with them, it is returned
+    unchanged."""
     ending = "\n".join(one.line for one in calls)
     return text[: len(text) - len(ending)].removesuffix("\n") if ending and text.endswith(ending) else text
 

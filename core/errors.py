@@ -22,7 +22,7 @@ ShowProgress = Callable[[Iterable[Any], int, str], Iterator[Any]]
 
 
 def never_cancel() -> None:
-    """Do nothing: the cancellation check of a task that cannot be cancelled."""
+    """The cancellation check of a task that cannot be cancelled, which does nothing."""
 
 
 class UserError(Exception):
@@ -30,7 +30,7 @@ class UserError(Exception):
 
     `message` says where the mistake is, what was found and what was expected; `hint` says how to fix it. The
     command line prints `str(error)` and exits with status 2; a page shows the error as a notice, and leaves out
-    commands and options, which stand in parentheses. Long quoted values are shortened, followed by their original
+    commands and options, which are in parentheses. Long quoted values are shortened, followed by their original
     length. Messages and hints have at most 2,000 characters each. `shown` is the message for pages if they may not
     show `message`, as when it names a file of the server.
     """

@@ -18,13 +18,13 @@ _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(_START + "'" + _F
 
 
 def inert(text: str) -> str:
-    """Return the text as a CSV cell, with `'` before whatever a spreadsheet would take for a formula, also where
-    its separator is a semicolon or a tab. `plain` gives the text back."""
+    """Return the text as a CSV cell, with `'` before anything that a spreadsheet would take for a formula, even if
+    it splits cells at semicolons or tabs. `plain` restores the text."""
     return _UNMARKED.sub("'", text)
 
 
 def plain(cell: str) -> str:
-    """Return the text of a CSV cell that `inert` made."""
+    """Return the text of a CSV cell that `inert` returned."""
     return _MARKED.sub("", cell)
 
 
@@ -51,8 +51,8 @@ def load_templates(folder: Path) -> Environment:
     `breakable`. A template that uses an undefined variable raises `jinja2.UndefinedError` instead of rendering a
     gap.
 
-    Templates are read once. To look for a changed file at each of the thousands of macros of a long page would take
-    a sixth of its time.
+    Templates are read once. Checking for a changed file at each of the thousands of macros of a long page would
+    take a sixth of the rendering time.
     """
     templates = Environment(
         loader=FileSystemLoader(folder),

@@ -71,7 +71,7 @@ class EvaluatorSummary:
 
     @property
     def template_readings(self) -> list[Rereading]:
-        """The evaluator's own reading with each choice of its template made otherwise."""
+        """The evaluator's own reading, combined in turn with each possible change of its prompt template."""
         own = next((one for one in Reading if causal_attention(one) == self.attention), Reading.ONCE)
         return [Rereading(own, template=choice) for choice in self.choices]
 

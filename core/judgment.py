@@ -106,7 +106,7 @@ class Judgment:
 
     @property
     def is_sampled(self) -> bool:
-        """True for a hindsight matrix of which only some prefixes were read."""
+        """True if the judgment has a hindsight matrix for which only some prefixes were read."""
         return isinstance(self.result, Hindsight) and self.result.sampled is not None
 
     def _scores(self, mode: Mode) -> StepScores | None:

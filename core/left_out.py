@@ -118,7 +118,7 @@ def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: 
     """Return the effect on sub-step `step` of removing each later sub-step whose removal was scored.
 
     The removal that moves the validity furthest towards the online validity comes first. If `hindsight` is sampled,
-    the shortest prefix that was read and holds the sub-step stands for online. Raises `ValueError` if
+    the shortest prefix that was read and contains the sub-step takes the place of online. Raises `ValueError` if
     `hindsight` and `left_out` have different numbers of sub-steps.
     """
     if len(left_out) != len(hindsight):

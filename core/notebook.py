@@ -83,8 +83,8 @@ def draw_hindsight(hindsight: _Triangle) -> str:
     """Draw the triangle of validities, with the change from online to offline below it.
 
     Row `j` shows the validities after sub-steps 1 to `j`; online cells are outlined. If the triangle is too large,
-    only the online and offline rows are drawn. If it is sampled, there are only rows of prefixes that were read,
-    and changes begin with the first of these that holds a sub-step.
+    only the online and offline rows are drawn. If it is sampled, only rows of prefixes that were read are drawn,
+    and each change begins at the first of these that contains the sub-step.
     """
     n = len(hindsight.rows)
     ends = [hindsight.end(i) for i in range(n)]

@@ -68,8 +68,8 @@ class CopyOf(StrEnum):
 class TemplateChoice(StrEnum):
     """A change of an evaluator's prompt template, in words that follow `read once`.
 
-    The input is tokenized as one text, or prompt and steps are tokenized in parts; a separator stands after the
-    prompt, or none does; blank lines separate steps, or line breaks do; a chat has no system prompt.
+    The input is tokenized as one text, or in parts; a separator follows the prompt, or none does; steps are
+    separated by blank lines, or by line breaks; a chat has no system prompt.
     """
 
     JOINED = "tokenized as one text"
@@ -160,8 +160,8 @@ _SPELT = re.compile(
 
 @dataclass(frozen=True)
 class Rereading:
-    """A reading for an evaluator, possibly a different one from its own, which None stands for. With `template`,
-    its prompt template is changed, too. With `window`, long solutions are read in windows of that many tokens.
+    """A reading for an evaluator. None stands for the evaluator's own reading. With `template`, its prompt template
+    is changed as well. With `window`, long solutions are read in windows of that many tokens.
 
     `str` gives a suffix for the evaluator's name, as in `mini-causal, read twice`. Loading the name with the suffix
     gives the evaluator with this reading.

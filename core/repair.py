@@ -1,10 +1,10 @@
-"""Errors that a later step repairs, and the four conventions of gold behind an error.
+"""Errors that a later step repairs, and the four conventions for gold after an error.
 
 Benchmarks differ in how they label the steps that follow an error. A convention is one of their rules, and
-`convert` turns the gold of one into that of another. What an error does to later steps depends on the step that
-repairs it (`Step.repaired`). Between an error and its repair lies a stretch: a wrong step within it that names no
-repair of its own belongs to it, and one that does makes it as long as the later of the repairs. Without a repair it
-goes on to the end of the trace.
+`convert` converts gold from one convention to another. What an error does to later steps depends on the step that
+repairs it (`Step.repaired`). The steps from an error to its repair form a stretch. A wrong step within it that
+names no repair of its own belongs to it; one that does extends it to the later of the two repairs. Without a
+repair, it lasts until the end of the trace.
 
     gold                      neg  pos  pos  pos        step 1 is repaired by step 3
     first-error               neg  -    -    -
@@ -60,7 +60,7 @@ def find_convention(name: str) -> Convention | None:
 
 
 class ErrorState(StrEnum):
-    """What became of the errors of a trace. An error is open if no step repairs it."""
+    """The state of the errors of a trace. An error is open if no step repairs it."""
 
     OPEN = "open"
     REPAIRED = "repaired"
@@ -68,8 +68,8 @@ class ErrorState(StrEnum):
 
 
 class _Part(StrEnum):
-    """The part of a trace that a step behind the first error is in: a stretch that is never repaired, one that is,
-    or neither."""
+    """The part of a trace that a step after the first error belongs to: a stretch that is never repaired, one that
+    is, or neither."""
 
     OPEN = "open"
     BETWEEN = "between"
@@ -111,8 +111,8 @@ _BY_RULE = {
 def convert(gold: Gold, repaired: Links, source: Convention, target: Convention) -> tuple[str | None, ...]:
     """Return the gold of a trace by the convention `target`, given its gold by the convention `source`.
 
-    Steps up to the first error keep their gold. A later step whose own gold the source does not tell gets what the
-    target's rule gives it, or None. `lost` says which gold cannot be had back.
+    Steps up to the first error keep their gold. If the source does not state a later step's own gold, the step gets
+    the label that the target's rule gives it, or None. `lost` says which gold cannot be restored.
     """
     if source == target or _NEG not in gold:
         return tuple(gold)
@@ -126,14 +126,14 @@ def convert(gold: Gold, repaired: Links, source: Convention, target: Convention)
 
 
 def lost(gold: Gold, repaired: Links, source: Convention, target: Convention) -> tuple[int, ...]:
-    """Return the steps whose gold is lost if `convert` turns it into the convention `target`: those that another
-    conversion, back to `source`, does not give again."""
+    """Return the steps whose gold is lost if `convert` converts it to the convention `target`: the steps whose gold
+    a conversion back to `source` does not restore."""
     back = convert(convert(gold, repaired, source, target), repaired, target, source)
     return tuple(step for step, (before, after) in enumerate(zip(gold, back, strict=True)) if before != after)
 
 
 def _parts(gold: Gold, repaired: Links, source: Convention, first: int) -> list[_Part]:
-    """Return the part that each step behind the first error is in."""
+    """Return the part that each step after the first error belongs to."""
     size = len(gold)
     end = _end(repaired[first], size)
     # A stretch that becomes longer by an error within it is of one kind from its start on.
@@ -155,7 +155,7 @@ def _end(repair: int | None, size: int) -> int:
 
 
 def check_follows(gold: Gold, repaired: Links, convention: Convention) -> None:
-    """Raise `UserError` if a step behind the first error has a label that the convention does not give it."""
+    """Raise `UserError` if a step after the first error has a label that the convention does not give it."""
     if _NEG not in gold:
         return
     first = list(gold).index(_NEG)
@@ -171,7 +171,7 @@ def check_follows(gold: Gold, repaired: Links, convention: Convention) -> None:
 
 
 def error_state(gold: Gold, repaired: Links, source: Convention = Convention.UNTIL_CEASED) -> ErrorState | None:
-    """Return what became of the errors of a trace whose gold follows the convention `source`, or None if it has no
+    """Return the state of the errors of a trace whose gold follows the convention `source`, or None if it has no
     gold."""
     if _NEG not in gold:
         return ErrorState.CLEAN if any(one is not None for one in gold) else None
@@ -182,14 +182,14 @@ def error_state(gold: Gold, repaired: Links, source: Convention = Convention.UNT
 
 
 def state_of(trace: Trace, source: Convention = Convention.UNTIL_CEASED) -> ErrorState | None:
-    """Return what became of the errors of a trace whose gold follows the convention `source`, or None if it has no
+    """Return the state of the errors of a trace whose gold follows the convention `source`, or None if it has no
     gold."""
     return error_state([gold_of(step) for step in trace.steps], [step.repaired for step in trace.steps], source)
 
 
 def by_convention(trace: _T, convention: Convention | None, source: Convention | None = None) -> _T:
-    """Return a copy of a trace whose gold follows a convention, or the trace as it is if that is None. Its gold
-    follows the convention `source`, by default `until-ceased`.
+    """Return a copy of a trace whose gold follows a convention, or the unchanged trace if `convention` is None. Its
+    gold follows the convention `source`, by default `until-ceased`.
 
     A step that is no longer wrong loses its repair.
     """
@@ -234,8 +234,8 @@ def _from_one(number: object) -> int | None:
 
 
 def check_links(steps: Sequence[Step]) -> None:
-    """Raise `UserError` unless every link refers to a step that there is: a repair of a wrong step to a later one,
-    and what a step notices to an earlier one."""
+    """Raise `UserError` unless every link refers to an existing step: the repair of a wrong step to a later one,
+    and a notice to an earlier one."""
     for number, step in enumerate(steps, start=1):
         if step.repaired is not None:
             check_repair(number - 1, step.repaired, len(steps), is_wrong=step.valid is False)

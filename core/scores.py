@@ -143,8 +143,8 @@ class Hindsight:
     None, the steps have no sub-steps and the online result is the diagonal. `spread` has the shape (n,) and is the
     spread of a causal ensemble (see `StepScores`), which is the same in every row.
 
-    If only some prefixes were read, `sampled` has the indices of their rows in ascending order, and ends with that
-    of the last row. The other rows hold NaN. It is None if all prefixes were read.
+    If only some prefixes were read, `sampled` holds the indices of their rows in ascending order, and ends with the
+    index of the last row. The other rows hold NaN. It is None if all prefixes were read.
 
     Raises `ValueError` if the rows are not a lower triangle, or if `sampled` is not as described.
     """
@@ -218,8 +218,8 @@ class Hindsight:
         return StepScores(self.packed).validity, np.cumsum(sizes) - sizes
 
     def column(self, i: int) -> tuple[Floats32, Ints]:
-        """Return the validity of sub-step `i` in the rows of the prefixes that were read, from that in which its
-        own step is complete, and the indices of these rows."""
+        """Return the validity of sub-step `i` in the rows of the prefixes that were read, starting with the row in
+        which its own step is complete, and the indices of these rows."""
         first = np.searchsorted(self.read, self.end(i))
         validity, begins = self._validity
         return validity[begins[first:] + i], self.read[first:]
@@ -234,8 +234,8 @@ class Hindsight:
 
     @cached_property
     def earliest(self) -> StepScores:
-        """The scores of each sub-step in the shortest prefix that was read and holds its step. If all prefixes were
-        read, these are the online scores."""
+        """The scores of each sub-step in the shortest prefix that was read and contains its step. If all prefixes
+        were read, these are the online scores."""
         if self.sampled is None:
             return self.online
         found = [self.rows[self.first(i)][i : i + 1] for i in range(len(self))]

@@ -26,11 +26,11 @@ class Step:
     error have None.
 
     `share` is a soft label from 0 to 1, such as the share of rollouts that reach the right answer from here, or
-    None if there is none. It says nothing of `label` and `valid`, and a step may have both. Raises `UserError` if
-    it is out of range.
+    None if there is none. It says nothing about `label` and `valid`, and a step may have both. Raises `UserError`
+    if it is out of range.
 
-    `repaired` is the 0-based index of the later step that puts a wrong step right, and `notices` that of the
-    earlier step that this step says is wrong, rightly or not. Both are None if there is no such step. They are
+    `repaired` is the 0-based index of the later step that puts a wrong step right, and `notices` the index of the
+    earlier step that this step calls wrong, rightly or not. Both are None if there is no such step. They are
     checked where traces are read and stored (`core.repair`), so that a trace can be cut.
     """
 
@@ -256,8 +256,8 @@ class Trace:
 
     @cached_property
     def read_digest(self) -> str:
-        """The digest that is kept with a judgment by an evaluator that reads the trace: `digest`, or if the trace
-        has a context, its `reading_digest`."""
+        """The digest that is stored with an evaluator's judgment: `digest` or, if the trace has a context, its
+        `reading_digest`."""
         return self.digest if self.context is None else reading_digest(self.digest)
 
     @cached_property
@@ -267,8 +267,7 @@ class Trace:
 
 
 def reading_digest(digest: str) -> str:
-    """Return the digest of a trace, with the mark of the rule by which contexts are read in place of its first
-    digits."""
+    """Return the digest of a trace, with its first digits replaced by the mark of the rule for reading contexts."""
     mark = reading_mark()
     return mark + digest[len(mark) :]
 

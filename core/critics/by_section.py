@@ -1,7 +1,7 @@
 """The sections in which a critic is asked about a long solution, and the summary of those before the one at hand.
 
 For each section, the critic sees the problem, the summary, and the steps of that section. It sees no later section,
-so its verdict on a step is final once the section is judged. The summary is made by rule, not by a model: it needs
+so its verdict on a step is final once the section is judged. The summary is built by rule, not by a model: it needs
 no calls, is the same each time, and cannot add mistakes of its own.
 """
 
@@ -100,7 +100,7 @@ def _quoted(line: str) -> str:
 
 
 def _verdicts(labels: Sequence[Label], start: int) -> str:
-    """Return the numbers of the steps that are neg or neu. The first of `labels` is that of the step at `start`."""
+    """Return the numbers of the steps that are neg or neu. The first of `labels` belongs to the step at `start`."""
     lists = []
     for label in (Label.NEG, Label.NEU):
         numbers = [str(start + place + 1) for place, one in enumerate(labels) if one == label]

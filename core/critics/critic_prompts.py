@@ -93,7 +93,7 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int, sections: i
     """Estimate the number of calls and tokens needed to judge a trace. The token estimate is based on the number of
     characters and the usual length of the critic's answers per step.
 
-    If `sections` is not None, the critic is asked about sections of at most so many tokens.
+    If `sections` is not None, the critic is asked about sections of at most that many tokens.
     """
     if sections is not None:
         return _estimate_by_section(preset, trace, mode, samples, sections)
@@ -125,7 +125,8 @@ def _estimate_by_section(preset: Preset, trace: Trace, mode: Mode, samples: int,
 
 
 def before(trace: Trace) -> list[str]:
-    """Return what an agent read before each sub-step of a trace, as evaluators read it."""
+    """Return the text that an agent read before each sub-step of a trace, in the form in which evaluators read
+    it."""
     return [trace.read_before(place) for place in range(len(trace.substeps))] if trace.context else []
 
 
@@ -143,7 +144,8 @@ def judgment(
     """Build the judgment of a trace. The probability of a label is its share among the samples.
 
     `said` maps the number of sub-steps that a question shows to its answers, which have at least one sample. It
-    must contain all questions about the trace in this mode, and one that ends where another one's `start` is.
+    must contain all questions about the trace in this mode and, if one has a `start` above 0, also one that shows
+    that many sub-steps.
     """
     size = len(trace.substeps)
     # The verdicts with so many sub-steps in view. A question leaves those on earlier sub-steps as they were.

@@ -95,9 +95,9 @@ class Preset(Record):
     ) -> list[Message]:
         """Return the chat messages that ask about a problem and its first steps.
 
-        `before` holds what an agent read before each step, "" for nothing, and may go on beyond these steps. If
-        earlier answers stay in the conversation, `answers` holds the answers to the questions about the first step,
-        the first two steps, and so on.
+        `before` holds the text that an agent read before each step, "" if there is none, and may extend beyond
+        these steps. If earlier answers stay in the conversation, `answers` holds the answers to the questions about
+        the first step, the first two steps, and so on.
         """
         begun = [{"role": "system", "content": self.system}] if self.system else []
         for count, answer in enumerate(answers, start=1):

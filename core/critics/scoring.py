@@ -113,7 +113,8 @@ class Tally:
         return sum(count for count, _ in self.silent.values())
 
     def leave_out(self, trace: Trace, reason: str, where: str = "") -> None:
-        """Count a trace that got no judgment, under the given reason. `where` is the part that it is about."""
+        """Count a trace that got no judgment, under the given reason. `where` is the part of the trace that the
+        reason is about."""
         self.last = f"{reason}{where}"
         count, first = self.silent.get(reason, (0, f"{trace.id}{where}"))
         if reason in self.silent or len(self.silent) < _REASONS:

@@ -190,7 +190,7 @@ def read_boxes(answer: Answer, numbers: range) -> Verdicts:
 
 def read_conclusion(answer: Answer, numbers: range) -> Verdicts:
     """Read R-PRM's format, which ends with "Is the step correct (Yes/No)? X" and judges only the last step. If the
-    answer goes on and asks again, the first verdict counts, at which R-PRM's authors cut it."""
+    answer continues and asks again, the first verdict counts; R-PRM's authors cut the answer there."""
     _, text = answer.parts
     return _one(_CONCLUSION.findall(text)[:1], text)
 

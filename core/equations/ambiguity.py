@@ -57,8 +57,7 @@ def _is_written_otherwise(left: Member, right: Member, comparison: Comparison, t
 
 
 def _is_quotient_with_rest(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if the right side is a quotient whose remainder the text states behind it, as in
-    17/3 = 5 with 2 left."""
+    """True if the right side is a quotient whose remainder the text states after it, as in 17/3 = 5 with 2 left."""
     assert left.expression is not None
     assert right.expression is not None
     stated = [node.number or Fraction(0) for node, _ in _numbers(right.expression)]
@@ -103,8 +102,8 @@ def _begins_with_an_item(left: Member, right: Member, comparison: Comparison, te
 
 
 def _holds_without_item(expression: Expression, comparison: Comparison) -> bool:
-    """True if the equation holds once the first number is read as that of an item and another, as in
-    2.3 + 4 = 7."""
+    """True if the equation holds once its first number is read as a list number and another number, as in 2.3 + 4 =
+    7."""
     node, _ = next(_numbers(expression), (None, ""))
     _, point, number = node.name.partition(".") if node is not None else ("", "", "")
     if node is None or not point or not number.isdigit():
@@ -172,7 +171,7 @@ def _holds_several(expression: Expression, unit: str, result: Fraction) -> bool:
 
 def _converts(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
     """True if the equation may convert a unit, as in 24 × 60 = 1 day and 10 × 10 cents = $1: the ratio of the two
-    sides is that of the result's unit and another."""
+    sides is the ratio between the result's unit and another one."""
     work, result = (right, left) if left.is_literal else (left, right)
     assert work.expression is not None
     assert result.expression is not None

@@ -38,7 +38,7 @@ class Check:
     several others, no single side of it is known to be correct; `right` and `difference` are then "".
 
     A miscopied number is a failing check of its own, of method `COPY`. `right` is what was stated, and `source` the
-    index of the sub-step that states it, or `PROBLEM`. Of all other checks, `source` is None.
+    index of the sub-step that states it, or `PROBLEM`. For all other checks, `source` is None.
     """
 
     start: int

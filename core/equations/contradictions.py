@@ -1,8 +1,8 @@
 """Failing equations and miscopied numbers of a solution, and the later steps that contradict the equations.
 
 A later sub-step contradicts a failing equation if it has an equation that holds and does one of two things: it
-makes the same calculation, or it calls the wrong value wrong ("…, not 228", "so 16 is wrong"). The rule is our own.
-It misses contradictions in other words, and those that follow from other values.
+repeats the calculation, or it calls the wrong value wrong ("…, not 228", "so 16 is wrong"). The rule is our own. It
+misses contradictions in other wordings, and those that follow from other values.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Numbers that a step takes over from the problem or an earlier step, and those that it miscopies.
 
-A number is miscopied if one slip of the hand turns a stated number into it (see `is_slip`), it was not stated
-before, and it does not follow from what was. Only numbers that have to come from somewhere are compared: those of
-a calculation, in a problem without formulas; those of known things, as in "the 54 pages"; the value of a letter;
-and the final answer. Besides, a number put in for a letter has to be the value of the letter.
+A number is miscopied if a single slip turns a stated number into it (see `is_slip`), it was not stated before, and
+it does not follow from stated numbers. Only numbers that have to come from somewhere are compared: numbers in a
+calculation, if the problem has no formulas; numbers of known things, as in "the 54 pages"; the value of a letter;
+and the final answer. In addition, a number substituted for a letter has to be that letter's value.
 """
 
 import re
@@ -53,7 +53,7 @@ _SUMS = frozenset({Kind.ADD, Kind.SUBTRACT, Kind.MULTIPLY, Kind.POWER})
 
 @dataclass(frozen=True, slots=True)
 class StatedNumber:
-    """A stated number. `noun` is the word behind it, or "", and `step` the sub-step that states it or `PROBLEM`."""
+    """A stated number. `noun` is the word after it, or "", and `step` the sub-step that states it or `PROBLEM`."""
 
     number: Fraction
     noun: str
@@ -72,8 +72,8 @@ class Copies:
     letters: dict[str, dict[Fraction | None, int]] = field(default_factory=dict)
 
     def read_problem(self, problem: str, chains: Sequence[Chain], tokens: Sequence[Token]) -> None:
-        """Remember the numbers of the problem. Solutions of one with formulas, or of one about numbers, find too
-        many numbers by reasoning for those of their calculations to be compared."""
+        """Remember the numbers of the problem. If it has formulas or is about numbers, the numbers in calculations
+        are not compared, because solutions derive too many of them."""
         is_plain = bool(tokens) and not any(token.in_formula for token in tokens)
         self.is_word_problem = is_plain and _SEARCHING.search(problem) is None
         self._keep(problem, tokens)
@@ -86,8 +86,8 @@ class Copies:
         self.seen |= numbers_in(text)
 
     def check(self, text: str, chains: Sequence[Chain], tokens: Sequence[Token]) -> Iterator[Check]:
-        """Yield a failing check for each number that the next sub-step miscopies. There is none for a number that
-        is taken over rightly."""
+        """Yield a failing check for each number that the next sub-step miscopies. A correctly copied number yields
+        none."""
         self.step += 1
         if retracts(text) or _ANEW.search(text):
             self.letters.clear()
@@ -147,7 +147,7 @@ class Copies:
             yield _miscopied(last, value[1], f"{name} = {write_number(value[0])}")
 
     def _of_substitution(self, chain: Chain, text: str) -> Iterator[Check]:
-        """Check the numbers that are put in for letters, as in 3x + 5 = 3 · 12 + 5."""
+        """Check the numbers that are substituted for letters, as in 3x + 5 = 3 · 12 + 5."""
         for left, right in pairwise(chain.members):
             put_in = dict(_put_in(left.expression, right.expression))
             known = {name: value for name in put_in if (value := self._value(name)) is not None}
@@ -187,11 +187,11 @@ class Copies:
 
 
 def is_slip(stated: Fraction, written: Fraction) -> bool:
-    """True if a number differs from a stated one as after a slip in copying: two neighbouring digits are swapped,
-    or, if the stated number has at least three digits, one is missing, too many or, behind the first, another.
+    """True if a number differs from a stated one by a slip in copying: two neighbouring digits are swapped or, if
+    the stated number has at least three digits, one digit is missing, added or (after the first) replaced.
 
-    A number that is a power of ten times the stated one is no slip, because it may have another unit, and neither
-    is a rounded one.
+    A rounded number is not a slip. Neither is the stated number times a power of ten, because it may have another
+    unit.
     """
     a, b = _digits(stated), _digits(written)
     if not a or not b or a.replace(".", "").strip("0") == b.replace(".", "").strip("0"):
@@ -210,7 +210,8 @@ def is_slip(stated: Fraction, written: Fraction) -> bool:
 
 
 def _is_rounded(number: Fraction, written: Fraction) -> bool:
-    """True if a number as written is another one with fewer decimals, or rounded to tens, hundreds and so on."""
+    """True if a number, as written, is another number with fewer decimals, or rounded to tens, hundreds and so
+    on."""
     whole, _, decimals = write_number(abs(written), like_decimal=True).replace(",", "").partition(".")
     gap = abs(number - written)
     zeros = 0 if decimals else len(whole) - len(whole.rstrip("0"))
@@ -230,14 +231,14 @@ def _is_swap(stated: Fraction, written: Fraction) -> bool:
 
 
 def _digits(number: Fraction) -> str:
-    """Return a number as a decimal without zeros behind it, or "" if its decimals do not end soon."""
+    """Return a number as a decimal without trailing zeros, or "" if its decimals do not end soon."""
     text = write_number(number, like_decimal=True).replace(",", "")
     return text if number >= 0 and re.fullmatch(r"[\d.]{2,16}", text) and Fraction(text) == number else ""
 
 
 def _follows(number: Fraction, seen: set[Fraction]) -> bool:
-    """True if a number is stated, or a single operation gives it, of two stated ones or of one and a factor of a
-    conversion."""
+    """True if a number is stated, or is the result of a single operation on two stated numbers or on a stated
+    number and a conversion factor."""
     if seen & {number, number + 1, number - 1}:
         return True
     if any(number * factor in seen or number / factor in seen for factor in _FACTORS):
@@ -250,8 +251,9 @@ def _follows(number: Fraction, seen: set[Fraction]) -> bool:
 
 
 def _beside_operand(token: Token, chain: Chain) -> set[Fraction | None] | None:
-    """Return the numbers of a chain of which an operand in its first calculation is no copy: the result, since
-    operands are chosen in 102 + 18 = 120, and the other terms of a sum. None if the number is no such operand."""
+    """Return the numbers of a chain that an operand of its first calculation is not compared with: the result,
+    since operands may be chosen to reach it, as in 102 + 18 = 120, and the other terms of a sum. None if the number
+    is not such an operand."""
     calculation = next((one for one in chain.members[:2] if one.expression is not None and one.operations), None)
     if calculation is None or not calculation.start <= token.start < calculation.end:
         return None
@@ -272,7 +274,7 @@ def _is_definite(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _noun(tokens: Sequence[Token], index: int) -> str:
-    """Return the word behind a number, in the singular, or "" if it is too short for a noun."""
+    """Return the word after a number, in the singular, or "" if it is too short for a noun."""
     token = tokens[index + 1] if index + 1 < len(tokens) else None
     is_noun = token is not None and token.kind is TokenKind.WORD and len(token.text) > 2
     return token.text.lower().removesuffix("s") if token is not None and is_noun else ""
@@ -290,8 +292,8 @@ def _name(letter: Member) -> str:
 
 
 def _put_in(left: Expression | None, right: Expression | None) -> list[tuple[str, Node]]:
-    """Return the numbers that stand in one expression where the other has letters. Empty if the two differ in
-    anything else, or if they may as well be the sides of an equation to solve."""
+    """Return the letters of one expression with the numbers that replace them in the other. Empty if the
+    expressions differ in anything else, or if they may just as well be the sides of an equation to solve."""
     found: list[tuple[str, Node]] = []
     if left is None or right is None or left.node.kind not in _SUMS or right.letters:
         return found
@@ -312,7 +314,7 @@ def _is_aligned(left: Node, right: Node, found: list[tuple[str, Node]]) -> bool:
 
 
 def _is_written(value: Fraction, node: Node) -> bool:
-    """True if a number as written is a value, or that value rounded."""
+    """True if a number, as written, equals a value or that value rounded."""
     number = _signed(node)
     return number == value or _is_rounded(value, number)
 

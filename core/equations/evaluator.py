@@ -32,7 +32,7 @@ class EquationsEvaluator(RuleEvaluator):
 
     If a step contains equations, its sub-steps with a failing equation are wrong and its other sub-steps are right.
     The solution is wrong if any equation fails and right if all hold; without equations it gets no verdict. A
-    miscopied number counts as an equation that fails, and one taken over rightly as nothing.
+    miscopied number counts as a failing equation; a correctly copied one does not count.
     """
 
     name: str = EQUATIONS
@@ -60,18 +60,18 @@ class EquationsEvaluator(RuleEvaluator):
 
 
 def checks_of(trace: Trace, count: int | None = None) -> tuple[tuple[Check, ...], ...]:
-    """Return the checks of the first `count` sub-steps of a trace, or of all. Those of later ones change nothing,
-    and are not worked out."""
+    """Return the checks of the first `count` sub-steps of a trace, or of all. Later sub-steps do not affect these
+    checks and are not checked."""
     return _checks(trace.problem, trace.substeps).first(len(trace.substeps) if count is None else count)
 
 
 def are_checked(trace: Trace) -> bool:
-    """True if the checks of all sub-steps of a trace are worked out already."""
+    """True if the checks of all sub-steps of a trace have already been computed."""
     return _checks(trace.problem, trace.substeps).is_complete
 
 
 class _Checks:
-    """The checks of a solution, worked out as far as somebody has asked for them."""
+    """The checks of a solution, computed as far as they have been requested."""
 
     def __init__(self, problem: str, substeps: tuple[str, ...]) -> None:
         self._substeps = substeps
@@ -114,7 +114,8 @@ def finding(trace: Trace, i: int, check: Check) -> str:
 
 
 def fault(trace: Trace, check: Check) -> str:
-    """Return the words between a failing equation or a miscopied number and what is right, if that is known."""
+    """Return the words that join a failing equation or a miscopied number to the correct value, if that is
+    known."""
     if check.source is None:
         return "is" if check.right else "does not hold"
     return f"{'the problem' if check.source == PROBLEM else f'step {trace.step_name(check.source)}'} states"

@@ -114,9 +114,9 @@ def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -
 def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None = None) -> Evaluator:
     """Load a downloaded evaluator, with a reading if one is given.
 
-    If it is not what its record says, because another version of StepSight reads it differently, the record is
-    changed. Raises `UserError` if it cannot be loaded, if this machine has too little memory, or if a file has
-    changed since it was downloaded.
+    If it differs from its record, because another version of StepSight reads it differently, the record is updated.
+    Raises `UserError` if it cannot be loaded, if this machine has too little memory, or if a file has changed since
+    it was downloaded.
     """
     # What the child read, and no other file, is read here. Weights are mapped before they are compared: hashing a
     # large file first would take as long again. They hold no code, no more numbers than their file has bytes, and
@@ -144,16 +144,16 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
 
 
 def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:
-    """Load a downloaded evaluator on the processor, with weights of a type, and return its summary. Raises
-    `UserError` if it cannot be loaded."""
+    """Load a downloaded evaluator on the processor, with its weights in one data type, and return its summary.
+    Raises `UserError` if it cannot be loaded."""
     start = time.perf_counter()
     evaluator = load_evaluator(fetched.folder, dtype=dtype)
     return evaluator.description(round(time.perf_counter() - start, 2))
 
 
 def weigh(fetched: Fetched) -> FetchedWeights:
-    """Return what the weights of a downloaded evaluator are, assembling its checkpoint if its parts are in several
-    folders. Raises `UserError` if a part is missing or damaged."""
+    """Return the description of a downloaded evaluator's weights, assembling its checkpoint if its parts are in
+    several folders. Raises `UserError` if a part is missing or damaged."""
     checkpoint = open_checkpoint(fetched.folder)
     chosen = checkpoint.card.get("dtype")
     dtype = resolve_placement(Placement(), fetched.folder).dtype if chosen else stored_dtype(checkpoint.folder)

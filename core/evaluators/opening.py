@@ -1,7 +1,7 @@
-"""Opening fetched evaluators for the first time, in a child, and recording what they are.
+"""Opening fetched evaluators for the first time, in a child, and recording their properties.
 
-What a stranger's repository holds is not known before it was read. It is read in a child with limits, once for
-each type of weights, and the record of the fetched model keeps what was learnt. Lists of evaluators are made from
+The content of a stranger's repository is unknown until it is read. It is read in a child with limits, once for each
+type of weights, and the findings are stored in the record of the fetched model. Lists of evaluators are built from
 records alone. Does not need PyTorch.
 """
 
@@ -71,7 +71,7 @@ def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check
     """Return the summary of a downloaded evaluator whose weights are loaded at `place`.
 
     If there is none in the record yet, the evaluator is loaded in a child, and the summary recorded. Raises
-    `UserError` if it cannot be loaded; the record keeps the reason.
+    `UserError` if it cannot be loaded; the reason is then stored in the record.
     """
     fetched = _weighed(fetched)
     dtype = _dtype_at(fetched, place)
@@ -100,8 +100,8 @@ def _dtype_at(fetched: Fetched, place: Placement) -> str:
 
 
 def _asked(fetched: Fetched, dtype: str | None) -> Any:
-    """Return a child's description of an evaluator with weights of a type, or of its weights if that is None. The
-    record keeps the reason if the child fails."""
+    """Return a child's description of an evaluator with weights of the type `dtype`, or of its weights if `dtype`
+    is None. If the child fails, the reason is stored in the record."""
     asked = {"repo": fetched.repo, "dtype": dtype, "caches": caches()}
     size = sum(fetched.files.values()) + sum(sum(part.files.values()) for part in fetched.parts.values())
     try:
@@ -116,7 +116,7 @@ def _asked(fetched: Fetched, dtype: str | None) -> Any:
 
 @cache
 def _opener() -> Child:
-    """Return a child that is kept, because importing PyTorch takes seconds. Copies of it open evaluators."""
+    """Return a child that stays alive, because importing PyTorch takes seconds. Copies of it open evaluators."""
     child = Child(make_opener, opening_bounds(0), fresh=True)
     atexit.register(child.close)
     return child

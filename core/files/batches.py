@@ -1,4 +1,4 @@
-"""The rows of a batch of Arrow within bounds, since a few bytes of a file may hold any number of values."""
+"""Reading the rows of an Arrow batch within bounds, since a few bytes of a file may encode any number of values."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Work on what strangers wrote, in a separate process with limits on memory and time.
+"""Processing strangers' files in a separate process with limits on memory and time.
 
 A model's tokenizer or a data file can make its reader compute forever, use up all memory, or crash. A process can
 be limited and killed, whatever it does. The parent and its child write frames to each other: the length in four
@@ -59,7 +59,7 @@ class ChildError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a request may take: `seconds` of processor time, `memory` in bytes beyond that of a child that has just
+    """The limits of a request: `seconds` of processor time, `memory` in bytes beyond that of a child that has just
     started, and `patience`, the seconds for which its parent waits."""
 
     seconds: int
@@ -68,11 +68,11 @@ class Bounds:
 
 
 class Child:
-    """A process that answers requests, one at a time. It starts with the first request, and again with the next
+    """A process that answers requests, one at a time. It starts with the first request, and restarts with the next
     one after it was killed.
 
     `make` returns the function that answers; it is called in the child, where it imports what this needs. If
-    `fresh` is True, a copy of the process answers each request, so that nothing of an earlier one is left.
+    `fresh` is True, a copy of the process answers each request, so that no state of an earlier request remains.
     """
 
     def __init__(self, make: Callable[[], Answerer], bounds: Bounds, *, fresh: bool = False) -> None:
@@ -95,7 +95,8 @@ class Child:
             self._end()
 
     def start(self) -> None:
-        """Start the process if it does not run, without waiting for it. A request says why it cannot start."""
+        """Start the process if it does not run, without waiting for it. If it cannot start, the next request says
+        why."""
 
         def begin() -> None:
             with self._lock, suppress(UserError):
@@ -104,8 +105,8 @@ class Child:
         Thread(target=begin, daemon=True).start()
 
     def ask(self, request: Any, content: Iterable[bytes] = (), bounds: Bounds | None = None) -> Any:
-        """Return the child's answer to a request, which is JSON. The child gets `content` in pieces, as it asks
-        for them. `bounds` hold for this request instead of the usual ones.
+        """Return the child's answer to a request, which is JSON. The child gets `content` in pieces, as it asks for
+        them. `bounds` replace the usual ones for this request.
 
         Raises the `UserError` that the child raises, `ChildError` if the request exceeds its bounds or fails in
         any other way, and whatever `content` raises.
@@ -270,7 +271,7 @@ def _read(file: IO[bytes]) -> bytes:
 
 
 def is_child() -> bool:
-    """True if this process is a child, which may open what strangers wrote."""
+    """True if this process is a child, which may open strangers' files."""
     return _MARK in os.environ
 
 
@@ -336,8 +337,8 @@ def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
 
 
 def _ended_as(status: int) -> bool:
-    """End this process as its copy ended, by its exit status, unless that one has answered. True if there are no
-    more requests."""
+    """End this process in the same way as its copy, given the copy's exit status, unless the copy has answered.
+    True if there are no more requests."""
     if status < 0 and status != -_DONE:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
@@ -347,7 +348,7 @@ def _ended_as(status: int) -> bool:
 
 
 def _taken() -> int | None:
-    """Return the number of bytes of address space that this process has, or None if the system does not tell it."""
+    """Return the size of this process's address space in bytes, or None if the system does not report it."""
     pages = Path("/proc/self/statm")
     if not pages.is_file():
         return None

@@ -25,7 +25,7 @@ _FREE = 1 << 24
 
 
 def compression_of(content: bytes) -> str:
-    """Return "gzip" or "zstd" if the first bytes of a file show that it is compressed so, and "" otherwise."""
+    """Return "gzip" or "zstd" if the first bytes of a file show this compression, and "" otherwise."""
     return next((name for magic, name in _NAMES.items() if content.startswith(magic)), "")
 
 
@@ -99,7 +99,7 @@ def _unpack(chunks: Iterable[bytes], kind: str, name: str, most: int | None, hin
 
 
 class _Chunks(io.RawIOBase):
-    """An iterable of bytes as a file to read from. `taken` counts the bytes read so far."""
+    """A readable file that wraps an iterable of bytes. `taken` counts the bytes read so far."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)

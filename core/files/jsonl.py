@@ -131,7 +131,7 @@ def format_trace(trace: Trace) -> dict[str, Any]:
 
 
 def _is_context(value: object) -> bool:
-    """True if the value of the key `context` is one of ours, and not a field of the source."""
+    """True if the value of the key `context` is a context in our form, and not a field of the source."""
     return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in ("messages", "calls"))
 
 

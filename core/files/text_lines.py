@@ -69,7 +69,7 @@ def check_beginning(content: bytes, name: str) -> None:
 
 
 def is_log(content: bytes) -> bool:
-    """True if the first bytes of a file are those of a log of Inspect: an archive that begins with a file of
+    """True if the first bytes of a file are those of a log of Inspect: an archive whose first file belongs to
     one."""
     return content.startswith(ZIP) and content[_FIRST_NAME:].startswith(_OF_LOGS)
 
@@ -84,10 +84,10 @@ def first_sign(content: bytes) -> str:
 
 
 def decode_line(raw: bytes, number: int, name: str) -> str:
-    """Return a line of a UTF-8 file as text, without the mark of byte order with which a file may begin.
+    """Return a line of a UTF-8 file as text, without the byte order mark that a file may begin with.
 
-    Files put together from several have that mark in their middle too. Raises `UserError` if the line is not UTF-8.
-    The message gives `name` and the line number, or the compression if the file is compressed.
+    Concatenated files contain that mark in the middle too. Raises `UserError` if the line is not UTF-8. The message
+    gives `name` and the line number, or the compression if the file is compressed.
     """
     try:
         return raw.decode("utf-8-sig")

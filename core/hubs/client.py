@@ -72,7 +72,7 @@ class RemoteFile:
 
 
 class _HubAnswer(BaseModel):
-    """A part of an answer of the hub, whose other keys are not read."""
+    """The part of a hub's answer that is read. Other keys are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -158,7 +158,7 @@ def content_of(file: RemoteFile) -> RemoteContent:
 
 def link_file(file: RemoteFile) -> Path:
     """Create the link under which the hub's client finds a downloaded file in its cache, if necessary, and return
-    the link's path. Nothing that the hub answers but the digest and the name, which were checked, becomes part of a
+    the link's path. Of the hub's answer, only the digest and the name, which were checked, become part of a
     path."""
     link = storage_folder(file.repo, file.kind) / "snapshots" / file.revision / file.name
     if link.exists() and link.samefile(file.blob):
@@ -239,7 +239,7 @@ def _asked(client: httpx2.Client, method: str, address: str, *, follow: bool = T
 
 
 def _bounded(response: httpx2.Response) -> httpx2.Response:
-    """Return a refusal with no more of its body than an explanation takes, as the hub's client reads all of it."""
+    """Return a refusal whose body is read only up to a limit, because the hub's client would read all of it."""
     headers = [(name, value) for name, value in response.headers.items() if name.lower().startswith("x-")]
     body = read_bounded(response, _LONGEST_REFUSAL) or b""
     return httpx2.Response(response.status_code, headers=headers, content=body, request=response.request)

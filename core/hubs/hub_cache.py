@@ -111,7 +111,7 @@ def cache_of_hub() -> Path:
 
 
 def is_from_hub(folder: Path) -> bool:
-    """True if a folder is in the hub client's cache, so that strangers wrote what is in it."""
+    """True if a folder is in the hub client's cache, so that its content comes from strangers."""
     return folder.resolve().is_relative_to(cache_of_hub().resolve())
 
 
@@ -191,7 +191,7 @@ def keep_card(fetched: Fetched, card: Mapping[str, Any]) -> Fetched:
 
 
 def kept_card(repo: str, revision: str) -> dict[str, Any]:
-    """Return what `keep_card` wrote for a repository at a commit, or an empty dict."""
+    """Return the card that `keep_card` wrote for a repository at a commit, or an empty dict."""
     return _read_object(storage_folder(repo) / "snapshots" / revision / CARD)
 
 
@@ -236,7 +236,7 @@ def list_fetched() -> list[Fetched]:
 
 def check_files(fetched: Fetched, *, weights: bool = True) -> None:
     """Raise `UserError` if a file of a model, or of a model that it needs, no longer matches the hash under which
-    it is stored. If `weights` is False, files of weights are left out, whose hashes take long."""
+    it is stored. If `weights` is False, weight files are skipped, because hashing them takes long."""
     for part in fetched.parts.values():
         check_files(part, weights=weights)
     for name in fetched.files:

@@ -105,8 +105,8 @@ def look_up(
 ) -> Remote:
     """Look up an evaluator on the hub, together with every other model it needs.
 
-    `pins` gives the commits of these models, by `part_key`, if they were looked up before. `card` stands for the
-    stepsight.json that the repository lacks; it defaults to the one kept by `hub_cache.keep_card`. Raises
+    `pins` gives the commits of these models, by `part_key`, if they were looked up before. `card` takes the place
+    of the stepsight.json that the repository lacks; it defaults to the one kept by `hub_cache.keep_card`. Raises
     `UserError` if the hub has no such model or revision, refuses access, or cannot be reached, if the model has no
     weights in a supported format, if nothing says how its steps are read, or if `card` is given and the repository
     has one.
@@ -171,8 +171,8 @@ def _look_up(
 
 
 def _classifies_tokens(card: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
-    """True if a card, or the config of a model or an adapter, is that of a token classifier whose values StepSight
-    did not write."""
+    """True if a card, or the config of a model or an adapter, describes a token classifier that is not in
+    StepSight's own format."""
     names = config.get("architectures")
     classifier = any(
         str(name).endswith("ForTokenClassification") for name in (names if isinstance(names, list) else [])

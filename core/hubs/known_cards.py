@@ -132,8 +132,8 @@ for _repo in _CARDS:
 def known_card(name: str) -> Card:
     """Return the built-in values for a repository, given as `OWNER/NAME`, or for a folder called `NAME`.
 
-    The result is empty if there are none. A folder's name tells nothing if several owners have a model of that
-    name, and a repository of another owner is not taken for the listed one.
+    The result is empty if there are none. A folder's name is ignored if several owners have a model of that name. A
+    repository of another owner is not taken for the listed one.
     """
     if "/" not in name and len(repos := _REPOS.get(name.casefold(), [])) == 1:
         name = repos[0]
@@ -144,7 +144,7 @@ def with_known(name: str, own: Card) -> dict[str, Any]:
     """Merge the built-in values for `name` with `own`, the content of a folder's stepsight.json. Values in `own`
     take precedence.
 
-    The built-in values are ignored if `own` names a different format. Raises `UserError` if it is listed that no
+    The built-in values are ignored if `own` names a different format. Raises `UserError` if the list says that no
     source states how the evaluator is read, and `own` does not state it either.
     """
     _check_stated(name, own)
@@ -158,8 +158,8 @@ def with_known(name: str, own: Card) -> dict[str, Any]:
 
 
 def check_separator(place: str, card: Card) -> None:
-    """Raise `UserError` if `card`, the values for a token classifier, names no separator, and no other token at
-    which a step is read. TRL's trainer takes any text, which it writes nowhere."""
+    """Raise `UserError` if `card`, the values for a token classifier, names neither a separator nor another token
+    at which steps are read. TRL's trainer accepts any text as separator and does not record it."""
     template = card.get("template")
     template = template if isinstance(template, Mapping) else {}
     if "separator" in template or template.get("read", "separator") != "separator":
@@ -171,7 +171,7 @@ def check_separator(place: str, card: Card) -> None:
 
 
 def namesake(name: str) -> str:
-    """Return the listed `OWNER/NAME` that has the name of the repository `name` and another owner, or ""."""
+    """Return the listed `OWNER/NAME` with the same name as the repository `name` but another owner, or ""."""
     repos = _REPOS.get(name.partition("/")[2].casefold(), [])
     return repos[0] if len(repos) == 1 and repos[0].casefold() != name.casefold() else ""
 

@@ -82,8 +82,8 @@ class PublicEvaluator(Record):
     `threshold` the threshold that its authors chose. `brings` names the models that are downloaded with it. Some
     evaluators need a second model for comparison, and `beside` is its parameter count. `calls` is the number of
     separate requests per step, or 0 if one pass judges all steps. `note` is a remark for readers of the evaluator's
-    results. `missing` is a sentence on what no source states, without which the evaluator cannot be read, and
-    `asks` the keys of stepsight.json that can state it. If it has none, its `format` is "".
+    results. `missing` is a sentence on facts that are needed to read the evaluator but that no source states, and
+    `asks` lists the keys of stepsight.json that can state them. The `format` may then be "".
     """
 
     id: str
@@ -157,8 +157,8 @@ def find_public(repo: str) -> PublicEvaluator | None:
 
 
 def find_unstated(name: str) -> PublicEvaluator | None:
-    """Return the public evaluator called `name`, its hub id or its name alone, if no source states how it is read,
-    or None."""
+    """Return the public evaluator with the hub id or bare name `name` if no source states how it is read, and
+    otherwise None."""
     return next((one for one in public_evaluators() if one.missing and name in (one.id, one.name)), None)
 
 

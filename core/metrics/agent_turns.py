@@ -1,8 +1,8 @@
-"""AgentProcessBench's metrics of the turns of agents, in which every turn has a label, those behind an error too.
+"""AgentProcessBench's metrics of agents' turns, all of which have labels, even after an error.
 
-Both are those of the benchmark's own script (`eval/compare.py`), with the names that it prints. A turn on which an
-evaluator says nothing counts as a turn that it gets wrong, and it blames none there. The verdict of an evaluator is
-the most probable of its three labels; of equally probable ones it is the first of neg, neu and pos.
+Both metrics are taken from the benchmark's own script (`eval/compare.py`), under the names that it prints. A turn
+without a verdict counts as judged wrongly, and is not blamed. An evaluator's verdict is the most probable of its
+three labels or, in a tie, the first of neg, neu and pos.
 """
 
 import numpy as np
@@ -14,14 +14,15 @@ from stepsight.core.metrics.table import NO_ITEMS, SILENT, StepTable
 
 
 def step_hits(table: StepTable) -> tuple[Bools, Ints]:
-    """Return, for each labelled turn, True if the verdict is its label, and the index of its trace."""
+    """Return two arrays for the labelled turns: True if the verdict equals the label, and the index of the
+    trace."""
     labelled = table.label != SILENT
     return (_verdicts(table) == table.label)[labelled], table.trace[labelled].astype(np.int64)
 
 
 def first_error_hits(table: StepTable) -> tuple[Bools, Ints]:
-    """Return, for each trace with a labelled turn, True if its first turn with the label neg is the first one that
-    the evaluator calls neg, or neither has one, and the index of the trace."""
+    """Return two arrays for the traces with a labelled turn: True if the first turn labelled neg is also the first
+    that the evaluator calls neg, or if there is neither; and the index of the trace."""
     traces = np.unique(table.trace[table.label != SILENT]).astype(np.int64)
     same = table.first(table.label == Label.NEG) == table.first(_verdicts(table) == Label.NEG)
     return same[traces], traces

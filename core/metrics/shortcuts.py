@@ -1,4 +1,4 @@
-"""Shortcuts: how far the scores of steps follow their length and their place, beyond what gold explains.
+"""Shortcuts: how closely the scores of steps follow their length and position, beyond what gold explains.
 
 A long step is wrong more often than a short one, so that a good evaluator's scores fall with length too. Beyond
 gold, the correlation is therefore taken within gold's classes: the ranks of scores and of lengths, each minus its
@@ -41,9 +41,9 @@ def correlate_ranks(
 
 
 def _ranks(numbers: Floats64) -> Floats64:
-    """Return the rank of each number, from 1; equal ones have the mean of their ranks.
+    """Return the rank of each number, from 1; equal numbers share the mean of their ranks.
 
-    SciPy's `rankdata` does so too, but its import takes longer than most measurements.
+    SciPy's `rankdata` does the same, but its import takes longer than most measurements.
     """
     _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     means: Floats64 = counts.cumsum() - (counts - 1) / 2
@@ -64,8 +64,8 @@ def _within_groups(sums: Floats64) -> Floats64:
 
 
 def last_is_least(table: StepTable, weights: Weights) -> Value:
-    """Return the share of solutions whose last step has the least validity of all. If several steps tie, the last
-    one counts as one of so many. Solutions of one step, or with a step without a score, do not count."""
+    """Return the share of solutions whose last step has the least validity of all. If `k` steps tie, including the
+    last one, the solution counts `1 / k`. Solutions of one step, or with a step without a score, do not count."""
     traces, validity = _of_several(table)
     starts = np.searchsorted(traces, np.unique(traces))
     if not len(starts):
@@ -97,7 +97,8 @@ def error_is_last(table: StepTable, weights: Weights) -> Value:
 
 
 def _of_several(table: StepTable) -> tuple[AnyInts, Floats64]:
-    """Return trace and validity of the steps of solutions that have several steps, with a score on each."""
+    """Return the trace and the validity of the steps of solutions that have several steps and a score on every
+    step."""
     validity = table.validity.astype(np.float64)
     counts = np.bincount(table.trace, minlength=table.traces)
     silent = np.bincount(table.trace, np.isnan(validity), table.traces)

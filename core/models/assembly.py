@@ -28,9 +28,9 @@ STAMP = "assembled.json"
 
 @dataclass(frozen=True)
 class Ingredients:
-    """What the checkpoint of a folder is made of: the path of its config.json, which is its own or the base
-    model's, its tokenizer's files, its weights in safetensors or pickle files, the tokens that stepsight.json adds,
-    and an adapter with the folder of its base model."""
+    """The parts of a folder's checkpoint: the path of its config.json (its own or the base model's), its
+    tokenizer's files, its weights in safetensors or pickle files, the tokens that stepsight.json adds, and an
+    adapter with the folder of its base model."""
 
     folder: Path
     config: Path

@@ -75,8 +75,7 @@ class Checkpoint:
         return self.open_vocabulary()
 
     def open_vocabulary(self) -> Vocabulary:
-        """Return the tokenizer, in a child if the checkpoint is from a hub, since nobody here has read its
-        files."""
+        """Return the tokenizer, in a child if the checkpoint is from a hub, since its files are untrusted."""
         return open_vocabulary(self.folder, strange=is_from_hub(self.source or self.folder))
 
     @property

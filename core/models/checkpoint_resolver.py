@@ -379,7 +379,7 @@ class _Parts:
 
     @property
     def ingredients(self) -> Ingredients:
-        """What the assembled folder is made of."""
+        """The parts of the assembled folder."""
         own = self.config.parent in (self.own, self.folder)
         return Ingredients(
             self.folder, self.config, self.tokenizer, self.safetensors, self.pickles, self.added_tokens,

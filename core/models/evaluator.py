@@ -38,7 +38,7 @@ class ModelEvaluator(Evaluator):
     `format` is the format of its checkpoint. `outputs` is three-way or validity; for validity `v`, the
     probabilities are `(1 - v, 0, v)` and redundancy is meaningless. `identify` computes the fingerprint. It is
     called only when needed, because reading all weights of a large model takes longer than judging a trace. If
-    `window` is given, long traces are read in windows of at most so many tokens (see `core.prompts.windows`).
+    `window` is given, long traces are read in windows of at most that many tokens (see `core.prompts.windows`).
     """
 
     model: StepModel
@@ -85,7 +85,7 @@ class ModelEvaluator(Evaluator):
 
     @property
     def choices(self) -> tuple[TemplateChoice, ...]:
-        """Like `Evaluator.choices`: those of its prompt template."""
+        """Like `Evaluator.choices`: the choices of its prompt template."""
         return self.encoder.choices
 
     @property

@@ -56,7 +56,7 @@ def full_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Return the attention of each query to all keys, for tensors of shape (rows, heads, tokens, width).
 
     Long float32 inputs go through the products above, head by head. On Zen 5 this takes two thirds of the time of
-    PyTorch's attention at 3,700 keys, and as long at 400. There may be fewer heads of keys than of queries.
+    PyTorch's attention at 3,700 keys, and as long at 400. There may be fewer key heads than query heads.
     """
     group = query.shape[1] // key.shape[1]
     if key.shape[2] < _LONG or not (query.dtype == torch.float32 and _is_usable(query.dtype)):

@@ -115,8 +115,8 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kv_heads(config: Mapping[str, Any]) -> int:
-    """Return the number of heads of keys and values, by the rule of LLaDA's own code. Raises `UserError` if the two
-    keys that give it contradict each other."""
+    """Return the number of key and value heads, by the rule of LLaDA's own code. Raises `UserError` if the two keys
+    that give it contradict each other."""
     heads, own, single = config["n_heads"], config.get("n_kv_heads"), config.get("multi_query_attention")
     if single is None:
         return int(own or heads)

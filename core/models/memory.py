@@ -29,7 +29,7 @@ def needed_memory(parameters: int, dtype: str) -> int:
 
 
 def opening_bounds(size: int) -> Bounds:
-    """Return what a child may take that opens or assembles a stranger's evaluator of `size` bytes."""
+    """Return the limits for a child that opens or assembles a stranger's evaluator of `size` bytes."""
     seconds = _SECONDS + size // _SPEED
     return Bounds(seconds, _OPENING + _COPIES * size, patience=60 + 3 * seconds)
 
@@ -113,8 +113,8 @@ def memory_of(fetched: Fetched, dtype: str) -> int:
 
 
 def count_weights(fetched: Fetched) -> int:
-    """Return how many numbers the weights of a downloaded evaluator and of the models it depends on are, by the
-    sizes of their files and the types that these name."""
+    """Estimate the number of weights of a downloaded evaluator and of the models it depends on, from the sizes of
+    their files and the types that these name."""
     models = (fetched, *fetched.parts.values())
     # Weights that came without a config have the type of their base.
     known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), "")

@@ -64,8 +64,9 @@ def soft_cross_entropy(logits: Tensor, shares: Tensor) -> Tensor:
     """Return the cross-entropy of validity against a share `s`: `-s log v - (1 - s) log(1 - v)`, with `v = p_neu +
     p_pos`.
 
-    `logits` has the shape (…, 3), `shares` and the result (…). A share says nothing of redundancy, so that neu and
-    pos keep the odds between them: their gradients only move both up or down in proportion to their probabilities.
+    `logits` has the shape (…, 3), `shares` and the result (…). A share says nothing about redundancy, so the odds
+    between neu and pos are left alone: the gradients only move both up or down in proportion to their
+    probabilities.
     """
     logs = logits.log_softmax(-1)
     valid = logs[..., [Label.NEU, Label.POS]].logsumexp(-1)

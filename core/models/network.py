@@ -85,8 +85,8 @@ class DecoderConfig:
         return self.model_type == "qwen2"
 
     def window(self, layer: int) -> int | None:
-        """Return how many tokens a token attends to in a layer, itself among them, or None if it attends to all
-        before it."""
+        """Return how many tokens a token attends to in a layer, including itself, or None if it attends to all
+        tokens before it."""
         return self.windows[layer] if self.windows else None
 
     def to_dict(self) -> dict[str, Any]:

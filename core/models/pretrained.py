@@ -89,8 +89,8 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
 
 
 def _understood(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a config.json for a network of Transformers that follows its `layer_types`, and that
-    finds the width of its heads where the file leaves it open.
+    """Return the content of a config.json in a form with which Transformers follows its `layer_types`, and finds
+    the head width if the file leaves it open.
 
     Raises `UserError` if the layer types contradict other keys.
     """

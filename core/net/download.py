@@ -27,7 +27,7 @@ class RemoteContent:
     """A file to be downloaded from `url`.
 
     `name` is used in messages. `digest` is the hash that `digest_of` must return for the file, and `size` its size
-    in bytes, or None if unknown; then it has `most` bytes at most. `headers` are sent with the request.
+    in bytes, or None if unknown; the file then has at most `most` bytes. `headers` are sent with the request.
     """
 
     url: str

@@ -174,8 +174,8 @@ def error_text(body: bytes) -> str:
 
 
 def read_pieces(response: httpx2.Response) -> Iterator[bytes]:
-    """Yield the body of a response in pieces of limited size, unpacked. May raise the errors in `BROKEN`, also if
-    the body is packed in another way than by gzip or deflate, or more than once."""
+    """Yield the body of a response in pieces of limited size, unpacked. May raise the errors in `BROKEN`, for
+    example if the body is packed by anything but gzip or deflate, or more than once."""
     unpack = _unpacker(response)
     for raw in response.iter_raw():
         yield from unpack(raw)

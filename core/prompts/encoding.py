@@ -74,8 +74,8 @@ class Encoded:
     the sub-steps in their order, and `prefix(n)` returns an additional input with the first `n` sub-steps in
     reverse order.
 
-    If the trace is read in `windows`, these have the inputs. `ids` holds their tokens, one window after another,
-    and `ends` and `reads` the position at which each sub-step ends in the window in which it is judged.
+    If the trace is read in `windows`, the windows hold the inputs. `ids` holds their tokens, one window after
+    another, and `ends` and `reads` the position at which each sub-step ends in the window in which it is judged.
     """
 
     ids: Ints
@@ -198,7 +198,7 @@ class Encoder:
 
     @property
     def choices(self) -> tuple[TemplateChoice, ...]:
-        """The choices that its template leaves. An encoder with rules of its own leaves none."""
+        """The changes that its template allows. An encoder with its own rules allows none."""
         return self.template.choices if type(self) is Encoder else ()
 
     def reread(
@@ -247,7 +247,7 @@ class Encoder:
     def _parts(self, trace: Trace) -> Iterable[_Part]:
         """Yield the tokens and texts of an input in order, with a mark at the end of each sub-step.
 
-        The context of a step, if the trace has one, stands before its text, behind what `between` puts there.
+        The context of a step, if the trace has one, comes before its text and after the text of `between`.
         """
         template = self.template
         kept = template.read == Read.SEPARATOR

@@ -39,7 +39,7 @@ class Separator(StrEnum):
 
 
 class Strip(StrEnum):
-    """Which texts are stripped of surrounding white space: none, the steps, or the steps and the problem."""
+    """The texts that are stripped of surrounding white space: none, the steps, or the steps and the problem."""
 
     NONE = "none"
     STEPS = "steps"
@@ -47,7 +47,7 @@ class Strip(StrEnum):
 
 
 class Lines(StrEnum):
-    """What happens to line breaks within a step.
+    """The treatment of line breaks within a step.
 
     They are kept, replaced by the separator (each line is then tokenized on its own), or replaced by spaces. In
     each case the step is read at its end.
@@ -117,8 +117,8 @@ class PromptTemplate(Record):
         }
 
     def changed(self, choice: TemplateChoice) -> "PromptTemplate":
-        """Return the template with one choice made otherwise. It is unchanged if it leaves no such choice, or has
-        made it so already."""
+        """Return the template with one change applied. It is unchanged if the change is impossible or already
+        applies."""
         between_lines = self.separator_is == Separator.TEXT and self.separator in ("\n", "\n\n")
         separated = self.read == Read.SEPARATOR
         changes: dict[TemplateChoice, dict[str, Any]] = {
@@ -134,7 +134,7 @@ class PromptTemplate(Record):
 
     @property
     def choices(self) -> tuple[TemplateChoice, ...]:
-        """The choices that would change this template."""
+        """The changes that would make a difference to this template."""
         return tuple(choice for choice in TemplateChoice if self.changed(choice) != self)
 
     def problem_text(self, problem: str) -> str:
@@ -161,7 +161,7 @@ def _without_system(prompt: str) -> str:
 
 
 def _begins(text: str, words: Sequence[str]) -> bool:
-    """True if a text begins with these words, with a number between each two."""
+    """True if a text begins with these words, with a number between each pair."""
     first, *others = words
     if not text.startswith(first):
         return False

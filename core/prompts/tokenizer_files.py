@@ -52,7 +52,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _check_growth(tokenizer: Tokenizer) -> None:
-    """Raise `UserError` if the replacements of a tokenizer may make much more of a text, one after the other."""
+    """Raise `UserError` if a tokenizer's successive replacements may make a text much longer."""
     growth = 1
     for step in normalizing_steps(json.loads(tokenizer.normalizer.__getstate__())) if tokenizer.normalizer else ():
         pattern, content = step.get("pattern"), step.get("content", step.get("prepend"))
@@ -86,7 +86,7 @@ def _converted(folder: Path) -> Tokenizer:
 
 @contextmanager
 def panics_explained(what: str) -> Iterator[None]:
-    """Turn a panic of the library, which is no `Exception`, into a `UserError` about `what`."""
+    """Turn a panic of the library, which is not an `Exception`, into a `UserError` about `what`."""
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):

@@ -1,7 +1,7 @@
 """The tokenizer of an evaluator, in this process or, if a stranger made it, in a child with limits.
 
 A tokenizer is code: it replaces text by regular expressions and rules of its own, which may multiply a text or take
-forever, and its library ends in a panic if parts of it contradict each other.
+forever, and its library panics if parts of it contradict each other.
 """
 
 import json
@@ -25,9 +25,9 @@ BOUNDS = Bounds(seconds=20, memory=2_000_000_000)
 
 
 class Vocabulary:
-    """A tokenizer with the questions that an `Encoder` and the formats ask of it. Texts get no special tokens.
+    """A tokenizer that answers the questions of an `Encoder` and of the formats. Texts get no special tokens.
 
-    `tokenizer` is changed: it neither pads nor truncates.
+    `tokenizer` is modified so that it neither pads nor truncates.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -187,7 +187,7 @@ class ChildVocabulary(Vocabulary):
         return self._asked(Vocabulary.encode, list(texts), bare=bare)
 
     def _kept(self, question: Callable[..., Answer], *arguments: Any) -> Answer:
-        """Return an answer, asking for it only once."""
+        """Return the answer to a question, asking it only once."""
         key = question.__name__, arguments
         if key not in self._known:
             self._known[key] = self._asked(question, *arguments)

@@ -1,15 +1,15 @@
-"""Windows of whole steps, in which an evaluator reads a solution that is longer than it may read at once.
+"""Windows of whole steps, in which an evaluator reads a solution that is too long to read at once.
 
 The steps of a trace are divided into blocks of at most a third of a window, and each block is judged in a window of
 its own. This holds the problem, whole steps before the block that fill at most another third (half a window if no
 later step can change a verdict), the block, and as many whole steps after it as fit. A window is encoded as a trace
 of its own, which has only its steps and what an agent reads before these; their numbers, where a template writes
-them, begin anew. The first block reaches as far as the first window has room for what would precede it.
+them, begin anew. The first block also fills the room that its window has for earlier steps.
 
-Neither the blocks nor where a window begins depend on later steps. So a prefix is read as the beginning of a longer
-trace is, online is the last row of each prefix, and down a column of the hindsight matrix a verdict moves only
-because a later step came into view, never because an earlier one went out of it. Once the window of a step is full,
-its verdict stays.
+Neither the blocks nor the starts of the windows depend on later steps. So a prefix is read like the beginning of a
+longer trace, the online scores are the last row of each prefix, and down a column of the hindsight matrix a verdict
+changes only because a later step comes into view, never because an earlier one drops out of it. Once the window of
+a step is full, its verdict is final.
 """
 
 from collections.abc import Iterator
@@ -112,13 +112,13 @@ class _Cutter:
 
     @cached_property
     def _opening(self) -> int:
-        """The length of what precedes the first step."""
+        """The length of the input before the first step."""
         first, *others = self._alone[:2]
         return first + others[0] - self.encoder.encode(self._part(0, 2)).longest if others else 0
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """The length of each step, with what stands between it and the one before it."""
+        """The length of each step, including the separation from the step before it."""
         return [tokens - self._opening for tokens in self._alone]
 
     @property
@@ -127,7 +127,7 @@ class _Cutter:
 
     @property
     def _before(self) -> int:
-        """The most that may precede a block."""
+        """The maximum length of the steps before a block."""
         return self._room // (2 if self.one_pass else _SHARES)
 
     @cached_property

@@ -86,7 +86,7 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
 
 def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Input]:
     """Like `mode_inputs`, but for the prefixes given by `bounds`, in the form that `prefixes` returns. If the trace
-    is read in windows, the inputs of each window follow each other; prefixes that fill it share one."""
+    is read in windows, the inputs are grouped by window; prefixes that fill a window share one input."""
     if encoded.windows:
         parts = (prefix_inputs(one.encoded, _window_bounds(one, bounds), causal=causal) for one in encoded.windows)
         return [item for part in parts for item in part]
@@ -101,7 +101,7 @@ def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Inp
 
 
 def _window_bounds(window: Window, bounds: Bounds) -> list[tuple[int, int]]:
-    """Return the different prefixes of a window that the prefixes of its trace need, in order."""
+    """Return the distinct prefixes of a window that are needed for the prefixes of its trace, in order."""
     return list(dict.fromkeys(window.local(one) for one in bounds if window.judged(one)))
 
 

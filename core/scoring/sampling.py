@@ -1,11 +1,11 @@
 """Choosing the prefixes that are read in hindsight if a budget does not allow all of them.
 
-The whole solution is read first. Its verdicts are the flags: for each step that it calls wrong, the prefix that
-ends with the step is read, and then the prefixes between which its verdict moved most, closer and closer, until one
-later step is left. The step with the largest revision comes first. Verdicts that rose leave no flag, and most of
-them are on the first steps, which an evaluator meets with little in view: all of the shortest prefixes are read,
-since together they cost less than one pass over the whole. Then come steps that could have moved further without a
-flag, and what remains of the budget goes to prefixes at even distances.
+The whole solution is read first. Its verdicts serve as flags: for each step called wrong, the prefix that ends with
+the step is read, and then prefixes that narrow down where its verdict changed most, until a single later step is
+left. The step with the largest revision comes first. Verdicts that rose leave no flag. Most of them are on the
+first steps, which an evaluator reads with little in view, so the shortest prefixes are all read; together they cost
+less than one pass over the whole. Then come steps whose verdicts could have moved further without a flag, and the
+rest of the budget goes to evenly spaced prefixes.
 """
 
 from collections.abc import Mapping
@@ -41,9 +41,9 @@ class PrefixChoice:
     threshold: float
 
     def next_row(self, found: Mapping[int, Floats32], left: float) -> int | None:
-        """Return the index of the row to read next, or None if there is none that `left` tokens allow.
+        """Return the index of the row to read next, or None if `left` tokens allow none.
 
-        `found` has the rows that have been read, and must have the last one.
+        `found` holds the rows that have been read, which must include the last one.
         """
         matrix = Hindsight.from_rows(len(self.costs), found)
         matrix = Hindsight(matrix.rows, None, self.trace.step_ends, matrix.sampled)
@@ -52,7 +52,7 @@ class PrefixChoice:
         return wanted[0] if wanted else self._between(matrix.read, left)
 
     def _near_flags(self, matrix: Hindsight, moved: list[Revision]) -> list[int]:
-        """Return the rows that would tell most about the flags, in order."""
+        """Return the rows that would reveal most about the flags, in order."""
         top = largest_revision(moved)
         assert top is not None
         validity, ends = matrix.offline.validity, self.trace.step_ends
@@ -73,7 +73,7 @@ class PrefixChoice:
 
     @cached_property
     def _shortest(self) -> Ints:
-        """The rows of the shortest prefixes, as many as may cost `_SHORTEST` together."""
+        """The rows of the shortest prefixes, as many as together cost at most `_SHORTEST` passes over the whole."""
         return np.flatnonzero(self.costs.cumsum() <= _SHORTEST * self.costs[-1])
 
     def _evidence(self, matrix: Hindsight, revision: Revision) -> int | None:

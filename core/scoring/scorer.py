@@ -256,7 +256,7 @@ class Scorer(AbstractScorer):
         check: Check,
         on_substep: Callable[[int, Floats32], None],
     ) -> Hindsight:
-        """Read the whole trace, and those of its prefixes that tell most and that the budget allows."""
+        """Read the whole trace and the most informative prefixes that the budget allows."""
         assert isinstance(self.evaluator, ModelEvaluator)
         evaluator, n = self.evaluator, len(trace.substeps)
         inputs = [prefix_inputs(encoded, [(0, stop)], causal=evaluator.is_causal) for stop in range(1, n + 1)]
@@ -287,8 +287,8 @@ class Scorer(AbstractScorer):
     def _listener(
         self, on_substep: Callable[[int, Floats32], None], trace: Trace, encoded: Encoded, mode: Mode
     ) -> OnResult:
-        """Return what is called with the result of each input of a trace. If an input ends with a step that is
-        judged in it, `on_substep` is called with the online scores of that step's sub-steps."""
+        """Return the function to call with the result of each input of a trace. If an input ends with a step that
+        is judged in it, `on_substep` is called with the online scores of that step's sub-steps."""
         assert isinstance(self.evaluator, ModelEvaluator)
         one = encoded.windows[0].encoded if encoded.windows else encoded
         one_pass = takes_one_pass(encoded, causal=self.evaluator.is_causal)

@@ -1,4 +1,4 @@
-"""Stress tests: solutions that are changed by rule, and whether an evaluator's verdicts move as they must.
+"""Stress tests: changing solutions by rule and checking whether an evaluator's verdicts move as they must.
 
-Start with `variant.Transform`; `stress.stress_test` applies all transforms, judges what comes out and measures it.
+Start with `variant.Transform`; `stress.StressTest` applies transforms, judges the variants and measures evaluators.
 """

@@ -1,8 +1,8 @@
 """Variants of solutions as objects for JSON, which are read together with their originals.
 
-An object has `steps`, `targets`, `said`, `equation` and `problem`, as `Variant` has. An entry of `steps` is the
-place of an unchanged step of the original, or such a place with another text, where null stands for a step that was
-put in. `problem` is null if the variant has that of its original. So nothing that did not change is written twice.
+An object has `steps`, `targets`, `said`, `equation` and `problem`, as in `Variant`. An entry of `steps` is the
+place of an unchanged step in the original, or a place (null for an inserted step) and a new text. `problem` is null
+if it did not change. So unchanged text is never written twice.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""Where an evaluator fails a stress test: its worst variants, the step that shows it, and a sentence on each."""
+"""The failures of an evaluator in a stress test: its worst variants, the step that shows each failure, and a
+sentence on it."""
 
 from collections.abc import Sequence
 from itertools import chain, zip_longest
@@ -13,7 +14,7 @@ def worst_variants(stressed: Sequence[StressedTrace], threshold: float, transfor
     """Return the variants that did not move as they must, the worst first.
 
     These are the ones whose changed step keeps the most validity, or in which a verdict moved the furthest. Without
-    a `transform`, those of all transforms take turns.
+    a `transform`, the variants of all transforms alternate.
     """
     of: dict[str, list[tuple[float, StressedTrace]]] = {}
     for one in stressed:
@@ -24,14 +25,14 @@ def worst_variants(stressed: Sequence[StressedTrace], threshold: float, transfor
 
 
 def telling_step(one: StressedTrace, threshold: float) -> int:
-    """Return the place of the step that shows best what the evaluator made of a variant: the changed one if it must
-    be called wrong, else the one whose verdict moved the furthest, else the first."""
+    """Return the place of the step that best shows an evaluator's reaction to a variant: the changed step if it
+    must be called wrong, else the step whose verdict moved the furthest, else the first step."""
     moved = sorted(one.moved(threshold), key=lambda place: -abs(step_change(one, place)))
     return (*one.variant.targets, *moved, 0)[0]
 
 
 def step_change(one: StressedTrace, place: int) -> float:
-    """Return the change in validity of the step at a place in the variant, or 0 for one that was put in."""
+    """Return the change in validity of the step at a place in the variant, or 0 for an inserted step."""
     origin = one.variant.origins[place]
     return 0.0 if origin is None else float(one.after.validity[place]) - float(one.before.validity[origin])
 
@@ -46,7 +47,7 @@ def is_as_demanded(one: StressedTrace, threshold: float) -> bool | None:
 
 
 def outcome_sentence(one: StressedTrace, threshold: float) -> str:
-    """Describe what the evaluator made of a variant."""
+    """Describe an evaluator's reaction to a variant in a sentence."""
     moved = [str(place + 1) for place in one.moved(threshold)]
     if not one.variant.targets:
         return (

@@ -1,7 +1,7 @@
-"""Measures of a stress test: how often verdicts moved as a transform demands, what moved instead, and inflation.
+"""Measures of a stress test: how often verdicts moved as a transform demands, which others moved, and inflation.
 
-The measures are our own; that a reward rises without a reason is called inflation after EST-PRM. Intervals are
-bootstrap intervals over traces.
+The measures are our own; an unjustified rise in reward is called inflation, as in EST-PRM. Intervals are bootstrap
+intervals over traces.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class StressedTrace:
 
     @cached_property
     def kept(self) -> tuple[Ints, Ints]:
-        """The places of the steps that are no targets and stand in both: those in the variant, and those in the
-        original."""
+        """The places of the steps that are in both solutions and are not targets: those in the variant, and those
+        in the original."""
         pairs = [
             (place, origin)
             for place, origin in enumerate(self.variant.origins)
@@ -46,7 +46,8 @@ class StressedTrace:
 
     @property
     def rise(self) -> float:
-        """The mean rise in validity of the steps that are no targets and stand in both, or NaN without any."""
+        """The mean rise in validity of the steps that are in both solutions and are not targets, or NaN if there
+        are none."""
         return _mean_rise(self.before, self.after, *self.kept)
 
     def moved(self, threshold: float) -> list[int]:
@@ -56,14 +57,14 @@ class StressedTrace:
         return [int(place) for place in now[changed]]
 
     def turned(self, threshold: float) -> list[tuple[int, bool]]:
-        """Return the targets that were valid before, or were not there, each with True if it is not valid now."""
+        """Return the targets that were valid or absent before the change, each with True if it is not valid now."""
         was, now = wrong_steps(self.before, threshold), wrong_steps(self.after, threshold)
         origins = [(place, self.variant.origins[place]) for place in self.variant.targets]
         return [(place, bool(now[place])) for place, origin in origins if origin is None or not was[origin]]
 
     @property
     def fall(self) -> float:
-        """The mean fall in validity of the targets that stood in the original, or NaN without any."""
+        """The mean fall in validity of the targets that are in the original, or NaN if there are none."""
         pairs = [(place, self.variant.origins[place]) for place in self.variant.targets]
         both = np.array([pair for pair in pairs if pair[1] is not None], np.int64).reshape(-1, 2)
         return -_mean_rise(self.before, self.after, both[:, 0], both[:, 1])
@@ -87,19 +88,19 @@ def stress_record(one: StressedTrace, evaluator: str) -> dict[str, Any]:
 
 
 def wrong_steps(scores: StepScores, threshold: float) -> Bools:
-    """Return which steps are judged and not valid, with shape (n,)."""
+    """Return True for each step that is judged and not valid, with shape (n,)."""
     wrong: Bools = judged_steps(scores) & (scores.validity < np.float32(threshold))
     return wrong
 
 
 def judged_steps(scores: StepScores) -> Bools:
-    """Return which steps have scores, with shape (n,)."""
+    """Return True for each step that has scores, with shape (n,)."""
     judged: Bools = scores.probs.max(axis=1) > 0
     return judged
 
 
 def _mean_rise(before: StepScores, after: StepScores, now: Ints, was: Ints) -> float:
-    """Return the mean rise in validity over pairs of places that are judged in both, or NaN without any."""
+    """Return the mean rise in validity over pairs of places that are judged in both, or NaN if there are none."""
     both = judged_steps(after)[now] & judged_steps(before)[was]
     if not both.any():
         return float("nan")
@@ -111,11 +112,11 @@ class StressFigures:
     """The measures of one transform on one evaluator.
 
     `as_demanded` is the share of steps that moved as they must. If a verdict must change, these are the targets
-    that were valid before, or were not there, and are not valid now; otherwise all steps whose verdict stayed.
-    `fall` is the mean fall in validity of the targets that stood in the original. `elsewhere` is the share of
-    variants in which the verdict on another step moved, and `inflation` the mean rise in validity of the other
-    steps. `variants` counts the variants, `steps` the steps of `as_demanded`, and `unchanged` the traces in which
-    the transform found nothing to change.
+    that were valid or absent before and are not valid now; otherwise, the steps whose verdict stayed. `fall` is the
+    mean fall in validity of the targets that are in the original. `elsewhere` is the share of variants in which the
+    verdict on another step moved, and `inflation` the mean rise in validity of the other steps. `variants` counts
+    the variants, `steps` the steps of `as_demanded`, and `unchanged` the traces in which the transform found
+    nothing to change.
     """
 
     transform: Transform
@@ -163,7 +164,7 @@ def measure(
 
 
 def _mean(values: Floats64, weights: Any) -> Value:
-    """Return the mean over the variants of a transform, one a trace, that is not NaN, with its interval."""
+    """Return the mean of the values that are not NaN, with its interval. There is one value per trace."""
     known = ~np.isnan(values)
     if not known.any():
         return Value.none("No step to compare.")

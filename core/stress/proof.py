@@ -13,7 +13,7 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True)
 class Equation:
-    """An equation that holds: `text`, from character `start` to `end` of the step at `place`."""
+    """An equation that holds: `text`, the characters from `start` to `end` of the step at `place`."""
 
     place: int
     start: int

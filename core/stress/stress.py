@@ -19,7 +19,7 @@ ScoreAll = Callable[[Sequence[Trace]], Iterable[StepScores | None]]
 
 
 class NothingToChangeError(UserError):
-    """Raised if no transform finds anything to change."""
+    """Raised if no transform finds anything to change in any trace."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class StressTest:
         check: Check = never_cancel,
         others: Sequence[Trace] = (),
     ) -> "StressTest":
-        """Make the variants of some traces. Steps to put in are taken from the first `donors` traces and from
+        """Build the variants of some traces. Inserted steps are taken from the first `donors` traces and from
         `others`. Raises `UserError` if there is no trace or no transform finds anything to change."""
         if not traces:
             raise UserError("there is no trace to change.", "Give at least one.")
@@ -72,7 +72,8 @@ class StressTest:
         return sum(variant is not None for tried in self.variants for _, variant in tried)
 
     def judge(self, score: ScoreAll) -> Iterator[StressedTrace]:
-        """Yield every variant with its scores and those of its original. What cannot be scored is passed over."""
+        """Yield every variant with its own scores and its original's. Variants that cannot be scored are
+        skipped."""
         for number, (trace, tried) in enumerate(zip(self.traces, self.variants, strict=True)):
             variants = [(transform, variant) for transform, variant in tried if variant is not None]
             if not variants:
@@ -83,8 +84,8 @@ class StressTest:
                     yield StressedTrace(number, transform, variant, before, scores)
 
     def baseline_figures(self, threshold: float = 0.5) -> dict[str, list[StressFigures]]:
-        """Return the measures of baselines that do not read the steps, so that they are known beforehand, by their
-        names."""
+        """Return the measures of the baselines, by name. Baselines do not read the steps, so their measures are
+        known beforehand."""
         return {name: self.figures(self.judge(scored_by_rule(name)), threshold) for name in _RULES}
 
     def figures(self, stressed: Iterable[StressedTrace], threshold: float) -> list[StressFigures]:

@@ -1,7 +1,7 @@
-"""A transform of solutions, and the variants that it makes.
+"""A transform of solutions, and the variants that it produces.
 
-Every sub-step of a trace counts as a step of its own here, so that places in a solution and in its variant can be
-told apart by a number. All rules are our own; each is named and described by its transform.
+Every sub-step of a trace counts as a step of its own here, so that a place in a solution or a variant is a single
+number. All rules are our own; each is named and described by its transform.
 """
 
 import random
@@ -14,8 +14,8 @@ from stepsight.core.trace import Step, Trace
 
 
 class Demand(StrEnum):
-    """What a variant demands of an evaluator: that the verdict on the changed step turns to not valid, or that all
-    verdicts stay as they were."""
+    """The demand of a variant on an evaluator: that the verdict on the changed step turns to not valid, or that all
+    verdicts stay the same."""
 
     CHANGE = "must change"
     STAY = "must not change"
@@ -26,10 +26,10 @@ class Variant:
     """A solution changed by a transform.
 
     `trace` is the changed solution, with a step for each sub-step. `origins` gives the place in the original of
-    each of these steps, or None for one that was put in. `targets` are the places in `trace` whose verdict must
-    turn to not valid; they are empty if all verdicts must stay. `said` describes the change in a sentence.
-    `equation` is the equation that was made to fail or was rewritten, as it stands in `trace`, or "" if the change
-    cannot be proved by calculation.
+    each of these steps, or None for an inserted step. `targets` are the places in `trace` whose verdict must turn
+    to not valid; they are empty if all verdicts must stay. `said` describes the change in a sentence. `equation` is
+    the equation that was made to fail or was rewritten, as written in `trace`, or "" if the change cannot be proved
+    by calculation.
     """
 
     trace: Trace
@@ -55,9 +55,9 @@ class Transform:
     def variant(self, trace: Trace, seed: int = 0, others: Sequence[Trace] = ()) -> Variant | None:
         """Return a variant of a trace, or None if the transform finds nothing to change in it.
 
-        There is nothing to change in the turns of an agent, whose context a change would contradict. The same
-        trace, seed and `others` give the same variant on every machine. `others` are traces from which a step may
-        be taken; those of the same problem are passed over.
+        The turns of an agent are never changed, since a change would contradict their context. The same trace, seed
+        and `others` give the same variant on every machine. `others` are traces from which a step may be taken;
+        those of the same problem are skipped.
         """
         rng = random.Random(f"{seed} {self.name} {trace.digest}")
         foreign = [other for other in others if other.problem != trace.problem]
@@ -84,7 +84,7 @@ def edited(trace: Trace, texts: Mapping[int, str], said: str, *, demand: Demand,
 
 
 def inserted(trace: Trace, place: int, text: str, said: str, equation: str = "") -> Variant:
-    """Return the variant with a wrong step put in before the step at `place`."""
+    """Return the variant with a wrong step inserted before the step at `place`."""
     texts = list(trace.substeps)
     origins: list[int | None] = list(range(len(texts)))
     steps = [*texts[:place], text, *texts[place:]]

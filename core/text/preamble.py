@@ -118,8 +118,8 @@ def unclosed_thought(text: str) -> str:
 
 
 def set_thoughts_aside(text: str) -> tuple[str, list[str]]:
-    """Split a model's turn into what it says and its thoughts without their tags. Nothing else is set aside, and a
-    turn without a thought is returned to the letter."""
+    """Split a model's turn into its text and its thoughts without their tags. Nothing else is set aside, and a turn
+    without a thought is returned to the letter."""
     rest, aside = _set_thinking_aside(text, _THINKING)
     if analysis := [found[1].strip() for found in _ANALYSIS.finditer(rest)]:
         rest = _TOKEN.sub("", _ANALYSIS.sub("", rest)).strip()

@@ -126,8 +126,8 @@ def shows_nothing(text: str) -> bool:
 
 
 def _looks(text: str) -> set[str]:
-    """Return the forms of a text of which one is the same if it looks the same. Case counts in the first only: a
-    capital i looks like a small l."""
+    """Return forms of a text for comparing looks: texts that look alike share at least one form. Only the first
+    form is case-sensitive: a capital i looks like a small l."""
     seen = _visible(text)
     drawn = seen.translate(_DRAWN)
     for pair, single in (("rn", "m"), ("vv", "w")):
@@ -158,7 +158,7 @@ _SPACED = f"[{_BLANK}][{_BLANK}{INVISIBLE}]*"
 
 
 def _between(sign: str, after: str) -> str:
-    """Return a pattern of what may stand between two signs without a difference."""
+    """Return a pattern for the text that may separate two signs without making a difference."""
     is_unspaced = sign in UNSPACED or after in UNSPACED
     return f"[{_BLANK}{INVISIBLE}]*" if is_unspaced else f"[{INVISIBLE}]*"
 

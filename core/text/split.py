@@ -88,8 +88,8 @@ class Split:
         return TraceContext(tuple(ContextMessage(0, THOUGHT, text) for text in thoughts)) if thoughts else None
 
     def after_thoughts(self, thoughts: Sequence[str], *, judged: bool) -> "Split":
-        """Return the split of the same solution with thoughts before it that the source keeps apart. They are set
-        aside, in tags as set-aside thinking is, or their steps come first."""
+        """Return the split of the same solution preceded by thoughts that the source stores separately. If they are
+        `judged`, their steps come first; otherwise they are set aside in tags, like other thinking."""
         if not judged:
             asides = (f"<think>\n{thought}\n</think>" for thought in thoughts)
             return replace(self, set_aside=(*asides, *self.set_aside))
@@ -103,8 +103,8 @@ def thought_steps(thought: str) -> list[str]:
 
 
 def split_turn(text: str) -> tuple[str, list[str], str]:
-    """Split a turn of a model that may think in it. Returns what it says, its thoughts without their tags, and the
-    tag of a thought that never ends, or "". Such a thought is said too."""
+    """Split a turn of a model that may think in it. Returns its text, its thoughts without their tags, and the tag
+    of a thought that never ends, or "". Such a thought is also part of the text."""
     said, thoughts = set_thoughts_aside(text)
     return said, thoughts, unclosed_thought(said)
 
@@ -148,8 +148,8 @@ def split_solution(text: str, *, judges_thinking: bool = False) -> Split:
 
 
 def split_answer(solution: str, thoughts: Sequence[str], *, judged: bool) -> Split:
-    """Split a model's answer, which may have a token after each step, and `thoughts` that its source keeps apart.
-    They are judged if the answer is blank, as thinking that never ends is."""
+    """Split a model's answer, which may have a token after each step, and `thoughts` that its source stores
+    separately. If the answer is blank, the thoughts are always judged, like thinking that never ends."""
     if is_blank(solution):
         return Split(()).after_thoughts(thoughts, judged=True)
     parts = STEP_TOKEN.split(solution)
@@ -159,7 +159,7 @@ def split_answer(solution: str, thoughts: Sequence[str], *, judged: bool) -> Spl
 
 
 def _texts(solution: str) -> list[str]:
-    """Return the texts of the steps of a solution that is no printed list."""
+    """Return the texts of the steps of a solution that is not a printed list."""
     steps = (_trimmed(step) for step in _split(marked_up_lines(solution).strip("\n")))
     return [step for step in steps if not is_blank(step)]
 

@@ -70,7 +70,7 @@ def _lines_or_whole(text: str, lines: list[str]) -> Any:
 
 def _within(value: Mapping[Any, Any]) -> Any:
     """Return the steps in an object: its list of steps, or its values if their keys are consecutive numbers,
-    followed by the answer. Returns a text if the steps are one, and None if there are no steps."""
+    followed by the answer. Returns a text if the steps are a single text, and None if there are no steps."""
     fields = {_WORD_ENDS.sub("_", str(key).strip()).lower(): part for key, part in value.items()}
     numbered = {int(match[1]): part for key, part in fields.items() if (match := _NUMBERED.fullmatch(key))}
     steps: Any
@@ -90,7 +90,7 @@ def _within(value: Mapping[Any, Any]) -> Any:
 
 
 def _answer(value: Any) -> str:
-    """Return the text of an answer, or "" if it holds none."""
+    """Return the text of an answer, or "" if it has none."""
     if isinstance(value, list):
         return ", ".join(filter(None, map(_answer, value)))
     value = _text(value)

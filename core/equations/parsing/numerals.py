@@ -35,7 +35,7 @@ _DIGITS = re.compile(r"\d+(?:(?:[.,']|\{,\}|\\,| (?=\d{3}(?!\d)))\d+)*|\.\d+")
 
 def numbers_in(text: str) -> set[Fraction]:
     """Return every number that a reader may find in a text: 1,250 is also 1.25, and three hundred is 3, 100 and
-    300. A number in words that name a part, such as half, is that of the parts."""
+    300. A word for a part, such as half, gives the number of parts."""
     text = plain(text)
     found: set[Fraction] = set()
     for written in set(_DIGITS.findall(text)):

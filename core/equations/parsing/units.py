@@ -105,8 +105,8 @@ def conversion(unit: str) -> list[tuple[int, int]]:
 
 
 def are_convertible(unit: str, ratio: Fraction, text: str) -> bool:
-    """True if `ratio`, or its inverse, is that of `unit` and another unit of its system, such as 60 for minutes.
-    Coins of several cents count only if `text` names one."""
+    """True if `ratio`, or its inverse, is the ratio between `unit` and another unit of its system, such as 60 for
+    minutes. Coins of several cents count only if `text` names one."""
     names_coin = not _COINS.isdisjoint(_LETTERS.findall(text.lower()))
     return any(
         ratio in (Fraction(size, other), Fraction(other, size))
@@ -118,8 +118,8 @@ def are_convertible(unit: str, ratio: Fraction, text: str) -> bool:
 
 
 def is_unknown_conversion(units: Set[str], ratio: Fraction) -> bool:
-    """True if none of the units is known and they may be of another language: `ratio` is a large one of two known
-    units, such as 60."""
+    """True if none of the units is known and they may be words of another language: `ratio` is large and occurs
+    between two known units, such as 60."""
     is_large = max(ratio, 1 / ratio) > _LARGE
     return is_large and not any(map(conversion, units)) and any(ratio in ratios for ratios in _RATIOS.values())
 

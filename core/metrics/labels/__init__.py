@@ -1,2 +1,2 @@
-"""What is measured of labels that people give: their agreement, which traces to label first and what follows for
-the others, doubtful labels, and the links that people name. Start with `Ratings`."""
+"""Measurements of labels from people: agreement, the choice of traces to label first and the estimates that follow
+from them, doubtful labels, and links to later steps. Start with `Ratings`."""

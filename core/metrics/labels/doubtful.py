@@ -1,9 +1,9 @@
-"""Doubtful labels: how much there is against each gold label of validity, by confident learning.
+"""Doubtful labels: the evidence against each gold label of validity, by confident learning.
 
-The probability of the given label is predicted by a logistic regression on what evaluators, equations and people
-say of the step, fitted to the labels of other problems (out of fold). A label with a low probability is doubtful:
-the self-confidence ranking of confident learning (Northcutt et al. 2021). What the regression reads is our own
-choice.
+The probability of the given label is predicted by a logistic regression on the verdicts of evaluators, equations
+and people on the step, fitted to the labels of other problems (out of fold). A label with a low probability is
+doubtful: the self-confidence ranking of confident learning (Northcutt et al. 2021). The choice of its features is
+our own.
 """
 
 from collections.abc import Sequence

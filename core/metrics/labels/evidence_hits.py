@@ -1,8 +1,8 @@
-"""How well an evaluator's evidence meets the later steps that people name.
+"""The match between an evaluator's evidence and the later steps that people name.
 
 A person who changes a label once a later step is in view says which step changed it. The evaluator's evidence for a
-step is the later step at which its verdict moves most. Both are compared by the share of named steps among the
-evaluator's first 1 and first 3, beside two controls: the step right after, and a step drawn by chance.
+step is the later step at which its verdict changes most. The measure is the share of named steps among the
+evaluator's top 1 and top 3, compared with two controls: the step right after, and a step drawn by chance.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ TOP = (1, 3)
 
 @dataclass(frozen=True)
 class EvidenceHits:
-    """The hits on `links` links of `traces` traces, by the number of first steps in `TOP`.
+    """The hits on `links` links of `traces` traces, for each number of top-ranked steps in `TOP`.
 
-    `hit` is the share of links that the evaluator meets. `above_next` and `above_chance` are the differences to
-    naming the steps right after, and steps drawn by chance.
+    `hit` is the share of links whose named step is among these. `above_next` and `above_chance` are its differences
+    from naming the steps right after, and from naming random steps.
     """
 
     links: int
@@ -37,7 +37,7 @@ class EvidenceHits:
 def step_changes(hindsight: Hindsight, trace: Trace, step: int) -> Floats64:
     """Return how far the validity of `step` moves as each later step is revealed, in absolute terms, with shape
     (later steps,). The validity of a step is the least of its sub-steps. If `hindsight` is sampled, changes are NaN
-    beside prefixes that were not read."""
+    next to prefixes that were not read."""
     own = np.flatnonzero(trace.owners == step)
     ends = np.flatnonzero(np.diff(trace.owners, append=len(trace.steps)))[step:]
     rows = (hindsight.rows[end][own, 1:].sum(axis=1).min() for end in ends)
@@ -46,7 +46,7 @@ def step_changes(hindsight: Hindsight, trace: Trace, step: int) -> Floats64:
 
 def hit(changes: Floats64, named: int, first: int) -> float:
     """Return the chance that the later step `named`, counted from 0, is among the `first` ones with the largest
-    changes. Equal changes are in an order drawn by chance, so an evaluator that never moves is right by chance."""
+    changes. Equal changes are ordered at random, so an evaluator whose verdicts never change is right by chance."""
     above = int((changes > changes[named]).sum())
     equal = int((changes == changes[named]).sum())
     return float(np.clip((first - above) / equal, 0.0, 1.0))

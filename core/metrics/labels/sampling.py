@@ -1,10 +1,10 @@
-"""Which traces to label first, and estimates from their labels that are unbiased all the same.
+"""Choosing the traces to label first, and unbiased estimates from their labels.
 
-Traces are drawn one after another without replacement, the informative ones sooner. The chance with which each
-was drawn gives its label a weight that undoes the preference: the estimator R_LURE of Farquhar et al. 2021
+Traces are drawn one after another without replacement, informative ones sooner. The chance with which each was
+drawn gives its label a weight that undoes the preference: the estimator R_LURE of Farquhar et al. 2021
 (arXiv:2101.11665), used for evaluation by Kossen et al. 2021 (arXiv:2103.05331). The evaluators' predictions for
-all traces are known without any label, so only the difference to them has to be estimated: the difference estimator
-of Särndal et al. 1992, section 6.3. The measure of information is our own choice.
+all traces are known without any label, so only the difference from them has to be estimated: the difference
+estimator of Särndal et al. 1992, section 6.3. The measure of information is our own choice.
 """
 
 import math
@@ -26,7 +26,7 @@ _WIDTH = 1.959964
 
 
 def information(validities: Floats64, thresholds: Floats64) -> Floats64:
-    """Return how much the label of each trace is expected to tell, from 0 to 1, with shape (n,).
+    """Return how informative the label of each trace is expected to be, from 0 to 1, with shape (n,).
 
     It is the mean of two terms: the range of the evaluators' validities, and how close the closest of them is to
     its evaluator's threshold. `validities` has the shape (evaluators, n), with NaN for a missing one, and
@@ -49,8 +49,9 @@ def draw(
 ) -> Iterator[tuple[int, float]]:
     """Yield every trace as its index and the chance, among the traces left, with which it was drawn.
 
-    A trace is drawn at random with the probability `share`, and otherwise in proportion to its information. That is
-    halved for each trace of the same problem that was drawn before; `problems` numbers the problem of each trace.
+    A trace is drawn at random with the probability `share`, and otherwise in proportion to its information. The
+    information is halved for each trace of the same problem that was drawn before; `problems` numbers the problem
+    of each trace.
     """
     weights = _RunningSums(information)
     left = list(range(len(information)))

@@ -32,7 +32,7 @@ _COMMON = {"0", "1", "2"}
 
 
 def _right_places(trace: Trace) -> list[int]:
-    """Return the places of the steps that gold does not call wrong, before the first one that it does."""
+    """Return the places of the steps before the first one that gold calls wrong."""
     wrong = [place for place, step in enumerate(trace.steps) if step.label == Label.NEG or step.valid is False]
     return list(range(wrong[0] if wrong else len(trace.steps)))
 

@@ -21,7 +21,7 @@ _TRIES = 12
 
 
 def _proved(trace: Trace, equation: Equation, text: str, said: str) -> Variant | None:
-    """Return the variant in which the step of an equation has another text, if one of its equations fails then."""
+    """Return the variant in which the step of an equation has another text, if one of its equations then fails."""
     wrong = failing_at(with_steps(trace, {equation.place: text}), equation.place)
     if wrong is None:
         return None
@@ -31,8 +31,8 @@ def _proved(trace: Trace, equation: Equation, text: str, said: str) -> Variant |
 def _first_proved(
     trace: Trace, rng: random.Random, changes: list[tuple[Equation, int, int, str]]
 ) -> Variant | None:
-    """Return the first variant that can be proved, of changes drawn at random. A change replaces the characters
-    from the second to the third entry, in the step of the equation, by the fourth."""
+    """Try changes in random order, and return the first variant that can be proved. A change is (equation, start,
+    end, text): in the equation's step, the characters from `start` to `end` are replaced by `text`."""
     for equation, start, end, other in rng.sample(changes, min(_TRIES, len(changes))):
         text = trace.substeps[equation.place]
         after = spliced(equation.text, start - equation.start, end - equation.start, other)
@@ -75,7 +75,7 @@ def _turn_sign(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Var
 
 
 def _conclude_wrongly(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    """Put in a step that concludes something else from an equation that has just been stated."""
+    """Insert a step that draws a wrong conclusion from an equation that has just been stated."""
     equations = [one for one in true_equations(trace) if one.text.count("=") == 1 and "$" not in one.text]
     for equation in rng.sample(equations, min(_TRIES, len(equations))):
         left, _, right = equation.text.partition("=")

@@ -1,4 +1,5 @@
-"""Transforms that write the same mathematics otherwise. `equations` proves that what it reads still holds."""
+"""Transforms that write the same mathematics differently. `equations` proves that the equations it reads still
+hold."""
 
 import random
 import re
@@ -26,7 +27,7 @@ Rewrite = Callable[[str, str], str | None]
 
 
 def _rewriting(rewrite: Rewrite) -> Callable[[Trace, random.Random, Sequence[Trace]], Variant | None]:
-    """Return a `make` that writes an equation of a solution otherwise, and proves that all still holds."""
+    """Return a `make` function that rewrites an equation of a solution and proves that everything still holds."""
 
     def make(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
         equations = true_equations(trace)
@@ -70,7 +71,7 @@ def _as_latex(equation: str, text: str) -> str | None:
 
 
 def _other_times(equation: str, text: str) -> str | None:
-    """Write a multiplication sign as another one."""
+    """Replace a multiplication sign by another one."""
     match = _TIMES.search(equation)
     if match is None:
         return None
@@ -80,7 +81,7 @@ def _other_times(equation: str, text: str) -> str | None:
 
 
 def _other_spaces(equation: str, text: str) -> str | None:
-    """Take the spaces around + and = away, or put some there."""
+    """Remove the spaces around + and =, or insert some."""
     if _SPACED.search(equation) is None:
         return None
     is_spaced = " = " in equation or " + " in equation

@@ -1,4 +1,4 @@
-"""Transforms that change words or the order of steps and leave the mathematics as it is."""
+"""Transforms that change words or the order of steps but not the mathematics."""
 
 import random
 import re
@@ -72,7 +72,7 @@ def _add_filler(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Va
 
 
 def _exchange(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    """Exchange two neighbouring steps of which neither needs the other."""
+    """Exchange two neighbouring steps that do not depend on each other."""
     places = [place for place in range(len(trace.substeps) - 2) if _are_independent(trace, place)]
     if not places:
         return None
@@ -87,8 +87,8 @@ def _exchange(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Vari
 
 
 def _are_independent(trace: Trace, place: int) -> bool:
-    """True if the step at `place` and the next one can be exchanged: neither is numbered, the second points at
-    nothing before it, and it has no number or variable that the first one brings in. Both have numbers."""
+    """True if the step at `place` and the next one can be exchanged: neither is numbered, both contain numbers, the
+    second does not refer back, and it uses no number or variable that the first one introduces."""
     first, second = map(plain, trace.substeps[place : place + 2])
     known = plain(" ".join([trace.problem, *trace.substeps[:place]]))
     if numbering(first) or numbering(second) or _POINTS_BACK.search(second) or _POINTS_BACK.search(first):
