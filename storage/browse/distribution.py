@@ -1,5 +1,5 @@
 """The distribution of an evaluator's scores over a set of traces, split by gold labels: the validities of steps or,
-of redundant errors, the redundancies of solutions."""
+for redundant errors, the redundancies of solutions."""
 
 from dataclasses import dataclass
 

@@ -76,7 +76,7 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
     """Find the flipped verdicts in an evaluator's up-to-date hindsight judgments of a dataset. A step counts as
     valid if its validity is at least `threshold`. If prefixes were sampled, the shortest one that was read and
-    holds a step stands for online. The result is cached until the traces or the judgments change."""
+    contains a step takes the place of online. The result is cached until the traces or the judgments change."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
 
@@ -97,8 +97,8 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
 def _read_sampled(
     store: Store, traces: TraceColumns, trace_ids: Sequence[int], evaluator_id: int
 ) -> tuple[Profiles, Profiles]:
-    """Return the profiles of sampled hindsight judgments, whose heads are empty. The first of the two has the
-    earliest validities, and the second one the offline ones."""
+    """Return two profiles of sampled hindsight judgments, with empty heads: the first has the earliest validities,
+    and the second the offline ones."""
     places: list[int] = []
     early: list[Floats32] = []
     late: list[Floats32] = []

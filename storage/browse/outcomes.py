@@ -1,5 +1,5 @@
 """Counting the outcomes of evaluators: the traces with each pair of two evaluators' outcomes, and those with each
-outcome of one evaluator by the value of a metadata field, by length, or by what became of gold errors."""
+outcome of one evaluator by the value of a metadata field, by length, or by the state of gold errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def outcome_table(
     store: Store, dataset_id: int, where: TraceFilter, trace_ids: Sequence[int], evaluators: Mapping[str, int]
 ) -> tuple[dict[str, type], list[dict[str, object]]]:
     """Return the columns and rows of a table with a row per trace, which has the outcome of each evaluator in the
-    column `outcome.NAME`, or None without one.
+    column `outcome.NAME`, or None if there is none.
 
     `trace_ids` gives the traces and their order, and `evaluators` maps names to database ids. Mode and kind of
     error are those of the filter. Steps are counted from 1.
@@ -130,8 +130,7 @@ class ValueOutcomes:
     """The outcomes of an evaluator on the traces with one value of a field, or with a value in a range.
 
     `conditions` maps a field of `TraceFilter`, `meta`, `length` or `gold`, to the conditions that select these
-    traces.
-    `right` is the share of the outcome right, with an interval if there are resamples.
+    traces. `right` is the share of right outcomes, with an interval if there are resamples.
     """
 
     value: str
@@ -155,9 +154,9 @@ def outcomes_by(
     """Count the outcomes of the filter's evaluator, or of its `other` one, by the values of a metadata field, by
     `BY_LENGTH` or by `BY_STATE`.
 
-    Conditions on what is counted by, and on the outcome itself, do not count. A trace with several values counts
-    for each of them. Traces without an outcome or without a value are left out. `weights` are resamples of the
-    dataset's traces, of shape (draws, n).
+    Conditions on the outcome itself, and on the field, length or state that is counted by, are ignored. A trace
+    with several values counts for each of them. Traces without an outcome or without a value are left out.
+    `weights` are resamples of the dataset's traces, of shape (draws, n).
     """
     where = where.without("other_mistake" if other else "mistake", *_FILTERS.get(field, ()))
     if field not in _FILTERS:

@@ -52,12 +52,11 @@ class CampaignRow(Base):
     these at random, using `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own
     annotators may label. If `suggests` is true, a trace starts with labels suggested by the evaluator whose scores
     are shown, of which one is wrong on purpose in the fraction `planted_share` of the gold items. If
-    `shows_equations` is true, equations that do not hold are marked. Each person begins with
-    `qualification_items` gold items, and gets the traces of the queue if at least `qualification_right` of them are
-    right. If `asks_evidence` is true, a person whose label changes is asked for the step that changed it: without
-    an answer it is the newest one in view. Campaigns of earlier versions asked nobody. `archived` is when the
-    campaign was archived. `exported` is the number of events in the newest complete
-    export of its log, or NULL.
+    `shows_equations` is true, equations that do not hold are marked. Each person begins with `qualification_items`
+    gold items, and gets the traces of the queue if at least `qualification_right` of them are right. If
+    `asks_evidence` is true, a person whose label changes is asked for the step that changed it; without an answer,
+    it is the newest step in view. Campaigns of earlier versions asked nobody. `archived` is when the campaign was
+    archived. `exported` is the number of events in the newest complete export of its log, or NULL.
     """
 
     __tablename__ = "campaigns"
@@ -262,7 +261,8 @@ class EventRow(Base):
 
 
 class ExposureRow(Base):
-    """A record that a person has seen, elsewhere in StepSight, what a blind campaign hides about a text.
+    """A record that a person has seen, elsewhere in StepSight, information about a text that a blind campaign
+    hides.
 
     `what` is `scores` for evaluators' scores, `gold` for gold labels, `labels` for other people's labels, or
     `equations` for equations that do not hold. The text consists of a problem and its steps, which need not be in a

@@ -98,10 +98,10 @@ class DatasetRow(Base):
     """A dataset: the traces imported under one name.
 
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
-    traces, which a trigger counts if they are deletions, and the deletions of an evaluator's scores or a campaign.
-    `archived` is when the dataset was archived. `withdrawn` is when it was deleted: its name is then replaced,
-    nothing finds it or its traces any more, and its rows are removed bit by bit. `convention` is the one that gold
-    follows (`core.repair`), or "" if nothing is said of it.
+    traces (a trigger counts deletions), and the deletions of an evaluator's scores or a campaign. `archived` is
+    when the dataset was archived. `withdrawn` is when it was deleted: its name is then replaced, nothing finds it
+    or its traces any more, and its rows are removed bit by bit. `convention` is the one that gold follows
+    (`core.repair`), or "" if it is not stated.
     """
 
     __tablename__ = "datasets"

@@ -183,7 +183,8 @@ def _prepare(url: URL, name: str) -> None:
 
 
 def _create_private(path: str) -> None:
-    """Create an empty file for its owner alone, unless there is one. SQLite gives its mode to those beside it."""
+    """Create an empty file for its owner alone, unless there is one. SQLite gives the files beside it the same
+    mode."""
     # Closing it would release the locks of another thread that has opened it meanwhile.
     with _CREATING, suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -286,8 +287,8 @@ def _database_errors(name: str) -> Iterator[None]:
 
 
 def _unavailable(name: str, reason: str, hint: str, shown: str = "") -> UnavailableError:
-    """Return an error whose message names the store, and on pages does not. `shown` is the reason there, if it is
-    another."""
+    """Return an error whose message names the store, except on pages. `shown` is the reason shown on pages, if it
+    differs."""
     error = UnavailableError(f"{name}: {reason}.", hint)
     error.shown = f"The store: {shown or reason}."
     return error

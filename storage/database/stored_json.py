@@ -85,8 +85,8 @@ class AnswerContent(BaseModel):
 class VariantContent(BaseModel):
     """A variant of a solution, with the fields of `core.stress.variant.Variant`.
 
-    An entry of `steps` is the place of an unchanged step of the original, or such a place with another text, where
-    null stands for a step that was put in. `problem` is the changed problem, or null if it is the original's.
+    An entry of `steps` is the place of an unchanged step of the original, or a place (null for an inserted step)
+    and a new text. `problem` is the changed problem, or null if it is the original's.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid")

@@ -12,7 +12,7 @@ Message = dict[str, Any]
 def chat_messages(trace: Trace) -> tuple[list[Message], list[int]]:
     """Return the messages of a trace in order, and for each step the 0-based index of its message.
 
-    A trace without a context has the problem as the message of a user, and a message for each step.
+    A trace without a context becomes a user's message with the problem, and a message for each step.
     """
     context = trace.context or TraceContext((ContextMessage(0, "user", trace.problem),))
     before: defaultdict[int, list[ContextMessage]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """Metadata of a folder of Parquet files in MLCommons' format Croissant 1.0, as JSON-LD.
 
 Each table is a `FileObject` with its hash, and a `RecordSet` with a field for each column. Loaders such as
-`mlcroissant` read the rows by it, and hubs index the folder. Source: the specification at
+`mlcroissant` use it to read the rows, and hubs to index the folder. Source: the specification at
 docs.mlcommons.org/croissant.
 """
 

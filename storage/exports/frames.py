@@ -107,16 +107,17 @@ def frame(
     `evaluators` are names or fingerprints and default to all evaluators that have judged the dataset. The columns
     are `storage.exports.frames.COLUMNS`. Steps are counted from 1. `gold` is neg, neu or pos, or `valid` if the
     benchmark only says that the step is valid, and `share` is its soft label. `repaired` is the step that repairs
-    it, and `notices` the one that it notices. A step gets the scores of its least valid sub-step, but the greatest
-    redundancy among its sub-steps. With `substeps`, each sub-step gets its own row. `change` is the retroactive
-    change, offline minus online validity, from the hindsight judgment. `valid` and `redundant` are decided by the
-    thresholds in force. Values that an evaluator does not provide are missing. An evaluator that judges only whole
-    solutions has one row per trace, without a step, and its score is in `solution_score`.
+    the row's step, and `notices` the step that the row's step notices. A step gets the scores of its least valid
+    sub-step, but the greatest redundancy among its sub-steps. With `substeps`, each sub-step gets its own row.
+    `change` is the retroactive change, offline minus online validity, from the hindsight judgment. `valid` and
+    `redundant` are decided by the thresholds in force. Values that an evaluator does not provide are missing. An
+    evaluator that judges only whole solutions has one row per trace, without a step, and its score is in
+    `solution_score`.
 
     `metadata` adds the other fields of the source rows as columns `meta.NAME`, with dots for nested objects. By
     default these are all fields that hold text, numbers or booleans. Pass a list of names to select some, or False
-    for none. `contexts` adds a column `context`: of an agent's trace, as JSON (see `core.context`), its messages
-    and calls, missing for other traces.
+    for none. `contexts` adds a column `context` with the messages and calls of an agent's trace, as JSON (see
+    `core.context`); it is missing for other traces.
 
     Raises `UserError` if the dataset, an evaluator or a field does not exist.
     """
@@ -279,7 +280,7 @@ def _columns(
 
 
 def _link(links: Ints | None, of_step: Bools, step: Ints) -> Ints:
-    """Return the numbers of the steps that the steps of rows are linked to, counted from 1."""
+    """Return, for each row, the number of the step that the row's step is linked to, counted from 1."""
     linked = np.full(len(step), SILENT) if links is None else links[step]
     return np.where(of_step & (linked != SILENT), linked + 1, SILENT)
 

@@ -1,4 +1,4 @@
-"""Stress tests as pandas frames, which show what an evaluator made of every step of every variant.
+"""Stress tests as pandas frames, which show an evaluator's scores for every step of every variant.
 
     import stepsight
 

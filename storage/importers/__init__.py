@@ -55,9 +55,9 @@ ALIASES = {"jsonl": plain.KIND.name}
 
 
 def find_kind(name: str, thoughts: str = "") -> FileKind:
-    """Return the file kind with this name or alias, whose thoughts are set aside, or judged if `thoughts`
-    says so. Raises `UserError` if there is no such kind, with a message that lists all kinds, or if `thoughts` is
-    given for one whose files hold none."""
+    """Return the file kind with this name or alias, whose thoughts are set aside, or judged if `thoughts` says so.
+    Raises `UserError` if there is no such kind, with a message that lists all kinds, or if `thoughts` is given for
+    a kind whose files have none."""
     try:
         kind = KINDS[ALIASES.get(name, name)]
     except KeyError:

@@ -75,13 +75,13 @@ class ColumnMap(Record):
     In a column name, `a.b` stands for the key `b` of the object in column `a`, or of every object if column `a`
     holds a list, and `a.0` for the first element of a list. `steps` holds a list, or a text to be split at each
     `split` or, if `split` is empty, by `core.text.split`. `labels_as` is one of `LABELS`, or empty, which means
-    shares for a trace with a fraction among its labels, and else ratings; reading then raises `UserError` at the
-    end of the file if the labels are 0 and 1 alone, or whole numbers in some traces and shares in others. If `id`
-    is empty, traces are identified by a hash of their row.
+    shares for a trace with a fraction among its labels, and otherwise ratings; reading then raises `UserError` at
+    the end of the file if the labels are 0 and 1 alone, or whole numbers in some traces and shares in others. If
+    `id` is empty, traces are identified by a hash of their row.
 
-    `thoughts` is one of `THOUGHTS`, and says what becomes of thinking before a solution that is split by its form.
-    Thoughts that are set aside are kept in the context of the trace; of thoughts that are judged, the metadata
-    `THOUGHT_STEPS` says how many steps they are.
+    `thoughts` is one of `THOUGHTS`, and decides the treatment of thinking before a solution that is split by its
+    form. Thoughts that are set aside are stored in the context of the trace; for thoughts that are judged, the
+    metadata field `THOUGHT_STEPS` gives the number of their steps.
     """
 
     problem: str
@@ -94,7 +94,7 @@ class ColumnMap(Record):
 
     @property
     def as_fields(self) -> str:
-        """The mapping as the option `--fields` of `stepsight import any` takes it."""
+        """The mapping in the form of the option `--fields` of `stepsight import any`."""
         named = {"problem": self.problem, "steps": self.steps, "labels": self.labels, "id": self.id}
         if self.labels:
             named["labels_as"] = self.labels_as
@@ -121,7 +121,7 @@ def columns_kind(columns: ColumnMap, rows: RowReader, binary: Collection[str] = 
 
 
 class _RowsSeen:
-    """What the rows of a table have in common, and what this says of the way in which they are read."""
+    """The facts about the rows of a table that show whether the rows are read in the right way."""
 
     def __init__(self, columns: ColumnMap, binary: Collection[str]) -> None:
         self._columns, self._binary = columns, binary
@@ -132,7 +132,7 @@ class _RowsSeen:
         self._numbers = NumbersSeen()
 
     def add(self, where: str, row: Row) -> None:
-        """Add the row at `where` to what was seen."""
+        """Take the row at `where` into account."""
         text = _find(row, self._columns.steps)
         self._endless.add(text)
         if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
@@ -144,8 +144,8 @@ class _RowsSeen:
             self._numbers.add(where, labels)
 
     def check(self, name: str) -> None:
-        """Raise `UserError` if the text between steps occurs in no solution, if the labels are 0 and 1 alone and
-        may be ratings or not, or if they may be shares or not."""
+        """Raise `UserError` if the text between steps occurs in no solution, if the labels are only 0 and 1 and may
+        or may not be ratings, or if it is unclear whether they are shares."""
         self._numbers.check()
         if self._columns.split and self._solutions and not self._have_steps:
             where, what = "not in the solution", "it"

@@ -171,8 +171,8 @@ def is_data(path: PurePosixPath) -> bool:
 
 
 def is_hidden(path: PurePosixPath) -> bool:
-    """True if a file, given relative to the folder that is imported, is hidden or in a folder that is, such as what
-    notebooks, hubs' clients and archives leave behind."""
+    """True if a file, given relative to the folder that is imported, is hidden or in a folder that is, such as the
+    leftovers of notebooks, hub clients and archives."""
     return any(one.startswith(".") or one in _LEFT_BEHIND for one in path.parts)
 
 

@@ -105,7 +105,7 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
     """Return a file kind for reading the file. `finding_kind` is the kind that was recognised, and `beginning`
-    holds the first bytes of the file. Of `columns`, kinds other than tables take what becomes of thoughts.
+    holds the first bytes of the file. Kinds other than tables use only the treatment of thoughts in `columns`.
 
     Raises `UserError` if the file is a table and `columns` is None.
     """

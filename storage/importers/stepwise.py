@@ -7,8 +7,8 @@ The labels only distinguish right from wrong. True becomes valid without a label
 a neutral step counts as true or false. False becomes neg, and null unlabelled. 1 and 0, + and -, and words are read
 like true and false. The rows have no ids, so each trace gets a hash of its row as id.
 
-Labels may also be shares, as TRL's trainer cannot learn but rollouts give: if one label of a row is a fraction, all
-are shares from 0 to 1.
+Labels may also be shares, which rollouts give but TRL's trainer cannot learn from: if one label of a row is a
+fraction, all are shares from 0 to 1.
 """
 
 from collections.abc import Iterable

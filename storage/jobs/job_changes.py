@@ -16,8 +16,8 @@ from stepsight.storage.people.changes import Changeable, Dependents, counted
 
 @dataclass(frozen=True)
 class ChangeableJobs(Changeable[Sequence[JobRow]]):
-    """The jobs with these ids or, without an id, all that have ended. A failed or cancelled import is deleted with
-    its file, which waits to be added. What a job has stored, such as judgments, stays.
+    """The jobs with these ids or, without an id, all that have ended. A failed or cancelled import is deleted
+    together with its uploaded file. Results that a job has stored, such as judgments, stay.
 
     A job that is waiting or running is not deleted.
     """
@@ -65,7 +65,8 @@ def _name(session: Session, row: JobRow) -> str:
 
 
 def _files(session: Session, rows: Sequence[JobRow]) -> Sequence[UploadRow]:
-    """Return the files that wait to be added by these jobs alone, without one that was added again meanwhile."""
+    """Return the uploaded files that only these jobs would import, leaving out files that another active job
+    imports."""
     active = select(JobRow.request).where(JobRow.state.in_(ACTIVE), JobRow.task == "import")
     used = {(request or {}).get("upload") for request in session.scalars(active)}
     ids = {(row.request or {}).get("upload") for row in rows} - used - {None}

@@ -247,7 +247,7 @@ def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta(
 
 
 def _about(request: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what identifies the file, benchmark or model of a request."""
+    """Return a key that identifies the file, benchmark or model of a request."""
     return tuple(map(request.get, ("upload", "benchmark", "repo")))
 
 

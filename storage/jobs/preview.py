@@ -1,4 +1,5 @@
-"""Reading uploads in a process of their own, within bounds: what they hold, and whether they can be imported.
+"""Reading uploads in a separate process, within bounds, to find out what they contain and whether they can be
+imported.
 
 Files come from strangers, and a small one can take all memory or keep its reader busy for hours. Neither the server
 nor a worker reads one before this process has.
@@ -107,7 +108,7 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
 
 
 def _with_dataset(store: Store, shown: UploadReading, source: UploadSource) -> UploadReading:
-    """Suggest the dataset that scores fit, if there is one alone."""
+    """Suggest the dataset that the scores fit, if exactly one does."""
     if shown.finding.dataset or shown.error:
         return shown
     is_large = _is_large(shown.good, shown.size)
@@ -145,7 +146,7 @@ def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None
 
 
 def _is_text(content: bytes) -> bool:
-    """True if Python's own readers read this, and no library that unpacks it."""
+    """True if the content is read by Python's own readers, and not by a library that unpacks it."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -155,7 +156,7 @@ def _is_text(content: bytes) -> bool:
 
 def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:
     """Read through an upload whose content is given in `parts`. `request` is that of its import. Raises `UserError`
-    if it cannot be imported so, or if reading it exceeds the bounds of an import."""
+    if it cannot be imported in this way, or if reading it exceeds the bounds of an import."""
     try:
         _reader.ask({"check": {**request, "name": source.name}}, parts, _bounds(source.size))
     except ChildError as error:
@@ -227,7 +228,7 @@ def _check(asked: Any, content: Iterator[bytes]) -> None:
 
 
 def bad_rows(name: str, *, leave_out: bool) -> BadRows:
-    """Return what gets the bad rows of the upload `name`."""
+    """Return the collector of the bad rows of the upload `name`."""
     return LeftOutRows(name, name) if leave_out else RefusedRows(name, _LEAVE_OUT)
 
 

@@ -200,7 +200,8 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
 
 
 def _read_links(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[Ints, Ints]:
-    """Return the steps that repair each step of the given traces, and that it notices, trace by trace."""
+    """Return, for each step of the given traces, the step that repairs it and the step that it notices, trace by
+    trace."""
     first = dict(zip(trace_ids.tolist(), starts(counts).tolist(), strict=True))
     repaired, notices = np.full((2, int(counts.sum())), SILENT, np.int64)
     for trace_id, links in read_links(session, trace_ids.tolist()).items():
@@ -267,9 +268,9 @@ class JudgmentRows:
     whole solution, or NaN. `spread_start` is the index in `spread` of its first value, and `rationale` is an index
     into `rationales`. Both are `SILENT` if the judgment has no spread or no rationale.
 
-    Of a sampled hindsight judgment, `probs` has only some rows of the triangle. `row_starts` then has, for each row
-    of the triangle, where it begins after `start`, or `SILENT` if it is missing, and `sampled` the index of its
-    first row there. `sampled` is `SILENT` for any other judgment.
+    For a sampled hindsight judgment, `probs` has only some rows of the triangle. `row_starts` then holds the offset
+    from `start` of each row of the triangle, or `SILENT` if the row is missing, and `sampled` the index of the
+    judgment's first row in `row_starts`. `sampled` is `SILENT` for any other judgment.
     """
 
     trace: Ints
@@ -287,8 +288,8 @@ class JudgmentRows:
     row_starts: Ints
 
     def place(self, judgment: Ints, row: Ints, i: Ints) -> Ints:
-        """Return where `probs` has, of each given judgment, sub-step `i` in the row `row` of its triangle, or
-        `SILENT` if that row is missing. If it is no hindsight judgment, `row` is ignored."""
+        """Return the index in `probs` of sub-step `i` in the row `row` of each given judgment's triangle, or
+        `SILENT` if that row is missing. If a judgment is not in hindsight mode, `row` is ignored."""
         begin = np.where(self.hindsight[judgment], row * (row + 1) // 2, 0)
         if len(self.row_starts):
             kept = self.sampled[judgment] != SILENT

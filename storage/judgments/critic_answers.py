@@ -33,7 +33,7 @@ class StoredAnswers:
     evaluator_id: int
 
     def find(self, trace: Trace) -> Mapping[str, ReadAnswer]:
-        """Return the answers about a trace by their keys. Raises `DamagedError` if one is not as it was stored."""
+        """Return the answers about a trace by their keys. Raises `DamagedError` if a stored answer is damaged."""
         if not isinstance(trace, StoredTrace):
             return {}
         wanted = select(CriticAnswerRow).where(

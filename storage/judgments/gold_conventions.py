@@ -1,4 +1,4 @@
-"""The gold of a dataset by a convention (`core.repair`), for figures and exports.
+"""Converting the gold of a dataset to a convention (`core.repair`), for figures and exports.
 
 Gold is read by the convention that its dataset names, and by `until-ceased` if that names none.
 """
@@ -32,7 +32,7 @@ def in_convention(store: Store, gold: _G, name: str) -> _G:
 
 
 def apply_convention(session: Session, gold: _G, name: str) -> _G:
-    """Return a copy of gold labels that follow a convention, or the labels as they are if its name is "". Raises
+    """Return a copy of gold labels that follows a convention, or the unchanged labels if its name is "". Raises
     `UserError` if there is no such convention."""
     convention = find_convention(name)
     wrong = np.flatnonzero(gold.valid == 0)

@@ -31,15 +31,15 @@ class Scored(NamedTuple):
     evaluator: EvaluatorRow
 
     def of(self, table: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-        """Return the conditions for the rows of a table that belong to the two."""
+        """Return the conditions for the rows of a table that belong to the dataset and the evaluator."""
         return table.dataset_id == self.dataset.id, table.evaluator_id == self.evaluator.id
 
 
 @dataclass(frozen=True)
 class ChangeableScores(Changeable[Scored]):
     """The scores on a dataset of the evaluator with the id `evaluator` or, if that is 0, of the one whose name or
-    fingerprint is `called`. The evaluator itself and what it has scored elsewhere stay, as do thresholds that were
-    chosen by these scores.
+    fingerprint is `called`. The evaluator itself and its scores elsewhere stay, as do thresholds that were chosen
+    by these scores.
 
     They are not deleted while a job of the evaluator works on the dataset, or an open campaign shows them.
     """

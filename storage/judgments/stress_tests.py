@@ -45,8 +45,9 @@ MOST_TRACES = 100_000
 
 @validated(frozen=True, config=STRICT)
 class StressPlan(Record):
-    """What a stress test of a dataset takes: at most `traces` of its traces, drawn at random with `seed`, and these
-    `transforms`, or all if there are none. With the same seed, more traces include those of fewer."""
+    """The plan of a stress test of a dataset: at most `traces` of its traces, drawn at random with `seed`, and
+    these `transforms`, or all if none are given. With the same seed, a larger number of traces includes those of a
+    smaller one."""
 
     seed: Annotated[int, Field(ge=-MOST_NUMBER, le=MOST_NUMBER)] = 0
     traces: Annotated[int, Field(ge=1, le=MOST_TRACES)] = 200
@@ -62,7 +63,8 @@ class StressPlan(Record):
 
 
 def read_plan(request: Mapping[str, Any]) -> StressPlan:
-    """Parse the request of a stored job, or what a command names. Raises `UserError` if it is no stress test."""
+    """Parse the request of a stored job, or the options of a command. Raises `UserError` if it is not a stress
+    test."""
     return validate(StressPlan, dict(request), "the stress test")
 
 
@@ -77,7 +79,7 @@ def check_judges_steps(evaluator: str, outputs: Outputs) -> None:
 
 @dataclass(frozen=True, eq=False)
 class StoredStressTest:
-    """What is stored of an evaluator's stress test of a dataset with one seed.
+    """The stored results of an evaluator's stress test of a dataset with one seed.
 
     `test` holds the traces and their variants, and `stressed` the variants that the evaluator could score. `rows`
     has the database ids of the traces.
@@ -112,7 +114,7 @@ def score_stress_test(
     on_skip: Callable[[StoredTrace, UserError], None],
     check: Check = never_cancel,
 ) -> Iterator[StoredTrace]:
-    """Make the variants of a dataset's traces and score them, skipping what is done.
+    """Build the variants of a dataset's traces and score them, skipping those that are done.
 
     Traces come in the order in which they are drawn, and each is yielded once its scores are stored. A trace that
     the evaluator cannot score is passed to `on_skip` instead, and is not scored again. Passes on any exception that
@@ -137,7 +139,7 @@ def missing_stress(store: Store, dataset_id: int, evaluator_id: int, plan: Stres
 
 
 def stress_outcome(store: Store, dataset_id: int, evaluator_id: int, plan: StressPlan) -> str:
-    """Return a sentence if a stress test that is done has nothing to show, or ""."""
+    """Return a sentence if a finished stress test has nothing to show, and "" otherwise."""
     found = read_stress_test(store, dataset_id, evaluator_id, plan)
     return "" if found is not None and len(found.test) else str(NothingToChangeError())
 
@@ -272,7 +274,7 @@ def _done(dataset_id: int, evaluator_id: int, seed: int | None = None) -> Select
 def _variants(
     store: Store, trace: StoredTrace, plan: StressPlan, donors: Sequence[StoredTrace]
 ) -> dict[int, Variant | None]:
-    """Return the variants of a trace by their database ids, making those that are not stored."""
+    """Return the variants of a trace by their database ids, creating those that are not stored."""
     names = {one.name for one in plan.chosen}
     with store.read() as session:
         stored = _stored_variants(session, trace, plan)

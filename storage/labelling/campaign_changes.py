@@ -1,7 +1,7 @@
 """Renaming, archiving and deleting campaigns.
 
-What people did in a campaign is deleted only once a complete export of its log holds all of it. The log only grows,
-so the number of events that an export has tells whether there are others.
+What people did in a campaign is deleted only once a complete export of its log contains all of it. The log only
+grows, so the number of events in an export tells whether there are newer ones.
 """
 
 from dataclasses import dataclass
@@ -109,7 +109,8 @@ def _unexported(session: Session, row: CampaignRow) -> ConflictError | None:
 
 
 def _remove_events(session: Session, campaign_id: int) -> None:
-    """Delete the log of a campaign: the events to which no other one refers, until there are none."""
+    """Delete the log of a campaign: repeatedly delete the events to which no other event refers, until none are
+    left."""
     mine = EventRow.campaign_id == campaign_id
     undone = select(EventRow.of).where(mine, EventRow.of.is_not(None))
     while count(session, mine):

@@ -98,7 +98,7 @@ def _draw_informative(
 
 
 def _problems(session: Session, ids: Sequence[int]) -> list[int]:
-    """Return a number for the problem of each trace; traces of one problem have the same."""
+    """Return a number for the problem of each trace. Traces of the same problem have the same number."""
     wanted = select(TraceRow.id, TraceRow.problem)
     numbers: dict[str, int] = {}
     found: dict[int, int] = {}

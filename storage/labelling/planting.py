@@ -1,8 +1,8 @@
 """Suggestions that are wrong on purpose, in some of the hidden gold items.
 
 A person who is shown an evaluator's labels may confirm them without reading. On a gold item the right label is
-known, so a wrong suggestion that somebody leaves as it is shows that (`storage.labelling.results.trust`). The step
-is drawn once for everybody. Its score is mirrored wherever the person sees it before submission, since a score that
+known, so leaving a wrong suggestion unchanged reveals this (`storage.labelling.results.trust`). The step is drawn
+once for everybody. Its score is mirrored wherever the person sees it before submission, since a score that
 contradicts its suggestion would give it away.
 """
 
@@ -24,8 +24,8 @@ def planted_step(
 
     `validity` holds the evaluator's validity of each step, or None, and `cut` the threshold below which a step is
     suggested as wrong. Only a step on which the evaluator is right can be planted, and only one that is labelled in
-    every campaign: none after the first that is suggested as wrong. Steps that gold calls wrong are as likely as
-    all others together. Nothing is planted in a qualification.
+    every campaign: none after the first that is suggested as wrong. Steps that gold calls wrong are, together, as
+    likely as all others. Nothing is planted in a qualification.
     """
     rng = random.Random(f"planted {slot.seed} {slot.item_id}")
     if slot.chosen != GOLD or rng.random() >= slot.planted_share:

@@ -2,8 +2,8 @@
 
 A person's qualification consists of their first gold items in the order of the queue. These are the same for
 everybody, unless a trace has changed. Only the first submission of each counts, so that nobody learns from what is
-shown afterwards, and a skipped one is not right. The result is derived from the log and from the gold in force. A
-person who has had a trace of the queue stays qualified.
+shown afterwards, and a skipped item does not count as right. The result is derived from the log and from the gold
+in force. A person who has had a trace of the queue stays qualified.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from stepsight.storage.traces.queries import load_traces, traces
 
 
 class Standing(StrEnum):
-    """How a person stands in a qualification."""
+    """A person's standing in a qualification."""
 
     UNDER_WAY = "under way"
     PASSED = "passed"
@@ -35,8 +35,8 @@ class Standing(StrEnum):
 class Qualification:
     """The state of a person's qualification.
 
-    Of its `items` solutions, `done` are answered. The answers to `right` of them are right, and those to `needed`
-    have to be. `works` is True if the person has had a trace of the queue.
+    Of its `items` solutions, `done` are answered and `right` are answered correctly; `needed` correct answers are
+    required. `works` is True if the person has had a trace of the queue.
     """
 
     items: int
@@ -75,14 +75,15 @@ def is_of_qualification(session: Session, slot: Slot) -> bool:
 
 
 def qualification_number(session: Session, campaign: Campaign, slot_id: int) -> int | None:
-    """Return which item of its holder's qualification a slot is, counted from 1, or None if it is none."""
+    """Return the number of a slot's item in its holder's qualification, counted from 1, or None if it is not part
+    of it."""
     ranked = _ranked(campaign.id).subquery()
     rank = session.scalar(select(ranked.c.rank).where(ranked.c.id == slot_id))
     return None if rank is None or rank > campaign.qualification_items else rank
 
 
 def read_qualification(session: Session, campaign: Campaign, user_id: int) -> Qualification | None:
-    """Return how a person stands in the qualification of a campaign, or None if the campaign has none."""
+    """Return the state of a person's qualification in a campaign, or None if the campaign has none."""
     if not campaign.qualification_items:
         return None
     mine = (SlotRow.user_id == user_id, SlotRow.id.in_(qualification_slots(campaign.id)))
@@ -118,7 +119,7 @@ def is_qualified(session: Session, campaign: Campaign, user_id: int) -> bool:
 
 def is_right(labels: Sequence[str | None], trace: Trace) -> bool:
     """True if every step up to the first wrong one, or every step if there is none, is rightly labelled as valid or
-    wrong. Without a label, or with `unsure`, a step is not."""
+    wrong. A step that is `unsure` or has no label is not."""
     last = len(trace.steps) if trace.first_error is None else trace.first_error + 1
     return all(
         label not in (None, UNSURE) and (label != "neg") == step.valid
@@ -138,8 +139,8 @@ def _first_submission(
 
 
 def _ranked(campaign_id: int) -> Select[int, int, int]:
-    """Return an SQL statement for the slots of gold items that people have, each with its place among those of the
-    same person."""
+    """Return an SQL statement for the slots of gold items that people have, each with its rank among the slots of
+    the same person."""
     rank = func.row_number().over(partition_by=SlotRow.user_id, order_by=ItemRow.place).label("rank")
     return (
         select(SlotRow.id, rank, CampaignRow.qualification_items)

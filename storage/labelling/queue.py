@@ -139,7 +139,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 
 
 def find_qualification(store: Store, campaign: Campaign, user: User) -> Qualification | None:
-    """Return how a person stands in the qualification of a campaign, or None if the campaign has none."""
+    """Return the state of a person's qualification in a campaign, or None if the campaign has none."""
     with store.read() as session:
         return read_qualification(session, campaign, user.id)
 
@@ -163,7 +163,7 @@ def list_turns(store: Store, campaign_id: int, user: User, start: int = 0, limit
 
 
 def _newest_first() -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-    """Return what to order slots by so that the one with the last input comes first."""
+    """Return the sort keys that put the slot with the latest input first."""
     # In the order of the log, whose ids do not depend on the clock; imported slots may have no event.
     last_event = select(func.max(EventRow.id)).where(EventRow.slot_id == SlotRow.id).scalar_subquery()
     return func.coalesce(last_event, 0).desc(), SlotRow.id.desc()

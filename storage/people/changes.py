@@ -1,8 +1,8 @@
 """Renaming, archiving and deleting what people have stored, and the record of deletions.
 
 Each kind of thing is a subclass of `Changeable` beside its other functions, such as `ChangeableDataset` in
-`storage.traces.dataset_changes`. The steps are the same for all: what hangs on a thing is counted and named, the
-person confirms, and it is deleted together with its record, in one transaction.
+`storage.traces.dataset_changes`. The steps are the same for all: everything that depends on a thing is counted and
+named, the person confirms, and it is deleted together with its record, in one transaction.
 """
 
 from abc import ABC, abstractmethod
@@ -24,12 +24,12 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Dependents:
-    """What is deleted with a thing of the given `name`.
+    """The dependents of a thing called `name`, which are deleted with it.
 
-    `counts` holds the numbers as they are recorded, and `lines` has a line for each kind of thing, such as `2 saved
-    views: first, second`. `kept` says what stays. `obstacle` is the reason for which the thing cannot be deleted
-    now, or None. `archived` is True if the thing is archived. `scored` has
-    the names of the evaluators whose scores on a dataset can be deleted alone, by id.
+    `counts` holds the numbers as they are recorded, and `lines` has a line for each kind of dependent, such as `2
+    saved views: first, second`. `kept` says what stays. `obstacle` is the reason why the thing cannot be deleted
+    now, or None. `archived` is True if the thing is archived. `scored` maps ids to the names of the evaluators whose
+    scores on a dataset can be deleted alone.
     """
 
     name: str
@@ -57,20 +57,20 @@ class Changeable(ABC, Generic[Row]):
 
     @abstractmethod
     def dependents(self, session: Session, row: Row) -> Dependents:
-        """Count and name what hangs on it."""
+        """Count and name everything that depends on it."""
 
     @abstractmethod
     def remove(self, session: Session, row: Row) -> None:
-        """Delete it with everything that hangs on it."""
+        """Delete it with everything that depends on it."""
 
     def check_rename(self, session: Session, row: Row, new: str) -> None:
         """Raise `ConflictError` if it cannot have the name `new` now."""
 
     def was_renamed(self, session: Session, row: Row, old: str) -> None:
-        """Change what refers to it by its name."""
+        """Update everything that refers to it by its name."""
 
     def read(self, store: Store) -> Dependents:
-        """Return what is deleted with it. Raises `NotFoundError` if it does not exist."""
+        """Return the dependents that are deleted with it. Raises `NotFoundError` if it does not exist."""
         with store.read() as session:
             return self.dependents(session, self.find(session))
 

@@ -111,8 +111,8 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
 
 
 def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
-    """Deactivate a user immediately. Their work is kept. Their links to a new password, and all that they made, end
-    for good: none works again once the user is reactivated.
+    """Deactivate a user immediately. Their work is kept. Their links to a new password, and all links that they
+    created, expire for good: none works again if the user is reactivated.
 
     Raises `NotFoundError` if the user does not exist. With `keep_admin`, raises `ConflictError` if no admin would
     be left.
@@ -171,7 +171,7 @@ def user_of_row(row: UserRow) -> User:
 
 def find_row(session: Session, name: str) -> UserRow | None:
     """Return the row of the user with this name, or else of the first whose name is the same in the form in which
-    passwords are compared. It takes as long if there is none."""
+    passwords are compared. The search takes equally long if there is none."""
     newest_first = select(UserRow.id, UserRow.name).order_by(UserRow.id.desc())
     ids = {known: id for id, known in session.execute(newest_first)}
     forms = {as_compared(known): id for known, id in ids.items()}

@@ -63,7 +63,7 @@ class RefusedRows:
 
 
 class LeftOutRows:
-    """Keeps the bad rows of the file `name` and at last stores them with the dataset, as rows of `source`. If
+    """Keeps the bad rows of the file `name` and finally stores them with the dataset, as rows of `source`. If
     `listing` is given, they are also listed there. Raises `UserError` if there are more than 100,000.
 
     The listing is JSON Lines. It is written only if some rows are bad, and it never overwrites a file with

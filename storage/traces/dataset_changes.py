@@ -171,7 +171,7 @@ def find_busy(session: Session, row: DatasetRow, fingerprint: str | None = None)
 
 
 def busy(working: list[str]) -> ConflictError | None:
-    """Return the error for a change of what jobs are working on, or None if there are none."""
+    """Return the error for a change to something that jobs are working on, or None if there are no such jobs."""
     if not working:
         return None
     return ConflictError(f"A job is working on it: {', '.join(working)}.", "Cancel the job or let it finish.")

@@ -205,7 +205,7 @@ def import_source(
 
 
 def _batch(located: Iterator[tuple[str, Trace]]) -> list[tuple[str, Trace]]:
-    """Return the next traces, or an empty list behind the last."""
+    """Return the next traces, or an empty list after the last one."""
     batch: list[tuple[str, Trace]] = []
     substeps = 0
     for one in islice(located, _BATCH):

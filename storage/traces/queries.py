@@ -113,8 +113,8 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class ProblemHashes:
-    """The database ids of a dataset's traces in file order, and hashes of their problems with the ids that their
-    meta gives to these, in arrays of shape (n,).
+    """The database ids of a dataset's traces in file order, and hashes of their problems (including the problem ids
+    in their meta), in arrays of shape (n,).
 
     The database has no index on problems, so they are read once per dataset and their hashes are cached until the
     dataset changes.
@@ -237,8 +237,8 @@ def has_contexts(store: Store, dataset_id: int) -> bool:
 
 
 def count_siblings(store: Store, trace: StoredTrace) -> int:
-    """Count the dataset's traces that solve the same problem, including `trace`: those with the same text and, if
-    they name it, the same `problem_id`."""
+    """Count the dataset's traces that solve the same problem, including `trace`: those with the same problem text
+    and, if given, the same `problem_id`."""
     return len(_sibling_ids(store, trace))
 
 

@@ -1,4 +1,4 @@
-"""The files of agents' logs, one module each: turns of an assistant are steps, all else is context.
+"""The kinds of agents' logs, one module each. Turns of an assistant are steps, and everything else is context.
 
-Begin with `turns`, which reads messages of every form; the other modules know where a format keeps them.
+Begin with `turns`, which reads messages in every form; the other modules find the messages in their format.
 """

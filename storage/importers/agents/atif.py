@@ -7,8 +7,8 @@
         "observation": {"results": [{"source_call_id": "c1", "content": "185.35"}]}}]}
 
 Steps of the agent are steps; those of the system and of users are context, and so are the results of an
-observation, which stand after their step. A result that only refers to the trajectory of another agent becomes a
-line that names it. The id is `trajectory_id`, or else `session_id`. The specification is the RFC 0001 of Harbor.
+observation, which follow their step. A result that only refers to the trajectory of another agent becomes a line
+that names it. The id is `trajectory_id`, or else `session_id`. The specification is the RFC 0001 of Harbor.
 """
 
 import json
@@ -31,7 +31,7 @@ _READ = ("source", "message", "reasoning_content", "tool_calls", "observation", 
 
 def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
     """Parse a trajectory. Raises `UserError` if it has no step of the agent or no message of a user, or if a step
-    is of another form."""
+    has any other form."""
     with located(where):
         turns = Turns(thoughts)
         for number, step in enumerate(listed(row, "steps"), start=1):

@@ -1,13 +1,13 @@
-"""Chats of an agent that calls tools, as OpenAI's and Claude's interfaces have them (`stepsight import agent`).
+"""Chats of an agent that calls tools, in the form of OpenAI's and Claude's interfaces (`stepsight import agent`).
 
     {"id": "7", "messages": [{"role": "user", "content": "When was …?"},
         {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function",
             "function": {"name": "search", "arguments": "{\"query\": \"…\"}"}}]},
         {"role": "tool", "tool_call_id": "c1", "content": "…"}, {"role": "assistant", "content": "In 1838."}]}
 
-`turns` says how messages become steps and context. A `system` beside the messages, as Claude's interface has it,
-comes first. All other fields are kept in the metadata. Rows without an `id` get a hash of their row as id. A chat
-in which no tool is called is of the kind `chat` unless the user says otherwise.
+`turns` says how messages become steps and context. A `system` beside the messages, as in Claude's interface, comes
+first. All other fields are kept in the metadata. Rows without an `id` get a hash of their row as id. A chat in
+which no tool is called is of the kind `chat` unless the user says otherwise.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _KINDS = ("tool_use", "tool_result")
 
 def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
     """Parse a row into a trace. Raises `UserError` if there is no turn of the assistant or no message of a user, or
-    if a message is of another form."""
+    if a message has any other form."""
     with located(where):
         turns = Turns(thoughts)
         system = row.get("system")

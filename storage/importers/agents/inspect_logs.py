@@ -9,9 +9,9 @@
                                    "scores": {"match": {"value": "C"}}, "metadata": {}, "attachments": {}}
 
 An `.eval` log is a ZIP archive with a file for each sample; a `.json` log is one object with all `samples`. Both
-are held in memory. A sample becomes a trace: `turns` says how. Texts that the log keeps as attachments are put in
-their place. The id is that of the sample, with the epoch behind it from the second on. Scores, target, task, model
-and the sample's own metadata are kept; its events, which repeat the messages, are not.
+are held in memory. A sample becomes a trace: `turns` says how. References to texts that the log stores as
+attachments are replaced by these texts. The id is the sample's, followed by the epoch from the second epoch on.
+Scores, target, task, model and the sample's own metadata are kept; its events, which repeat the messages, are not.
 """
 
 import re
@@ -38,7 +38,7 @@ _KEPT = ("target", "scores", "metadata", "error", "limit", "choices")
 
 
 def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each sample of a log, with the log's own facts, and for each row that is no log.
+    """Yield (where, row) for each sample of a log, with the log's own facts, and for each row that is not a log.
     Raises `UserError` if an archive is damaged, or if there is no sample."""
     source = iter(lines)
     first = next(source, b"")
@@ -61,7 +61,7 @@ def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows
 
 
 def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
-    """Parse a sample. Raises `UserError` if it has no turn of the assistant, or if a message is of another form."""
+    """Parse a sample. Raises `UserError` if it has no turn of the assistant, or if a message has any other form."""
     with located(where):
         sample = next(iter(listed(row, "samples")), None)
         if not isinstance(sample, dict):

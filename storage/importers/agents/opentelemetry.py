@@ -9,18 +9,17 @@
 
 A line holds the spans that were sent together, so that a file is read to its end and held in memory before the
 first trace. Each call of a model has the whole conversation so far as `gen_ai.input.messages`, and its turn as
-`gen_ai.output.messages`; both may be a JSON text or values. The last call of a conversation gives the trace: the
-messages of a call that a later call of the same trace begins with are not another one. A system prompt may stand in
-`gen_ai.system_instructions`, and results that no call was sent any more come from the spans `execute_tool`.
+`gen_ai.output.messages`; both may be a JSON text or values. The last call of a conversation becomes the trace: a
+call whose messages are the beginning of a later call's belongs to the same conversation. A system prompt may be in
+`gen_ai.system_instructions`, and results that no later call received come from the spans `execute_tool`.
 
 Earlier versions of the conventions wrote one event on the span for each message: `gen_ai.system.message`,
 `gen_ai.user.message`, `gen_ai.assistant.message`, `gen_ai.tool.message`, and `gen_ai.choice` for the turn; or two,
-`gen_ai.content.prompt` and `gen_ai.content.completion`, with all messages. Events are read from spans that have no
-messages otherwise. The messages may also stand in the event `gen_ai.client.inference.operation.details`.
+`gen_ai.content.prompt` and `gen_ai.content.completion`, with all messages. Events are read from spans without other
+messages. The messages may also be in the event `gen_ai.client.inference.operation.details`.
 
-The id is the trace id, with the span id behind it if the trace has several conversations. The model, the agent and
-the name of the conversation are kept as metadata. Spans of other kinds have no messages, are passed over and
-counted.
+The id is the trace id, followed by the span id if the trace has several conversations. The model, the agent and the
+name of the conversation are kept as metadata. Spans of other kinds have no messages; they are skipped and counted.
 """
 
 import json
@@ -83,7 +82,7 @@ def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows
 
 
 def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
-    """Parse a conversation. Raises `UserError` if a message is of another form, or if there is no turn."""
+    """Parse a conversation. Raises `UserError` if a message has any other form, or if there is no turn."""
     with located(where):
         attributes = field(row, "span")["attributes"]
         turns = Turns(thoughts)
@@ -106,7 +105,7 @@ def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
 
 
 def _spans(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the spans of a line. Raises `UserError` if the line is of another form."""
+    """Yield the spans of a line. Raises `UserError` if the line has any other form."""
     for resource in _listed(row, _SPANS):
         for scope in _listed(resource, "scopeSpans"):
             yield from _listed(scope, "spans")
@@ -130,7 +129,8 @@ def _plain(span: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_events(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the messages of a span's events under the names of the attributes that have them today, or nothing."""
+    """Return the messages of a span's events under the names of today's attributes for them. Empty if there are
+    none."""
     sent: list[Any] = []
     made: list[Any] = []
     for event in events:
@@ -147,7 +147,7 @@ def _of_events(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _message(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message of an event. That of a choice stands under `message`, or beside the reason to finish."""
+    """Return the message of an event. In a choice, it is under `message`, or beside the finish reason."""
     known = {key: _decoded(value) if key in _NESTED else value for key, value in values.items()}
     inner = known.pop("message", None) if name == _CHOICE else None
     message = known | (inner if isinstance(inner, dict) else {} if inner is None else {"content": inner})
@@ -170,7 +170,8 @@ def _value(value: Any) -> Any:
 
 
 def _conversations(spans: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the spans whose messages no later span of the trace goes on from, in the order of their start."""
+    """Return the last span of each conversation, in the order of their start. The messages of its earlier spans are
+    the beginning of the last one's."""
     models = list(filter(_has_messages, spans))
     models.sort(key=lambda span: span["start"])
     kept: list[dict[str, Any]] = []
@@ -189,13 +190,13 @@ def _has_messages(span: Mapping[str, Any]) -> bool:
 
 
 def _kind_of(span: Mapping[str, Any]) -> str:
-    """Return the operation of a span as the conventions name it, or what else is known."""
+    """Return the operation of a span as the conventions name it, or a phrase that says that there is none."""
     operation = span["attributes"].get("gen_ai.operation.name")
     return operation if isinstance(operation, str) and operation else "no operation of a model"
 
 
 def _start(span: Mapping[str, Any]) -> int:
-    """Return when a span began, in nanoseconds. Raises `UserError` if it is no time."""
+    """Return when a span began, in nanoseconds. Raises `UserError` if it is not a time."""
     start = span.get("startTimeUnixNano", 0)
     if isinstance(start, bool) or not str(start).isdecimal() or len(str(start)) > _LONGEST_TIME:
         raise UserError(
@@ -205,7 +206,8 @@ def _start(span: Mapping[str, Any]) -> int:
 
 
 def _key(message: Any) -> str:
-    """Return what makes two messages the same. An answer has a reason to finish, which it loses when it is sent."""
+    """Return a key that is equal for equal messages. It ignores the finish reason, which an answer loses when it is
+    sent."""
     known = (
         {key: value for key, value in message.items() if key != "finish_reason"}
         if isinstance(message, dict)

@@ -10,14 +10,14 @@
     {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "…"}]}
 
 Each turn of the assistant is a step: its text, and a line for each call. Two turns in a row are two steps, and a
-turn with neither text nor calls is a step that says so. All other messages are the context, in their order, whole
-however long, under the role that the file gives them; a result keeps the id of its call, whether that call is there
-or not. What a model thought before a turn stands before it: under the role `thought`, or as steps of their own if
-thoughts are judged. Thoughts are parts and fields of a message, or stand in its text, as in `<think>…</think>`.
-Arguments that are an object are written as JSON; those that are text stay as they are, even if they are broken.
+turn with neither text nor calls is a step that says so. All other messages form the context, in order and uncut,
+under the role that the file gives them; a result keeps the id of its call even if that call is missing. A model's
+thoughts before a turn precede it: under the role `thought`, or as separate steps if thoughts are judged. Thoughts
+are parts and fields of a message, or are in its text, as in `<think>…</think>`. Arguments that are an object are
+written as JSON; those that are text are left unchanged, even if they are invalid.
 
 A picture, a sound or a file becomes a line that names its kind, type and address or size, without the data. A part
-of a kind that is not known becomes a line that names the kind and holds the part as JSON.
+of an unknown kind becomes a line that names the kind and holds the part as JSON.
 
 The problem is the first message of a user, or of the system if no user says anything. It stays in the context too.
 """
@@ -85,7 +85,8 @@ class Turns:
         return self._names.keys() - {one.call for one in self._messages}
 
     def message(self, role: str, text: str, name: str | None = None, call: str | None = None) -> None:
-        """Add a message that is no step. A tool's result without a name gets that of the tool it answers."""
+        """Add a message that is not a step. A tool's result without a name gets the name of the tool that was
+        called."""
         name = name or (self._names.get(call) if call else None)
         self._messages.append(ContextMessage(len(self.texts), role, text, name, call))
 
@@ -111,7 +112,7 @@ class Turns:
         self._unread.update((fate, kind) for kind in kinds)
 
     def read(self, message: object, number: int) -> None:
-        """Add the message with this number, counted from 1. Raises `UserError` if it is of another form."""
+        """Add the message with this number, counted from 1. Raises `UserError` if it has any other form."""
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise UserError(f"message {number} is {describe(message)} without a role.", _HINT)
         parts = _parts(message, number)
@@ -201,7 +202,7 @@ class Turns:
 
 
 def _is_left(key: str, value: object) -> bool:
-    """True if a field of a message says something that is not read."""
+    """True if a field of a message has content that is not read."""
     return key not in _READ and key not in _ABOUT and value not in (None, "", [], {}, False)
 
 
@@ -242,7 +243,7 @@ def _written(part: Any) -> str:
 
 
 def _media(part: Mapping[str, Any]) -> str:
-    """Return what is known of a picture, sound or file without its data."""
+    """Describe a picture, sound or file without its data."""
     inner = [one for one in part.values() if isinstance(one, dict)]
     every = [part, *inner]
     about = [one[key] for one in every for key in _TYPES if isinstance(one.get(key), str)]

@@ -1,4 +1,5 @@
-"""What an agent's log holds besides texts, calls and results, counted while it is read and named in the answer."""
+"""The content of an agent's log other than texts, calls and results, counted while the log is read and reported
+afterwards."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from stepsight.core.trace import Trace
 
 
 class Unread(StrEnum):
-    """What became of a part of a log that is not plain text. The values are the beginnings of sentences."""
+    """The fate of a part of a log that is not plain text. The values are the beginnings of sentences."""
 
     LINE = "Kept as a line with their kind, type and size"
     JSON = "Of a kind that is not known, and kept as JSON"
@@ -23,13 +24,13 @@ _MOST = 12
 
 
 class UnreadParts:
-    """The counts of several traces, by what became of a part and by its kind."""
+    """The counts of several traces, by the fate and the kind of a part."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, trace: Trace) -> None:
-        """Count what was unread of a trace."""
+        """Count the unread parts of a trace."""
         if trace.context is not None:
             self._counts.update(trace.context.unread)
 

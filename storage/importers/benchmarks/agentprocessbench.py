@@ -8,8 +8,8 @@
      "tools": […], "step_labels": {"2": 1, "4": 1, "6": -1}, "final_label": -1}
 
 The keys of `step_labels` are the indices of the assistant's messages, from 0. 1, 0 and -1 become pos, neu and neg;
-a step behind an error is neg as long as it builds on it. The label of the outcome stays in the metadata as
-`final_label`, with all other fields. The id is that of the models' files: `searchR1_hotpotqa:0:0`.
+a step after an error is neg as long as it builds on the error. The label of the outcome stays in the metadata as
+`final_label`, with all other fields. The id is the same as in the models' files: `searchR1_hotpotqa:0:0`.
 
 In a file of a model's labels a row has `record_id`, `step_labels` and reasons, and no messages:
 
@@ -41,8 +41,8 @@ _MOST = 10**6
 
 
 def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or if a label is of a message
-    that is not the assistant's."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or if a label belongs to a
+    message that is not the assistant's."""
     with located(where):
         messages, labels = listed(row, "messages"), read_labels(row)
         turns = Turns()
@@ -76,7 +76,7 @@ def read_verdicts(row: Row) -> tuple[list[str | None], str]:
 
 
 def read_labels(row: Row) -> dict[int, str]:
-    """Return the labels of a row by the index of their message. Raises `UserError` if they are no object of
+    """Return the labels of a row by the index of their message. Raises `UserError` if they are not an object of
     labels."""
     values = field(row, LABELS)
     if not isinstance(values, dict):

@@ -248,12 +248,13 @@ def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: M
 
 
 def are_shares(labels: Sequence[object]) -> bool:
-    """True if the labels of a trace are shares: one of its numbers is not whole. The others are shares then too."""
+    """True if the labels of a trace are shares: at least one of its numbers is not whole."""
     return any(isinstance(one, float) and math.isfinite(one) and not one.is_integer() for one in labels)
 
 
 class NumbersSeen:
-    """Where a file has shares as labels, and where it has whole numbers alone, which may be shares or labels."""
+    """The places where a file has shares as labels, and where it has only whole numbers, which may be shares or
+    labels."""
 
     def __init__(self) -> None:
         self._shares = self._whole = ""

@@ -197,9 +197,8 @@ class FileKind:
     A row with a field in `score_fields` belongs to a score file of this kind. `check_labels(row, where)` raises
     `UserError` if the labels of a row are too doubtful to train on, although figures count the row. `notes()`,
     called after all rows have been read, returns sentences about what was left out. `with_thoughts` returns the
-    kind that reads one file with the thoughts in it set aside or judged by that
-    choice (see `rows.fields`); None means that the
-    files hold none.
+    kind for reading one file with its thoughts set aside or judged, as chosen (see `rows.fields`); None means that
+    the files have no thoughts.
     """
 
     name: str
@@ -254,7 +253,7 @@ class EndlessThoughts:
 
 
 def choosing_thoughts(kind: FileKind, parse: Callable[..., Trace]) -> FileKind:
-    """Return a kind that offers the choice of what becomes of thoughts, which `parse` takes as `thoughts`."""
+    """Return a kind that lets users choose the treatment of thoughts, which `parse` takes as `thoughts`."""
     return replace(kind, with_thoughts=lambda thoughts: replace(kind, parse=partial(parse, thoughts=thoughts)))
 
 

@@ -1,4 +1,4 @@
-"""The parts of a chat's message: their kinds, their texts, and what the model thought before it answered.
+"""The parts of a chat's message: their kinds, their texts, and the model's thoughts before its answer.
 
 {"role": "assistant", "reasoning_content": "…", "content": "…"}
 {"role": "assistant", "content": [{"type": "thinking", "thinking": "…"}, {"type": "text", "text": "…"}]}
@@ -16,7 +16,7 @@ _FIELDS = ("reasoning_content", "reasoning")
 
 
 def thoughts_of(message: Mapping[str, Any], parts: Iterable[Any]) -> list[str]:
-    """Return what a message has as thoughts apart from its text: in a field, and in the parts of its content."""
+    """Return the thoughts of a message outside its text: those in a field, and in the parts of its content."""
     found = [optional_text(message, *_FIELDS) or ""]
     for part in filter(is_thought, parts):
         is_hidden = part_kind(part) == _HIDDEN
@@ -25,7 +25,7 @@ def thoughts_of(message: Mapping[str, Any], parts: Iterable[Any]) -> list[str]:
 
 
 def is_thought(part: object) -> bool:
-    """True if a part of a content is what the model thought."""
+    """True if a part of a message's content is a thought of the model."""
     return part_kind(part) in (*THOUGHTS, _HIDDEN)
 
 
@@ -48,5 +48,5 @@ def first_text(part: Mapping[str, Any], *keys: str) -> str:
 
 
 def written_json(value: object) -> str:
-    """Return a value as JSON with its signs as they are."""
+    """Return a value as JSON with all characters unescaped."""
     return json.dumps(value, ensure_ascii=False)

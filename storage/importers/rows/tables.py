@@ -28,12 +28,12 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
     Blank rows and repetitions of the header, as in files put together from several, are skipped. A column without a
-    name, such as the numbers of rows that pandas writes, is called `column 1` by its place.
-    The separator is a tab if the header has one outside quotes, and otherwise a comma or a semicolon, whichever is
-    more frequent there, unless a line such as `sep=;` before the header names it. If all names are quoted, as
-    StepSight writes them, the marks of what would be formulas are taken away (`core.escaping`). Invalid UTF-8 and
-    invalid CSV raise `UserError`, because nothing after them can be read. A row with more or fewer cells than the
-    header is passed to `on_bad`. Without `on_bad`, it raises `UserError`.
+    name, such as the numbers of rows that pandas writes, is called `column 1` by its place. The separator is a tab
+    if the header has one outside quotes, and otherwise a comma or a semicolon, whichever is more frequent there,
+    unless a line such as `sep=;` before the header names it. If all names are quoted, as StepSight writes them, the
+    marks before text that looks like a formula are removed (`core.escaping`). Invalid UTF-8 and invalid CSV raise
+    `UserError`, because nothing after them can be read. A row with more or fewer cells than the header is passed to
+    `on_bad`. Without `on_bad`, it raises `UserError`.
     """
     numbered = enumerate(utf8_lines(lines, name), start=1)
     every = (decode_line(line, number, name) for number, line in numbered)
@@ -141,7 +141,7 @@ def _named(value: Any, feature: Any) -> Any:
 
 
 def _plain(row: dict[str, Any], binary: set[str]) -> dict[str, Any]:
-    """Convert a row to JSON types. Dates and similar values become text. Bytes that are no text are left out, and
+    """Convert a row to JSON types. Dates and similar values become text. Bytes that are not text are left out, and
     the names of their columns are added to `binary`."""
     try:
         written = _ENCODER.encode(row)
@@ -194,7 +194,7 @@ _DECODER = json.JSONDecoder(parse_constant=_constant)
 
 
 def _names(header: list[str], name: str) -> list[str]:
-    """Return the names of the columns. Raises `UserError` if there are no two of them, or if two are the same."""
+    """Return the names of the columns. Raises `UserError` if there are fewer than two, or if two are the same."""
     if len(header) < 2:
         raise UserError(
             f"{name}: the first line is not the header of a table.", "Expected the names of the columns."

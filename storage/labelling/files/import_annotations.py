@@ -117,8 +117,8 @@ def _change(annotation: ImportedAnnotation, step: int, old: str | None) -> Event
 
 
 def _evidence(annotation: ImportedAnnotation, asks: bool) -> Iterator[EventValues]:
-    """Yield events that name the evidence of each changed label in place of the newest step, which it has by
-    default if the campaign asks."""
+    """Yield an event for each changed label whose evidence differs from the default, which is the newest step if
+    the campaign asks, and otherwise none."""
     steps = len(annotation.labels)
     for step in range(steps) if annotation.view == "stepwise" else ():
         named = annotation.evidence[step] if annotation.evidence else None

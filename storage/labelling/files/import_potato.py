@@ -22,7 +22,7 @@ def read_potato(
 ) -> Iterator[tuple[str, ImportedTrace]]:
     """Yield the annotation in each row, assigned to the trace in `dataset` with the id of the row's instance.
 
-    Steps behind a first error stay unlabelled, and so do those with a reward by a model that nobody verified. 0 is
+    Steps after a first error stay unlabelled, and so do those with a reward by a model that nobody verified. 0 is
     neutral if the file also has null. Raises `UserError` if it has none, since 0 may then stand for a step that is
     not marked, or if a row fits no trace.
     """

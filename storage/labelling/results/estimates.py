@@ -29,9 +29,9 @@ _WHOLLY_DRAWN = (Ordering.RANDOM, Ordering.INFORMATION)
 class CampaignEstimates:
     """Estimates for the `total` traces of a campaign, from `labelled` of them.
 
-    `undecided` more traces are left out, since their annotators have not agreed on them. `with_error` is the share
-    of traces with an error. `right` maps each evaluator to the share of traces on which its verdict, error or no
-    error, is that of the annotators. `unjudged` names the evaluators that have not judged all traces.
+    Another `undecided` traces are left out, because their annotators have not agreed on them. `with_error` is the
+    share of traces with an error. `right` maps each evaluator to the share of traces on which its verdict, error or
+    no error, equals the annotators'. `unjudged` names the evaluators that have not judged all traces.
     """
 
     total: int
@@ -56,8 +56,8 @@ def estimate(store: Store, campaign: Campaign, *, exposed: bool = False) -> Camp
 
     Traces count in the order of the queue, up to the first that nobody has labelled yet, so that they are a random
     sample. In an order by disagreement or change, only those placed at random count. Annotations by people who had
-    seen information that the campaign hides count only with `exposed`. A campaign in file order is no sample, and
-    gives None.
+    seen information that the campaign hides count only with `exposed`. A campaign in file order is not a random
+    sample, so the result is None.
     """
     if campaign.ordering == Ordering.FILE:
         return None
@@ -95,7 +95,7 @@ def _has_error(labels: Sequence[str | None]) -> float:
 
 
 def _expected(validities: Sequence[Floats64], total: int) -> Floats64:
-    """Return the mean validity of each trace as the probability that it has no error, or 0.5 without any."""
+    """Return the mean validity of each trace as the probability that it has no error, or 0.5 if there is none."""
     known = [np.where(np.isnan(one), 0, 1) for one in validities]
     sums = sum(map(np.nan_to_num, validities), np.zeros(total))
     counts = sum(known, np.zeros(total))

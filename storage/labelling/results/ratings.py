@@ -47,9 +47,9 @@ class RatedTraces:
     benchmark's labels and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the
     steps before the error are valid but have no label. `links` holds, for each of `annotation.LINKS`, an array of
     shape (people, steps): the step that a person links each step to. For `repaired` it is -1 if they label the step
-    neg and call the error open, and for `notices` -1 if they label the step and name none. Without a label, or for
-    `evidence` a named step, it is NaN. `outcomes` has shape (people, traces) and holds 1 if a person says that the
-    agent succeeded, 0 if it failed, or NaN.
+    neg and call the error open, and for `notices` -1 if they label the step and name none. It is NaN without a
+    label or, for `evidence`, without a named step. `outcomes` has shape (people, traces) and holds 1 if a person
+    says that the agent succeeded, 0 if it failed, or NaN.
     """
 
     traces: tuple[RatedTrace, ...]

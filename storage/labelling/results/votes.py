@@ -27,7 +27,7 @@ class StepVotes:
 
     @property
     def net(self) -> int:
-        """The number of those who call the step valid minus that of those who call it wrong."""
+        """The number of people who call the step valid minus the number of people who call it wrong."""
         return self.valid - self.wrong
 
     def against(self, valid: bool) -> str:
@@ -46,7 +46,7 @@ class StepVotes:
 def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
     """Return the votes on the steps of a dataset, keyed by the index of the step in `gold`.
 
-    Labels by people who had seen what a campaign hides do not count, and neither do those of hidden gold items and
+    Labels by people who had seen what a campaign hides do not count, and neither do labels of hidden gold items or
     of traces that have changed since. Steps without a vote are left out.
     """
     places = {id: place for place, id in enumerate(gold.trace_ids.tolist())}

@@ -5,9 +5,9 @@
      "step_labels": {"2": 1, "4": null, "6": -1}, "final_label": 1, "record_id": "searchR1_hotpotqa:0:0"}
 
 The keys of `step_labels` are the indices of the assistant's messages, and null stands for a turn without a label.
-`final_label` is 1 or -1 if people say of the trace that the agent succeeded or failed, and otherwise null; that of
-the benchmark is `gold_final_label`. All other fields are those of the trace. In a row of one person's labels,
-`annotator` names the person. Traces that are not an agent's, and those without a label, are left out.
+`final_label` is 1 or -1 if people say that the agent succeeded or failed, and otherwise null; the benchmark's own
+label is `gold_final_label`. All other fields are those of the trace. In a row of one person's labels, `annotator`
+names the person. Traces that are not an agent's, and those without a label, are left out.
 """
 
 from stepsight.core.label import LABEL_NAMES

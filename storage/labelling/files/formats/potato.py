@@ -4,11 +4,11 @@
      "mode": "per_step"}
 
 A reward is 1 for pos, 0 for neu, -1 for neg and null for unlabelled, as with `allow_neutral`. Without this option
-Potato writes 0 for a step that is not marked. In its mode `first_error` it marks the steps behind the first wrong
+Potato writes 0 for a step that is not marked. In its mode `first_error`, it marks the steps after the first wrong
 one itself.
 
-The rows written here have the problem and the texts of the steps too, which Potato's own leave to its data file. A
-trace without any label is left out.
+The rows written here have the problem and the texts of the steps too, which Potato's own rows leave to its data
+file. A trace without any label is left out.
 """
 
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
