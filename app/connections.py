@@ -99,7 +99,8 @@ class Connections(ServerState):
             connection.close(*_SLOW)
 
     def _group_of(self, client: tuple[str, int] | None) -> str:
-        """Return the name of the group in which a connection counts. It is "" for those without a bound."""
+        """Return the name of the group in which a connection is counted. It is "" for connections without a
+        limit."""
         if client is None:
             return ""
         address = ip_address(client[0].partition("%")[0])
@@ -121,8 +122,8 @@ def _make_room(crowd: Collection["ClientConnection"], newest: "ClientConnection"
 class ClientConnection(H11Protocol):
     """A connection with deadlines. All times are those of the event loop.
 
-    The client was last `heard` at that time. `began` is when the part of the request began that it is sending, the
-    header or the body, and `received` are the bytes of it. `requests` have been answered.
+    `heard` is when the client last sent something. `began` is when the current part of the request (header or body)
+    began, and `received` counts its bytes. `requests` counts the answered requests.
     """
 
     def __init__(
@@ -144,7 +145,8 @@ class ClientConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """True if only the client can go on: with a request, with the rest of one, or by taking the response."""
+        """True if the server is waiting for the client: for a request, for the rest of one, or for it to take the
+        response."""
         return self._is_sending or self.conn.their_state is h11.IDLE or self.flow.write_paused
 
     @property
@@ -203,7 +205,7 @@ class ClientConnection(H11Protocol):
 
     @property
     def _is_asking(self) -> bool:
-        """True if the first request has not arrived, or a later one in part."""
+        """True if the first request has not arrived, or a later one has arrived only in part."""
         return self.conn.their_state is h11.IDLE and (self.requests == 0 or self.received > 0)
 
 

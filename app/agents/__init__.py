@@ -1,4 +1,4 @@
-"""What pages show of agents' traces beside their steps.
+"""The parts of agents' traces that pages show beside the steps.
 
 Begin with `context_html`.
 """

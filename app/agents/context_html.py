@@ -16,7 +16,8 @@ MOST_SHOWN = 20_000
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text cut to what a page holds. `gist` is its beginning in one line, and `rest` counts what is cut off."""
+    """A text cut to the length that a page shows. `gist` is its beginning on one line, and `rest` counts the
+    characters that are cut off."""
 
     text: str
     gist: str
@@ -29,8 +30,8 @@ class ShownText:
 
 
 def before_html(trace: Trace, step: int) -> Markup:
-    """Render the messages before the step with this 0-based index, or behind the last step if it is their
-    number."""
+    """Render the messages before the step with this 0-based index, or after the last step if `step` is the number
+    of steps."""
     messages = trace.context.before(step) if trace.context else ()
     return macro(_TEMPLATE, "before", [(one, ShownText.of(one.text), _remark(trace, one)) for one in messages])
 
@@ -41,8 +42,8 @@ def calls_html(trace: Trace, step: int) -> Markup:
 
 
 def after_html(trace: Trace, step: int) -> Markup:
-    """Render what follows the text of the step with this 0-based index: its calls and, behind the last step, the
-    messages after it."""
+    """Render everything that follows the text of the step with this 0-based index: its calls and, after the last
+    step, the remaining messages."""
     is_last = step == len(trace.steps) - 1
     return calls_html(trace, step) + (before_html(trace, step + 1) if is_last else Markup())
 
@@ -64,6 +65,6 @@ def _calls(trace: Trace, step: int) -> tuple[ToolCall, ...]:
 
 
 def _remark(trace: Trace, message: ContextMessage) -> str:
-    """Return what is odd about a message, or ""."""
+    """Return a remark on anything odd about a message, or ""."""
     known = {one.id for one in trace.context.calls} if trace.context else set()
     return "it answers no call of this trace" if message.call and message.call not in known else ""

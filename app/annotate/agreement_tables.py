@@ -311,8 +311,9 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def links_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far people link the same steps, with a row for each kind of link that somebody named. A note
-    counts the changed labels whose step nobody asked for, which alone make a row as well."""
+    """Tabulate how far people agree on the steps that they link, with a row for each kind of link that somebody
+    named. A note counts the changed labels for which nobody was asked to name a step; these alone also make a
+    row."""
     unasked = sum(trace.unasked for trace in rated.traces)
     named = {
         kind: alpha(values, Scale.NOMINAL, rated.last.trace, weights)
@@ -327,7 +328,8 @@ def links_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def outcomes_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far people agree on the outcome of agents' traces. The table has no row if nobody gave one."""
+    """Tabulate how far people agree on the outcome of agents' traces. The table has no row if nobody stated an
+    outcome."""
     asked = [rated.outcomes] if np.isfinite(rated.outcomes).any() else []
     places = np.arange(len(rated.traces), dtype=np.int64)
     alphas = [("outcome of the trace", alpha(one, Scale.NOMINAL, places, weights), "traces") for one in asked]

@@ -74,7 +74,7 @@ class ScoreBar:
 
 @dataclass(frozen=True)
 class StepContext:
-    """What surrounds a step of an agent, as HTML. `step` is the step without the lines of its calls."""
+    """The surroundings of an agent's step, as HTML. `step` is the step without the lines of its calls."""
 
     step: Step
     before: Markup
@@ -125,7 +125,7 @@ def formula(answer: str | None) -> str:
 
 
 def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, steps: range) -> Markup:
-    """Render those of some steps that are revealed as list items."""
+    """Render those of the given steps that are revealed, as list items."""
     return render("annotate/steps.html", **_steps(store, assignment, annotation, user, steps))
 
 
@@ -158,7 +158,8 @@ def _steps(
 
 
 def in_context(trace: Trace, number: int) -> StepContext:
-    """Render what surrounds step `number` of an agent, counted from 0. What follows the last step goes with it."""
+    """Render the surroundings of step `number` of an agent, counted from 0. The messages after the last step are
+    shown with it."""
     step = trace.steps[number]
     said = tuple(step_said(trace, number, text) for text in step.substeps)
     return StepContext(replace(step, substeps=said), before_html(trace, number), after_html(trace, number))

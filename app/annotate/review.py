@@ -100,8 +100,8 @@ def _row(
 
 
 def _links(annotation: Annotation, number: int) -> str:
-    """Return what the person says of a step's repair, of the step that changed their label, and of the one that it
-    notices, in words."""
+    """Describe the person's links in words: the step that repairs this one, the step that changed their label, and
+    the step that this one notices."""
     repaired = annotation.repaired[number] if annotation.labels[number] == "neg" else None
     parts = {
         "repaired by": repaired,

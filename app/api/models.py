@@ -63,7 +63,8 @@ _MOST_FIELDS = 20
 
 
 def _read_budget(value: Any) -> Any:
-    """Return a budget as it is. Raises `ValueError` if it is none, in one sentence instead of one for each type."""
+    """Return a budget unchanged. Raises `ValueError` if it is not a budget, with one sentence instead of one for
+    each type."""
     if value is None or value == AUTOMATIC or (type(value) is int and value >= 1):
         return value
     raise ValueError(f"expected a number of tokens from 1, or {AUTOMATIC}")

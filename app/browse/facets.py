@@ -247,7 +247,8 @@ def _section(
 
 
 def _is_asked(value: str, address: Address, numbers: Mapping[str, int]) -> bool:
-    """True if the dataset gives reason to ask for a value of gold. Without a repaired error every error is open."""
+    """True if a value of the gold filter is useful for the dataset. If no error is repaired, all are open, and
+    filtering by either value is useless."""
     needs = {"open": "repaired", "repaired": "repaired", "not-redundant": "not-redundant"}
     return value not in needs or address.gold == value or bool(numbers.get(needs[value]))
 

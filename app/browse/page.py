@@ -360,7 +360,7 @@ def file_address(path: str, address: Address) -> str:
 
 
 def _later_steps(address: Address) -> LaterSteps:
-    """Return where the page of a trace asks for its later steps."""
+    """Return the URLs from which the page of a trace requests its later steps."""
     short = Address(**{name: getattr(address, name) for name in (*_OF_TRACE, "text")})
     return LaterSteps(short.url(_STEPS), short.url(_MARKS), address.url(steps="all"), address.steps == "all")
 

@@ -125,7 +125,7 @@ class Selection:
 
     @property
     def outcome_fields(self) -> dict[str, str]:
-        """What outcomes can be counted by, with titles."""
+        """The bases on which outcomes can be counted, with titles."""
         return outcome_fields(self.store, self.dataset_id)
 
     def outcomes_by(self, field: str) -> dict[str, list[ValueOutcomes]]:

@@ -34,8 +34,9 @@ _NO_MARK = " "
 
 @dataclass(frozen=True)
 class LaterSteps:
-    """Where the script of a long trace's page asks for the steps that come into view, and for the marks of all
-    steps, and the page that holds all of them. With `whole`, this one does."""
+    """The URLs from which the page of a long trace requests the steps that come into view (`more`) and the marks of
+    all steps (`marks`), and the URL of the page with all steps (`all`). If `whole` is True, this page is that
+    page."""
 
     more: str
     marks: str
@@ -133,9 +134,8 @@ def _steps(
 
 def _strip_marks(trace: Trace, columns: Sequence[TraceJudgments], *, equations: bool) -> list[str]:
     """Return the marks of each step in the strip of a long solution: a sign for each lane, or a blank. The lanes
-    are the bars of a step, then whether its `equations` fail, and its gold if the trace has any. What is not
-    checked yet has no mark.
-    """
+    are the bars of a step, then whether its `equations` fail, and its gold if the trace has any. Equations that are
+    not checked yet have no mark."""
     owners = trace.owners.tolist()
     lanes = [
         _worst(owners, len(trace.steps), [_strip_mark(one, mode, i) for i in range(len(owners))])

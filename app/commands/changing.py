@@ -12,8 +12,8 @@ from stepsight.storage.people.changes import Changeable
 def add_action(
     actions: "argparse._SubParsersAction[argparse.ArgumentParser]", action: str, does: str, what: str = "NAME"
 ) -> argparse.ArgumentParser:
-    """Add one of the actions, or another one about a thing, and return its parser. `does` says what it does, and
-    `what` stands for the thing in the help; "" if the action is about none."""
+    """Add one of the actions, or any other, and return its parser. `does` describes the action. `what` stands for
+    its object in the help, or is "" if it has none."""
     parser = actions.add_parser(action, help=does, description=f"{does.capitalize()}.")
     if what:
         parser.add_argument("name", metavar=what)
@@ -27,12 +27,12 @@ def add_action(
 
 
 def change_found(store: Store, args: argparse.Namespace, kind: str, **given: object) -> None:
-    """Carry out one of the actions on what `find_thing` finds."""
+    """Carry out one of the actions on the thing that `find_thing` finds."""
     change(store, find_thing(kind, {name: str(value) for name, value in given.items()}), args)
 
 
 def change(store: Store, thing: Changeable[Any], args: argparse.Namespace) -> None:
-    """Carry out one of the actions. Before something is deleted, what is deleted with it is named. Raises
+    """Carry out one of the actions. Before a thing is deleted, everything that is deleted with it is listed. Raises
     `UserError` if the user then declines, or cannot be asked."""
     found = thing.read(store)
     if args.action == "rename":

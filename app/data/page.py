@@ -76,7 +76,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 
 def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -> Markup:
     """Render the running and failed imports, the datasets, and the catalogue. A failed import of one of `uploads`
-    can be mended."""
+    can be corrected."""
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     here = {one.name for one in (*datasets, *list_datasets(store, archived=True))}

@@ -96,8 +96,8 @@ def demo(
     """Build a Gradio interface that scores solutions.
 
     `evaluators` are one or more arguments of `load_evaluator`, loaded at `device` with weights of the type `dtype`.
-    The first is chosen at first. `thresholds` are those that the sliders begin with, `examples` the solutions
-    offered, by default some of the gallery, and `lead` is Markdown above the form. Scoring begins within the
+    The first one is preselected. `thresholds` are those that the sliders begin with, `examples` the solutions
+    offered, by default some of the gallery, and `lead` is Markdown above the form. Scoring starts within the
     context that `scoring` returns. Raises `UserError` if an evaluator cannot be loaded.
 
     Launch it with `launch()`, in a notebook with `launch(inline=True)`. Its endpoint for `gradio_client` is
@@ -206,7 +206,7 @@ class _Demo:
         validity: float,
         redundancy: float,
     ) -> Iterator[tuple[Any, Any]]:
-        """As `judged`, once there is something to judge."""
+        """Like `judged`, but do nothing until a problem and a solution are entered."""
         if problem.strip() and solution.strip():
             yield from self.judged(request, problem, solution, evaluators, validity, redundancy)
         else:

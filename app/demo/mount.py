@@ -85,7 +85,7 @@ class DemoOnRequest:
             self.end()
 
     def end(self) -> None:
-        """Stop the demo, if it runs. The next request starts it again."""
+        """Stop the demo if it is running. The next request starts it again."""
         if self._running is not None:
             self._running.end()
             self._running = None

@@ -1,7 +1,7 @@
-"""Writing the demo as a Space: a folder that a model hub runs as it is.
+"""Writing the demo as a Space: a folder that a model hub can run unchanged.
 
-The folder holds this version of the package itself, since nothing else is sure to have it, and the evaluators that
-are folders of this machine.
+The folder holds this version of the package itself, because it may be unavailable elsewhere, and the evaluators
+that are folders of this machine.
 """
 
 import shutil
@@ -89,13 +89,13 @@ def write_space(folder: Path, evaluators: Sequence[str]) -> None:
 
 
 def requirements() -> list[str]:
-    """Return what the package needs, without its extras, in the form of a requirements file."""
+    """Return the package's requirements, without its extras, in the form of a requirements file."""
     return [line for line in requires("stepsight") or [] if "extra ==" not in line]
 
 
 def _place(spec: str) -> tuple[str, Path | None]:
     """Return an evaluator's argument of `load_evaluator` within the Space, and the folder to copy there. Raises
-    `UserError` if this machine has no such evaluator, and it cannot be one of a hub."""
+    `UserError` if this machine has no such evaluator, and it cannot be on a hub."""
     source = None if is_shipped(spec) else local_folder(bare_spec(spec))
     if source is not None:
         evaluator_folder(spec)

@@ -18,16 +18,16 @@ from stepsight.core.files.json_values import parse_json
 
 @cache
 def make_folder() -> TemporaryDirectory[str]:
-    """Make the folder for Gradio's files, which only this process may read, and which goes when it ends. By default
-    it is one for all users of the machine."""
+    """Create the folder for Gradio's files, which only this process may read, and which is deleted when the process
+    ends. By default, all users of the machine share one folder."""
     folder = TemporaryDirectory(prefix="stepsight-gradio-")
     os.environ["GRADIO_TEMP_DIR"] = gr.routes.DEFAULT_TEMP_DIR = folder.name  # type: ignore[attr-defined]
     return folder
 
 
 class WithoutFiles:
-    """ASGI middleware that refuses the body of a request to Gradio with 422 if it is no JSON object, or if it names
-    a file."""
+    """ASGI middleware that refuses the body of a request to Gradio with 422 if it is not a JSON object, or if it
+    names a file."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -53,7 +53,7 @@ MOST_CELLS = 60
 class JudgingError(LoadingError):
     """Raised while the evaluator is judging `trace` or being loaded. The trace can be shown in the meantime.
     `judged` is the number of sub-steps that are judged online so far, or 0 if that is unknown, and `cost` is a
-    sentence on what is read, if that is not everything."""
+    sentence on the part that is read, or "" if that is everything."""
 
     def __init__(self, evaluator: str, trace: Trace, judged: int = 0, cost: str = "") -> None:
         steps = f", {judged} of {len(trace.substeps)} steps so far" if judged else ""
@@ -130,8 +130,8 @@ class Evidence:
         """Return the judgment as attributes for the page's script.
 
         They hold its record or, for a long trace unless `is_whole`, the record of its offline scores and the
-        triangle in base64: its rows one after another, with three little-endian float32 for each cell. Of a sampled
-        one, these are the rows in `sampled`, counted from 0.
+        triangle in base64: its rows one after another, with three little-endian float32 for each cell. If it is
+        sampled, these are the rows in `sampled`, counted from 0.
         """
         if is_whole or len(self) <= MOST_CELLS:
             return {"judgment": self.record.model_dump_json()}
@@ -195,8 +195,8 @@ class Evidence:
 
     @cached_property
     def marked_cells(self) -> dict[tuple[int, int], str]:
-        """Words for cells of the matrix, by row and column: where a number is miscopied, and where an equation
-        fails or is contradicted."""
+        """Words for the cells of the matrix at which a number is miscopied, or an equation fails or is
+        contradicted, by row and column."""
         failing = sorted(self.failing, key=lambda one: one.check.source is None)
         words = {
             (one.substep, one.substep): "a number is miscopied here"
@@ -210,8 +210,8 @@ class Evidence:
 
     def equation_sentence(self, step: int) -> str:
         """Describe the failing equations of a sub-step, those of earlier ones that it contradicts, and the numbers
-        that it miscopies. If the evaluator blames the sub-step and nothing of it fails, name the sub-steps whose
-        equations fail. Returns "" if there is nothing to say."""
+        that it miscopies. If the evaluator blames the sub-step and none of its equations fails, name the sub-steps
+        whose equations fail. Returns "" if there is nothing to say."""
         failing = [(one.substep, one.contradicted) for one in self.failing if one.check.source is None]
         sources = [one.check.source for one in self.failing if one.substep == step and one.check.source is not None]
         return " ".join(filter(None, (
@@ -300,7 +300,8 @@ def _judging(
     pending: PendingScore[Judgment],
     budget: HindsightBudget,
 ) -> JudgingError:
-    """Return the error that tells how far a judgment is, and what is read of the trace if not all is."""
+    """Return the error that reports the progress of a judgment and, if only a part of the trace is read, that
+    part."""
     cost, words = evaluators.cost(name, trace), ""
     if cost is not None and cost.budget(budget) is not None:
         read, whole = cost.tokens(budget), cost.prefixes

@@ -41,8 +41,8 @@ class OnDemand(Generic[Made]):
     def get(
         self, key: Hashable, evaluator: str, make: Callable[[Check], Made], client_disconnected: Callable[[], bool]
     ) -> Made:
-        """Return the cached result for a key, or that of `make`, which calls the check that it is given. Once
-        `client_disconnected()` is True, the check raises `ReaderLeftError`.
+        """Return the cached result for a key, or else the result of `make`, which has to call the check passed to
+        it. Once `client_disconnected()` is True, the check raises `ReaderLeftError`.
 
         Raises `BusyError`, which names `evaluator`, if too many requests are waiting.
         """

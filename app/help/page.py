@@ -1,6 +1,6 @@
 """The pages of the manual under `/help`, and the page about StepSight.
 
-They hold nothing of the store, so that everybody may open them, also before a login.
+They contain nothing from the store, so everybody may open them, even before logging in.
 """
 
 from functools import cache

@@ -95,7 +95,8 @@ class Supervisor:
             pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
 
     def _listen(self, process: "subprocess.Popen[bytes]") -> None:
-        """Handle the worker's requests for memory, and the end of a thread of it, until it ends."""
+        """Handle the worker's requests for memory and reports that one of its threads has ended, until the worker
+        ends."""
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:

@@ -313,8 +313,8 @@ class JobLease:
             raise _LostError
 
     def watch(self, judgments: Iterator[Work]) -> Iterator[Work]:
-        """Yield judgments, or other results of which each trace has one, and count them as progress. Raises
-        `_LostError` once the job is lost, and `_StoppedError` once the worker is told to stop."""
+        """Yield judgments, or other results, one per trace, and count them as progress. Raises `_LostError` once
+        the job is lost, and `_StoppedError` once the worker is told to stop."""
         for judgment in judgments:
             if self._signals.is_stopping:
                 raise _StoppedError

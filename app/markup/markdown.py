@@ -67,8 +67,8 @@ def markdown_html(text: str) -> Markup:
 
 
 def _table(match: re.Match[str]) -> str:
-    """Return a table as HTML. Text that only resembles one stays: its line of dashes has other cells than its
-    head."""
+    """Return a table as HTML. Text that only resembles a table is left unchanged: its line of dashes does not match
+    its head."""
     head, rule = _cells(match["head"]), _cells(match["rule"])
     if len(head) != len(rule) or not all(set(cell) <= {"-", ":"} and "-" in cell for cell in rule):
         return match[0]

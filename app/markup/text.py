@@ -98,7 +98,7 @@ def _formula(match: re.Match[str]) -> Markup:
 
 
 def sentence(text: str) -> str:
-    """Return a message with a capital letter where it begins with a word that is no name."""
+    """Return a message with a capital letter at its beginning, unless it begins with a name."""
     return f"T{text[1:]}" if text.startswith(("the ", "there ")) else text
 
 

@@ -46,8 +46,8 @@ def add_convention(parser: argparse.ArgumentParser) -> None:
 
 
 def confirm(told: str, *, yes: bool) -> None:
-    """Print what is about to happen and, unless `yes` is True, ask whether to go on. Raises `UserError` if the user
-    declines, or if nobody can be asked."""
+    """Print what is about to happen and, unless `yes` is True, ask whether to continue. Raises `UserError` if the
+    user declines, or if nobody can be asked."""
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError(told, "Give --yes to go on.")
     print(told, "" if yes else "Go on? [y/N] ", end="\n" if yes else "", file=sys.stderr, flush=True)

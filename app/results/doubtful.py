@@ -1,4 +1,4 @@
-"""The page of doubtful labels: the gold labels of a dataset, ranked by how much there is against them.
+"""The page of doubtful labels: the gold labels of a dataset, ranked by the evidence against them.
 
 `/results/doubtful?dataset=NAME` shows a page of the ranking, and `/results/doubtful/file` gives all of it.
 """

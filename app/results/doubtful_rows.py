@@ -1,4 +1,4 @@
-"""The rows of the page of doubtful labels: each label with its step in context and what is against it."""
+"""The rows of the page of doubtful labels: each label with its step in context and the evidence against it."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -32,7 +32,7 @@ def label_rows(
 def _row(
     store: Store, label: DoubtfulLabel, trace: StoredTrace, user: User | None, may_dispute: bool
 ) -> dict[str, object]:
-    """Return the template's variables for a label: its step between its neighbours, and what is against it."""
+    """Return the template's variables for a label: its step between its neighbours, and the evidence against it."""
     shows_people = label.votes is not None and bool(PeopleLabels(store, trace.trace_id, user).labels)
     reason = label.reason(people=shows_people)
     filled = {"proposed": "neg" if label.valid else "valid", "reason": reason} if may_dispute else None

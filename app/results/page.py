@@ -56,9 +56,9 @@ class ResultsAddress(PageQuery):
 
     If `dataset` is given, the page shows that dataset, or one `group` of its traces. If `card` is given, it shows
     the card of the evaluator with that name or fingerprint, on `dataset` or on the first dataset that the evaluator
-    has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is the metadata
-    field whose outcomes the page of a dataset shows, `steps`, their number, or `repaired`, what became of errors.
-    With `gold=patched`, accepted disputes replace gold labels.
+    has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is the basis on
+    which the page of a dataset counts outcomes: a metadata field, `steps` for the number of steps, or `repaired`
+    for the state of errors. With `gold=patched`, accepted disputes replace gold labels.
     """
 
     PATH: ClassVar[str] = "/results"
@@ -222,7 +222,8 @@ def _dataset(
 
 
 def _changes(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Section]:
-    """Return a section on what accepted disputes change, or nothing if the labels are the benchmark's own."""
+    """Return a section on the effects of accepted disputes, or an empty list if the labels are the benchmark's
+    own."""
     return [change_section(measured.before, measured.evaluation, mode, errors)] if measured.before else []
 
 

@@ -42,8 +42,8 @@ class StressBars:
         self._outputs, self._thresholds = outputs, Thresholds(validity, redundancy)
 
     def example(self, one: StressedTrace) -> dict[str, object]:
-        """Return the template's variables for an example: what was changed, and the bars of the step that shows
-        what the evaluator made of it."""
+        """Return the template's variables for an example: a description of the change, and the bars of the step
+        that best shows the evaluator's reaction."""
         place = telling_step(one, self._thresholds.validity)
         return {"one": one, "step": place + 1, **self._bars(one, place)}
 

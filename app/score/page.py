@@ -137,7 +137,7 @@ class ScorePage:
         return {"result": self._result(entered, request, state.run)} | written
 
     def cost(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return what scoring the entered solution takes, and True under `long` if that is much."""
+        """Return the cost of scoring the entered solution, and True under `long` if it is high."""
         state = PageState.read(values)
         try:
             entered = state.entered(state.solution_text())
@@ -244,7 +244,8 @@ def steps_html(solution: SolutionText) -> Markup:
 
 
 def _cost(evaluators: Evaluators, name: str, entered: Entered) -> ScoringCost | UserError | None:
-    """Return what an evaluator reads of the solution, the error if it cannot read it, or None if nobody knows."""
+    """Return the tokens that an evaluator reads of the solution, the error if it cannot read it, or None if
+    unknown."""
     try:
         return evaluators.cost(name, entered.trace, entered.budget)
     except UserError as error:

@@ -1,5 +1,5 @@
-"""The scores of a solution that is still being judged: those that are known online, from the first step on, or, if
-only some prefixes are read, those in the whole solution."""
+"""The scores of a solution that is still being judged: the online ones, from the first step on, or, if only some
+prefixes are read, those in the whole solution."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,14 +21,14 @@ _MOST_FLAGGED = 12
 
 @dataclass(frozen=True)
 class EvaluatorScoring:
-    """An evaluator that is judging a solution: what it gives, and the future of its judgment."""
+    """An evaluator that is judging a solution: the kind of its outputs, and the future of its judgment."""
 
     outputs: Outputs
     judgment: PendingScore[Judgment]
 
     @property
     def is_offline(self) -> bool:
-        """True if the scores that are known early are those in the whole solution, because of a budget."""
+        """True if the early scores are those in the whole solution, because there is a budget."""
         return self.judgment.steps.is_offline
 
     @property
@@ -55,7 +55,7 @@ class RunningScores:
     evaluators: Mapping[str, EvaluatorScoring]
 
     def html(self) -> Markup:
-        """Render how far each evaluator is, the verdicts so far, and the first steps that are not valid.
+        """Render the progress of each evaluator, the verdicts so far, and the first steps that are not valid.
         Returns "" until there is a verdict."""
         known = {name: scoring.known for name, scoring in self.evaluators.items()}
         judged = {

@@ -1,4 +1,4 @@
-"""The limits on computation for one request, and what a solution costs. This module does not import PyTorch."""
+"""The limits on computation for one request, and the cost of a solution. This module does not import PyTorch."""
 
 from dataclasses import dataclass
 from typing import Final, Literal

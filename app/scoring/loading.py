@@ -102,7 +102,7 @@ class Loader:
 
     @property
     def loaded(self) -> Sequence[LazyEvaluator]:
-        """The evaluators that are currently in memory."""
+        """The evaluators currently in memory."""
         return tuple(self._loaded)
 
     def ask(self, one: LazyEvaluator) -> "Future[None]":

@@ -1,7 +1,7 @@
-"""Comparing evaluators with the trivial baselines on a dataset, and the line that tells the result.
+"""Comparing evaluators with the trivial baselines on a dataset, and the line that reports the result.
 
-A second line says on how many of the datasets measured an evaluator does not beat them, beside a verdict on a
-solution that is of no dataset.
+Beside a verdict on a solution that is not from a dataset, a second line says on how many of the measured datasets
+the evaluator does not beat them.
 
 The comparison runs in the background and is cached until labels or judgments change. A page shown before the result
 is ready reserves space for the line and refreshes itself.

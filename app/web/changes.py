@@ -64,7 +64,7 @@ def _add_renaming(routes: APIRouter, store: Store, kind: str) -> None:
 
 
 def write_dependencies(read_only: bool, right: Right = Right.WRITE) -> list[params.Depends]:
-    """Return what routes depend on that change the store: the right to do so, and a server that is not
+    """Return the dependencies of routes that change the store: the right to do so, and a server that is not
     read-only."""
     return [Depends(RequiresRight(right)), *([Depends(_refuse)] if read_only else [])]
 

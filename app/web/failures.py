@@ -93,7 +93,7 @@ def error_json(error: UserError) -> Response:
 
 
 def _told(error: UserError) -> UserError:
-    """Return the error as it is told over HTTP. What may not be shown there is in the log."""
+    """Return the error as it is reported over HTTP. Anything that may not be shown there is in the log."""
     if error.shown:
         logging.getLogger("stepsight").error("%s", error)
     return error.without_options()

@@ -95,7 +95,7 @@ class _Repeats:
 
 
 def _key(record: logging.LogRecord) -> Hashable:
-    """Return what equal records have in common."""
+    """Return a key that is equal for equal records."""
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return record.name, record.levelno, _message(record)

@@ -211,7 +211,8 @@ class JudgedStep:
 
     @property
     def links(self) -> str:
-        """What gold says of the step's repair and of what it notices, or "" if nothing."""
+        """The step's gold links in words: the step that repairs it and the step that it notices, or "" if there are
+        none."""
         parts = {"repaired by": self.step.repaired, "notices": self.step.notices}
         return ", ".join(f"{what} step {to + 1}" for what, to in parts.items() if to is not None)
 
@@ -223,7 +224,7 @@ def judged_steps(
     said: Mapping[str, str] | None = None,
 ) -> list[JudgedStep]:
     """Return a row for each sub-step of a trace, or of some of its steps. `html_of` renders the text of a sub-step,
-    or what `said` has for it, as HTML, before failing equations are marked in it."""
+    or its replacement in `said`, as HTML, before failing equations are marked in it."""
     places = range(len(trace.substeps)) if steps is None else substeps_of(trace, steps)
     checks, first_error = checks_of(trace, places.stop), trace.first_error
     texts = {i: (said or {}).get(trace.substeps[i], trace.substeps[i]) for i in places}
@@ -397,9 +398,9 @@ def failing_steps(trace: Trace) -> list[int]:
 def section_starts(trace: Trace, *, by_substeps: bool = False, seen: int | None = None) -> list[tuple[int, str]]:
     """Return the index of the first step of each section of a trace, and the kind of the section.
 
-    With `by_substeps`, the indices are those of sub-steps. With `seen`, only so many steps are read, and none of
-    them counts as the last of the solution. If no words of the trace's language are known, there is
-    one section, and its kind is "".
+    With `by_substeps`, the indices are those of sub-steps. With `seen`, only that many steps are read, and none of
+    them counts as the last of the solution. If no words of the trace's language are known, there is one section,
+    and its kind is "".
     """
     found = find_sections([step.text for step in trace.steps[:seen]], is_whole=seen is None)
     firsts = (
@@ -478,14 +479,14 @@ def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
 
 
 def first_steps(count: int, *, whole: bool = False) -> range:
-    """Return the steps that the page of a solution with so many steps holds at first: all if they are few, or if
+    """Return the steps that the page of a solution with `count` steps holds at first: all if they are few, or if
     the `whole` was asked for."""
     return range(count if whole or count <= LONG else FIRST)
 
 
 def asked_steps(query: Query, count: int) -> range:
-    """Return the steps, counted from 0, that a query asks for with `from` and, behind the last one, `to`. Raises
-    `UserError` if these are no numbers, or too far apart."""
+    """Return the steps, counted from 0, that a query requests: from `from` up to but not including `to`. Raises
+    `UserError` if these are not numbers, or are too far apart."""
     start, end = read_number(query, "from"), read_number(query, "to")
     if end - start > MOST:
         raise UserError(f"{end - start:,} steps are asked for.", f"Ask for at most {MOST} at once.")
@@ -493,6 +494,6 @@ def asked_steps(query: Query, count: int) -> range:
 
 
 def later_html(steps: range, marks: Sequence[str] = (), *, focusable: bool = False) -> Markup:
-    """Render what stands for steps that the page does not hold: an item each, with its number and `marks`. A
-    `focusable` one names its step as a row of the labelling page does."""
+    """Render placeholders for steps that the page does not contain: an item for each, with its number and `marks`.
+    A `focusable` item names its step like a row of the labelling page."""
     return macro(_TEMPLATE, "later", steps, marks, focusable)

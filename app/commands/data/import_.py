@@ -224,7 +224,7 @@ def _fields(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _thoughts(args: argparse.Namespace) -> str:
-    """Return what the fields say of thoughts, if they say nothing else, and otherwise ""."""
+    """Return the treatment of thoughts if the fields contain nothing else, and otherwise ""."""
     chosen = _fields(args) if args.fields is not None else {}
     return chosen["thoughts"] if chosen.keys() == {"thoughts"} else ""
 

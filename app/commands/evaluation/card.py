@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Have the evaluator judge what it has not judged, if it can run here, and write its card."""
+    """Have the evaluator judge unjudged traces, if it can run here, and write its card."""
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
         place = read_placement(args)

@@ -22,8 +22,8 @@ _PRINTED = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """Print the expected cost of a critic's hindsight judgments, or of those by section in any mode, and, unless
-    `yes` is True, ask whether to continue.
+    """Print the expected cost of a critic's hindsight judgments, or of judgments by section in any mode, and,
+    unless `yes` is True, ask whether to continue.
 
     Raises `UserError` if the user declines. Also raises it if nobody can be asked, because there is no terminal or
     because several processes were launched (`alone` is False).

@@ -64,8 +64,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[str] = ()) -> list[str]:
-    """Return the evaluators' names, with the options appended: critic options to the names of critics, and to all
-    that are not `unread` the reading and the windows if they tell none.
+    """Return the evaluators' names, with the options appended: critic options to the names of critics, and the
+    reading and windows to all names that are not `unread` and do not include any.
 
     Raises `UserError` if there are critic options but no critic, or no first copy to replace.
     """
@@ -93,7 +93,7 @@ def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[
 
 
 def _read(spec: str, reading: Rereading) -> str:
-    """Return an evaluator's name with a reading, of which the name's own reading and windows come first."""
+    """Return an evaluator's name with a reading. The name's own reading and windows take precedence."""
     bare, own = split_reading(spec)
     if own is None:
         return f"{spec}{reading}"
