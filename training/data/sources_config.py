@@ -47,7 +47,7 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 
 @dataclass(frozen=True, config=STRICT)
 class TraceOrigin(Record):
-    """Where traces come from. `kind` decides which of the other keys apply.
+    """The origin of traces. `kind` decides which of the other keys apply.
 
     - `kind: synthetic` generates `size` traces from `seed` (default 0) and `families` (default all). `consequences`
       also labels the steps after the first error.

@@ -46,7 +46,7 @@ class BaselineCheck:
 
     @property
     def baseline_reads(self) -> str:
-        """What the best baseline reads, in words."""
+        """The property that the best baseline reads, in words."""
         return find_baseline(self.baseline).reads
 
     @property

@@ -1,4 +1,4 @@
-"""Ranking the gold labels of a dataset by how much there is against them."""
+"""Ranking the gold labels of a dataset by the evidence against them."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True)
 class Juror:
-    """An evaluator that speaks for or against labels. Its `threshold` is that of validity."""
+    """An evaluator that speaks for or against labels. Its `threshold` is its validity threshold."""
 
     name: str
     family: str
@@ -45,7 +45,7 @@ class Juror:
 
 @dataclass(frozen=True)
 class DoubtfulLabel:
-    """A gold label with what there is against it.
+    """A gold label with the evidence against it.
 
     `trace_id` is the database id of the trace and `trace` its id in the dataset. `step` is the number of the step
     from 1, and `valid` its label. `doubt` is 1 minus the probability of the label, from 0 to 1. `validities` pairs
@@ -65,7 +65,7 @@ class DoubtfulLabel:
     votes: StepVotes | None = None
 
     def reasons(self, *, people: bool = True) -> list[str]:
-        """Return what stands against the label, each reason in a few words. Without `people`, their labels are left
+        """Return the reasons against the label, each in a few words. Without `people`, their labels are left
         out."""
         found = [self.finding] if self.finding and self.valid else []
         votes = self.votes.against(self.valid) if self.votes and people else ""
@@ -82,7 +82,7 @@ class DoubtfulLabel:
         return [*found, *filter(None, [votes]), *said, *agree, *holds]
 
     def reason(self, *, people: bool = True) -> str:
-        """Return a sentence that says what stands against the label."""
+        """Return a sentence that gives the reasons against the label."""
         said = "; ".join(self.reasons(people=people)) or "little stands against it"
         return f"Gold calls step {self.step} {'valid' if self.valid else 'wrong'}: {said}."
 
@@ -186,7 +186,7 @@ def ranking_version(store: Store, dataset: Dataset) -> tuple[int, ...]:
 
 def find_jurors(store: Store, dataset: Dataset) -> list[StoredEvaluator]:
     """List the evaluators that have judged steps of a dataset, by distinct names. Checks of equations are left out,
-    since they are made again."""
+    because they are computed again."""
     judged = (one for one in evaluators_of(store, dataset.id) if one.outputs.has_steps)
     return with_distinct_names(one for one in judged if one.outputs != "checks")
 
@@ -264,7 +264,7 @@ def family_of(name: str) -> str:
 
 def _read_texts(store: Store, gold: Gold, progress: ShowProgress) -> tuple[dict[int, str], set[int], Ints]:
     """Return the failing equation of each step that has one, by the step's place in the dataset; the places of the
-    steps that state equations of which none fails; and the number of the problem of each trace."""
+    steps whose equations all hold; and the number of the problem of each trace."""
     findings: dict[int, str] = {}
     stating: set[int] = set()
     problems: dict[str, int] = {}

@@ -470,7 +470,8 @@ def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
 
 
 def above_best_baseline(row: Row, rows: Sequence[Row], name: str, weights: Weights) -> tuple[Value, str]:
-    """Return the difference of a row to the best baseline in the figure `name`, and its name, "" without one."""
+    """Return the difference of a row to the best baseline in the figure `name`, and the baseline's name, or "" if
+    there is none."""
     question = () if row.is_baseline else (row.mode, row.errors)
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == question]
     differences = {rival.evaluator: _difference(row, rival, name, weights) for rival in rivals}

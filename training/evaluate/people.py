@@ -1,6 +1,6 @@
-"""Agreement of an evaluator with people who labelled a dataset in campaigns, beside that of people with each other.
+"""Agreement of an evaluator with people who labelled a dataset in campaigns, beside the agreement among people.
 
-Only blind labels count, and no hidden gold items. Verdicts on validity are compared.
+Only blind labels count, and hidden gold items do not. Verdicts on validity are compared.
 """
 
 from collections.abc import Iterator

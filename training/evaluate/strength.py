@@ -1,6 +1,7 @@
-"""The strength of an evaluator: where it beats the trivial baselines, and what it finds in the gallery.
+"""The strength of an evaluator: the datasets on which it beats the trivial baselines, and the errors that it finds
+in the gallery.
 
-What was measured of a shipped evaluator stands in its model card, from which it is read.
+The figures of a shipped evaluator are read from its model card.
 """
 
 import re
@@ -18,12 +19,12 @@ _VISIBLE = re.compile(r"(?<!\d)(\d+) of (\d+) errors visible at once found")
 
 @dataclass(frozen=True)
 class Strength:
-    """What is known of an evaluator's strength.
+    """The known facts about an evaluator's strength.
 
     `clears` maps each dataset measured to True if the evaluator beats the trivial baselines on it. `exposed` is the
     number of gallery solutions in which it finds the step that a later step exposes, and the number of all such
-    solutions. `visible` says the same of those with an error that shows at once. Both are empty if that is not
-    known.
+    solutions. `visible` gives the same numbers for solutions with an error that shows at once. Both are empty if
+    unknown.
     """
 
     clears: dict[str, bool] = field(default_factory=dict)
@@ -43,8 +44,8 @@ class Strength:
 
 @cache
 def read_card(name: str) -> Strength:
-    """Return what the model card of a shipped evaluator says of its strength. For any other evaluator, nothing is
-    known. Offline figures stand before online ones, and count if there are any."""
+    """Return the strength of a shipped evaluator from its model card. For any other evaluator, nothing is known.
+    Offline figures take precedence over online ones."""
     folder = shipped_folder(name)
     if folder is None:
         return Strength()

@@ -1,4 +1,4 @@
-"""Running a stress test: draw traces of a file, judge the variants, and gather what is measured and written."""
+"""Running a stress test: draw traces of a file, judge the variants, and gather the measures and the output."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ def plan_of(transforms: Sequence[str], traces: int, seed: int) -> StressPlan:
 def stress_trace(
     scorer: Scorer, trace: Trace, most_tokens: int, check: Check = never_cancel
 ) -> tuple[StressTest, list[StressedTrace]]:
-    """Make all variants of a trace and judge them. Steps to put in come from the gallery. Raises `UserError` if
+    """Build all variants of a trace and judge them. Inserted steps come from the gallery. Raises `UserError` if
     that may read more than `most_tokens` tokens, or if there is nothing to change."""
     transforms = list(all_transforms().values())
     tokens = len(scorer.evaluator.encode(trace)) * (len(transforms) + 1)
@@ -98,8 +98,8 @@ class StressRun:
         return test
 
     def on_dataset(self, database: str | None, name: str, specs: Sequence[str], plan: StressPlan) -> StressTest:
-        """Test evaluators on a dataset of the store at `database`, and return the test. What the store has is not
-        scored again.
+        """Test evaluators on a dataset of the store at `database`, and return the test. Variants with scores in the
+        store are not scored again.
 
         Raises the same errors as `on_file`, and `UserError` if an evaluator can neither score here nor was tested
         before.

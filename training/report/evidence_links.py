@@ -1,6 +1,6 @@
 """Evaluators' evidence against the later steps that people name in stepwise campaigns, on a dataset.
 
-Only blind labels count, and no hidden gold items.
+Only blind labels count, and hidden gold items do not.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ class _Link:
 def evidence_table(
     store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]], draws: int
 ) -> Table | None:
-    """Return a table of the share of people's links that each evaluator's evidence meets.
+    """Return a table of the share of people's links that each evaluator's evidence matches.
 
     Evaluators are given by name and database id. The result is None if nobody names a step of the dataset, or if no
     evaluator has a hindsight judgment of such a trace.
@@ -76,8 +76,8 @@ def _row(name: str, hits: EvidenceHits) -> tuple[Cell, ...]:
 
 
 def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[_Link]], int]:
-    """Return people's links by the database ids of their traces, and the number of changed labels whose step nobody
-    asked for."""
+    """Return people's links by the database ids of their traces, and the number of changed labels for which nobody
+    was asked to name a step."""
     unasked = 0
     links: defaultdict[int, list[_Link]] = defaultdict(list)
     for campaign in list_campaigns(store):
@@ -107,8 +107,8 @@ def _measure(store: Store, links: Mapping[int, list[_Link]], evaluator_id: int, 
 
 
 def _judged(store: Store, trace_ids: Sequence[int], evaluator_id: int) -> Iterator[tuple[StoredTrace, Hindsight]]:
-    """Yield the traces of which the evaluator has a hindsight judgment that is neither stale nor sampled. A sampled
-    one does not tell how far a verdict moved at each later step."""
+    """Yield the traces for which the evaluator has a hindsight judgment that is neither stale nor sampled. A
+    sampled one does not tell how far a verdict moved at each later step."""
     for batch in trace_batches(store, trace_ids):
         for trace, judgments in zip(batch, read_many(store, batch, evaluator_id), strict=True):
             found = standing(judgments, Mode.HINDSIGHT)

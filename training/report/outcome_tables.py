@@ -1,5 +1,5 @@
-"""A table of outcomes by the value of a metadata field, by length or by what became of errors, with the share of
-right ones."""
+"""A table of outcomes by the value of a metadata field, by length or by the state of errors, with the share of
+right outcomes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -31,8 +31,8 @@ _OTHERS = {
 
 
 def outcome_fields(store: Store, dataset_id: int) -> dict[str, str]:
-    """Return what outcomes can be counted by, with titles: the number of steps, what became of the errors in the
-    gold, and the fields of the metadata."""
+    """Return the bases on which outcomes can be counted, with titles: the number of steps, the state of the gold
+    errors, and the metadata fields."""
     fields = {field.name: field.name for field in list_fields(store, dataset_id)}
     return {name: title for name, (title, _, _) in _OTHERS.items()} | {
         name: title for name, title in fields.items() if name not in _OTHERS

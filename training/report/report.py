@@ -86,8 +86,8 @@ def write_up(
 
 
 def write_up_patched(before: Evaluation, after: Evaluation, evaluators: Sequence[StoredEvaluator]) -> Report:
-    """Return a report on a dataset with the benchmark's labels, and on the same with those of the patch of
-    `after`."""
+    """Return a report on a dataset with the benchmark's labels, and on the same dataset with the labels of the
+    patch of `after`."""
     assert after.patch is not None
     return write_up([before, Patched(before, after, after.patch)], evaluators)
 

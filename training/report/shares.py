@@ -25,7 +25,7 @@ def has_shares(evaluation: Evaluation) -> bool:
 
 
 def share_contents(evaluation: Evaluation) -> list[str | Table]:
-    """Return what a section on soft labels has. Some of the steps of the evaluation must have a share."""
+    """Return the content of a section on soft labels. Some of the steps of the evaluation must have a share."""
     return [*([] if has_gold(evaluation) else [_ALONE]), share_figures(evaluation)]
 
 

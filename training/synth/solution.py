@@ -186,8 +186,8 @@ class _TraceDraft:
 
 @dataclass(frozen=True)
 class _Doubts:
-    """What a trace with links may contain besides checks: a relapse, which may be repaired `again`, and a false
-    alarm after the solution step `alarm_after`, or None."""
+    """The doubts that a trace with links may contain besides checks: a relapse, which may be repaired `again`, and
+    a false alarm after the solution step `alarm_after`, or None."""
 
     relapses: bool = False
     again: bool = False

@@ -156,7 +156,7 @@ def _sources(
     examples: Sequence[Example],
     left_out: int,
 ) -> dict[str, Any]:
-    """Return a description of what the evaluator was trained on, for its provenance. It reveals nothing about the
+    """Return a description of the evaluator's training data, for its provenance. It reveals nothing about the
     machine."""
     used = settings(config)
     del used["notes"], used["plan"]

@@ -152,7 +152,8 @@ def normalised(answer: str) -> str:
 
 
 def _with_sign(text: str) -> str:
-    """Return a number with a currency or degree sign as a number with a unit, or "" if the text is none."""
+    """Return a number with a currency or degree sign as a number with a unit, or "" if the text is not such a
+    number."""
     if money := _MONEY.fullmatch(text.strip("$ ").removesuffix(".")):
         number, unit = normalised(money[2] or money[3]), money[1] or money[4]
     elif degrees := _DEGREES.fullmatch(text.strip("$ ").removesuffix(".")):
@@ -185,7 +186,7 @@ def _as_ratio(match: re.Match[str]) -> str:
 
 
 def _unit(match: re.Match[str]) -> str:
-    """Return the unit in a match of `_UNIT` in its shortest form, or "" if the words are no unit."""
+    """Return the unit in a match of `_UNIT` in its shortest form, or "" if the words are not a unit."""
     name = (match[2] or match[3]).strip(" .").lower()
     if name in _NO_UNITS or not _is_number(normalised(match[1])):
         return ""
@@ -200,8 +201,8 @@ def _measured(answer: str) -> tuple[str, str]:
 
 
 def _is_same_measure(left: Fraction, unit: str, right: Fraction, other: str) -> bool:
-    """True if two numbers with units are equal, also after conversion, as 5 km and 5000 m are. A missing unit may
-    be any. Currencies are not converted into each other."""
+    """True if two numbers with units are equal, if necessary after conversion, like 5 km and 5000 m. A missing unit
+    equals any unit. Currencies are not converted into each other."""
     if unit == other or not unit or not other:
         return left == right
     (name, _, power), (theirs, _, its_power) = unit.partition("^"), other.partition("^")

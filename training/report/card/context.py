@@ -1,4 +1,4 @@
-"""The sections of a card on people, speed and what was verified."""
+"""The sections of a card on people, speed and verifications."""
 
 from collections.abc import Iterator, Sequence
 
