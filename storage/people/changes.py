@@ -28,8 +28,8 @@ class Dependents:
 
     `counts` holds the numbers as they are recorded, and `lines` has a line for each kind of dependent, such as `2
     saved views: first, second`. `kept` says what stays. `obstacle` is the reason why the thing cannot be deleted
-    now, or None. `archived` is True if the thing is archived. `scored` maps ids to the names of the evaluators whose
-    scores on a dataset can be deleted alone.
+    now, or None. `archived` is True if the thing is archived. `scored` maps ids to the names of the evaluators
+    whose scores on a dataset can be deleted alone.
     """
 
     name: str
