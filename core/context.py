@@ -181,8 +181,8 @@ class TraceContext:
         return "\n\n".join(f"[{one.heading}]\n{one.text}" for one in _as_read(self.before(step), problem))
 
     def as_read(self, problem: str) -> "TraceContext":
-        """Return the part of the context that evaluators read, as they read it: an evaluator judges a trace with it
-        as with the whole context. Calls stand in the text of their steps."""
+        """Return the part of the context that evaluators read, as they read it: a trace with this part is judged as
+        with the whole context. Calls are in the text of their steps."""
         return TraceContext(tuple(_as_read(self.messages, problem)))
 
 

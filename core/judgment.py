@@ -10,7 +10,7 @@ from stepsight.core.trace import Trace
 
 
 class Mode(StrEnum):
-    """How much of the solution the evaluator sees when it scores a step.
+    """The part of the solution that the evaluator sees when it scores a step.
 
     - `offline`: every step is scored in one pass over the whole trace.
     - `online`: step `i`, with all its sub-steps, is scored on its own input `(q, h_1 … h_i)`.

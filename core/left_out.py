@@ -21,7 +21,7 @@ from stepsight.core.trace import Trace
 
 
 class Gap(StrEnum):
-    """What replaces a sub-step that is left out.
+    """The replacement for a sub-step that is left out.
 
     - `deleted`: nothing, so later sub-steps move up.
     - `placeholder`: a sentence without content, so the rest of the trace keeps its numbering and length.

@@ -36,7 +36,7 @@ CAUSAL = "causal"
 
 
 class Reading(StrEnum):
-    """How a causal evaluator reads a solution.
+    """The way a causal evaluator reads a solution.
 
     In `twice`, a copy of all steps precedes the steps that are judged. In `both-orders`, the steps are read once
     forwards and once backwards. In both cases, later steps can change the judgment of earlier ones.

@@ -34,7 +34,7 @@ _T = TypeVar("_T", bound=Trace)
 
 
 class Convention(StrEnum):
-    """The rule by which gold labels the steps behind the first error.
+    """The rule by which gold treats the steps after the first error.
 
     - first-error: they have no label (PRM800K, ProcessBench).
     - all-wrong: they are wrong.

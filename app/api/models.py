@@ -134,7 +134,7 @@ class _Given(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def check_few(cls, values: Any) -> Any:
-        """Return `values`. Raises `ValueError` if they have so many fields that to report each would take long."""
+        """Return `values`. Raises `ValueError` if they have so many fields that reporting each would take long."""
         if isinstance(values, dict) and len(values) > _MOST_FIELDS and cls.model_config["extra"] == "forbid":
             raise ValueError(f"{len(values):,} fields, expected {_MOST_FIELDS} at most")
         return values

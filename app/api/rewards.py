@@ -159,7 +159,7 @@ def _traces(asked: _Asked) -> list[SentSolution | UserError]:
 
 def _rewarded(asked: _RewardAsked) -> list[SentSolution | UserError]:
     """Read each text by itself. Raises `UserError` if none can be read and none begins with its prompt, since the
-    request is then of another form."""
+    request then has another form."""
     prompts = asked.prompts or [None] * len(asked.query)
     if len(prompts) != len(asked.query):
         raise UserError(f"{len(prompts):,} prompts for {len(asked.query):,} queries.", "Send one for each.")

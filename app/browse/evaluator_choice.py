@@ -115,8 +115,8 @@ def step_scorers(choices: Iterable[EvaluatorChoice]) -> list[EvaluatorChoice]:
 
 def stress_offers(evaluators: Evaluators, chosen: str = "") -> list[tuple[str, str]]:
     """Return the names of the evaluators that can be tested on a trace here, each with a label. If `chosen` is a
-    loaded evaluator with a different reading, it comes first. The label of one behind a server says how many calls
-    a test takes."""
+    loaded evaluator with a different reading, it comes first. The label of an evaluator behind a server says how
+    many calls a test takes."""
     reread = [chosen] if chosen not in evaluators.all_names and evaluators.is_reread(chosen) else []
     offered = {name: evaluators.about(name) for name in (*reread, *evaluators.all_names)}
     calls = f" (at most {len(all_transforms()) + 1} calls to a server)"

@@ -67,7 +67,7 @@ _DOWNLOAD = """(text) => {
 
 
 class _DemoRequest(Model):
-    """What somebody asks the demo to score. `solution` is a text, or a list of steps."""
+    """A request to score a solution in the demo. `solution` is a text, or a list of steps."""
 
     problem: str
     solution: str | list[str | list[str]]

@@ -35,7 +35,8 @@ _LEAD = f"{LEAD}\n\n[Back to StepSight](/)"
 
 
 class DemoOnRequest:
-    """ASGI application that builds the demo on the first request, and ends it once it has had none for a while.
+    """ASGI application that builds the demo on the first request, and ends it once it has had no requests for a
+    while.
 
     Gradio's queue looks for events a thousand times a second, whether or not somebody is there.
     """

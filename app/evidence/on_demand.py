@@ -29,7 +29,7 @@ class ReaderLeftError(UserError):
 
 
 class OnDemand(Generic[Made]):
-    """Results by key, made one at a time and cached. `size` returns the size of a result in bytes. It is
+    """Results by key, computed one at a time and cached. `size` returns the size of a result in bytes. It is
     thread-safe."""
 
     def __init__(self, size: Callable[[Made], int]) -> None:

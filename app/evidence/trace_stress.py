@@ -1,4 +1,4 @@
-"""The stress test of one trace: its variants are made, judged and shown when a reader asks for them."""
+"""The stress test of one trace: its variants are created, judged and shown when a reader asks for them."""
 
 from functools import partial
 from typing import Any

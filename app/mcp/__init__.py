@@ -1,1 +1,2 @@
-"""The server of the Model Context Protocol: `protocol` answers messages, `tools` has what a client may call."""
+"""The server of the Model Context Protocol: `protocol` answers messages, `tools` has the tools that a client may
+call."""

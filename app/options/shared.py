@@ -1,4 +1,4 @@
-"""Options of the store, the output and the device and type of evaluators' weights, and what commands print."""
+"""Options of the store, the output and the device and type of evaluators' weights, and printing for commands."""
 
 import argparse
 import json

@@ -38,8 +38,8 @@ _NOTHING: dict[str, Any] = {
 
 
 class DoubtfulAddress(PageQuery):
-    """The query of the page. `evaluator` names the one whose judgments are read, or is "" for all; `mode` is "" for
-    the usual one."""
+    """The query of the page. `evaluator` names the evaluator whose judgments are read, or is "" for all; `mode` is
+    "" for the usual one."""
 
     PATH: ClassVar[str] = "/results/doubtful"
 
@@ -50,7 +50,7 @@ class DoubtfulAddress(PageQuery):
 
 
 class Rankings:
-    """The rankings of the labels of datasets, made on request and cached until the data changes."""
+    """The rankings of the labels of datasets, computed on request and cached until the data changes."""
 
     def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Measurements of the datasets in a store, made when a page requests them and cached until the data changes."""
+"""Measurements of the datasets in a store, taken when a page requests them and cached until the data changes."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace

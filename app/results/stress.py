@@ -51,7 +51,7 @@ _NOTHING: dict[str, Any] = dict.fromkeys(("datasets", "tested", "seeds", "starta
 
 class StressAddress(PageQuery):
     """The query of the page. `evaluator` is a name or a fingerprint, and `seed` a stored one. `validity` is a
-    threshold in percent, or "" for the one in force. With `trace`, its id in the dataset, and `transform`, the page
+    threshold in percent, or "" for the one in force. With `trace` (its id in the dataset) and `transform`, the page
     shows a variant; with `transform` alone, the worst examples are those of that transform."""
 
     PATH: ClassVar[str] = "/results/stress"

@@ -267,7 +267,7 @@ class PageState(BaseModel):
 
     def entered(self, solution: SolutionText) -> Entered:
         """Return the solution to score, with everything that its result depends on. If the same solution is scored
-        again, it is still compared with `earlier`. Raises `UserError` if the budget is no number of tokens."""
+        again, it is still compared with `earlier`. Raises `UserError` if the budget is not a number of tokens."""
         before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
         return Entered(
             self.problem,

@@ -256,7 +256,7 @@ def _sampled(one: TraceJudgments) -> int | None:
 
 
 def _cells(result: ScoredSolution, one: TraceJudgments, i: int) -> list[dict[str, Any]]:
-    """Return the template's variables for a sub-step's bars. If only some prefixes were read, a number stands in
+    """Return the template's variables for a sub-step's bars. If only some prefixes were read, a number takes the
     place of the online bar, or None where that prefix was not read."""
     hindsight = one.hindsight
     cells = [_cell(result, one, mode, i) for mode in one.modes]

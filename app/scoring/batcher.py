@@ -102,7 +102,7 @@ class Batcher:
 
         The evaluator reads the trace as `reading` says, by default in its own way, and in hindsight no more tokens
         than `budget`. Raises `BusyError` if too many requests are waiting, `ShortError` if memory is short, and
-        `UserError` if the trace is too long or there can be no budget.
+        `UserError` if the trace is too long or cannot have a budget.
         """
         # An error here concerns only this request, and not the others of a batch.
         request, cost = self._request(trace, mode, answer, reading, budget)
@@ -114,7 +114,7 @@ class Batcher:
 
     def cost(self, trace: Trace, reading: Rereading | None = None, budget: HindsightBudget = None) -> ScoringCost:
         """Return the tokens that judging a trace in hindsight takes, with `reading` and `budget` as in `submit`.
-        Raises `UserError` if the trace is too long or there can be no such budget."""
+        Raises `UserError` if the trace is too long or cannot have such a budget."""
         return self._request(trace, Mode.HINDSIGHT, None, reading, budget)[1]
 
     def _request(

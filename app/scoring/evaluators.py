@@ -157,14 +157,14 @@ class Evaluators:
     def readings(self, name: str) -> list[tuple[str, str]]:
         """Return the readings that a causal model can have, labelled, each with the model's name with this reading.
 
-        There is none for any other evaluator. `name` may itself have a reading.
+        The list is empty for any other evaluator. `name` may itself have a reading.
         """
         about = self.about(self._split(name)[0])
         return [(one.label, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
 
     def templates(self, name: str) -> list[str]:
-        """Return the names of an evaluator with each change of its prompt template. There is none for an evaluator
-        that this server does not have."""
+        """Return the names of an evaluator with each change of its prompt template. The list is empty for an
+        evaluator that this server does not have."""
         about = self.about(name) if name in self.all_names else None
         return [] if about is None else [about.reread(one).name for one in about.template_readings]
 
@@ -281,7 +281,7 @@ class Evaluators:
 
     def cost(self, name: str, trace: Trace, budget: HindsightBudget = None) -> ScoringCost | None:
         """Return the tokens that judging a trace in hindsight takes, or None if the evaluator is not in memory or
-        reads no tokens. Raises `UserError` if the trace is too long or there can be no such `budget`, and
+        reads no tokens. Raises `UserError` if the trace is too long or cannot have such a `budget`, and
         `NotFoundError` if no evaluator has this name."""
         self.about(name)
         name, reading = self._split(name)

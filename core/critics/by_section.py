@@ -1,4 +1,4 @@
-"""The sections in which a critic is asked about a long solution, and the summary of those before the one at hand.
+"""The sections in which a critic is asked about a long solution, and the summary of earlier sections.
 
 For each section, the critic sees the problem, the summary, and the steps of that section. It sees no later section,
 so its verdict on a step is final once the section is judged. The summary is built by rule, not by a model: it needs
@@ -60,7 +60,7 @@ def asked_sections(trace: Trace, budget: int) -> tuple[AskedSection, ...]:
 
 
 def summarise(trace: Trace, sections: Sequence[AskedSection], labels: Sequence[Label], budget: int) -> str:
-    """Summarise the sections before the one at hand. `labels` are the critic's verdicts on their sub-steps.
+    """Summarise the sections before the current one. `labels` are the critic's verdicts on their sub-steps.
 
     For each section, the summary says which steps it has, its kind, its first and its last line, cut to 160
     characters each, and which of its steps are neg or neu. It has at most half of `budget` tokens: if it is longer,

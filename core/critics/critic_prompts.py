@@ -45,8 +45,8 @@ class Line:
 class CallEstimate:
     """The estimated number of calls and tokens needed to judge some traces.
 
-    `undivided` counts the traces among them that are asked about by section and whose language has no words that
-    begin a section.
+    `undivided` counts the traces among them that are asked about by section and for whose language no section words
+    are known.
     """
 
     traces: int = 0

@@ -1,4 +1,4 @@
-"""How a text presents an equation: as a statement, or as supposed, tested, asked for or refuted."""
+"""The way a text presents an equation: as a statement, or as supposed, tested, asked for or refuted."""
 
 import re
 

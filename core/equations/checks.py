@@ -37,8 +37,8 @@ class Check:
     person would write it, and `difference` is the stated value minus the correct one. If an equation contradicts
     several others, no single side of it is known to be correct; `right` and `difference` are then "".
 
-    A miscopied number is a failing check of its own, of method `COPY`. `right` is what was stated, and `source` the
-    index of the sub-step that states it, or `PROBLEM`. For all other checks, `source` is None.
+    A miscopied number is a failing check of its own, of method `COPY`. `right` is the number that was stated, and
+    `source` the index of the sub-step that states it, or `PROBLEM`. For all other checks, `source` is None.
     """
 
     start: int
@@ -134,7 +134,7 @@ def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str)
 
 
 def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
-    """True if the right side begins with the value of the left side and goes on, as in `5 + 3 = 8 * 2 = 16`."""
+    """True if the right side begins with the value of the left side and continues, as in `5 + 3 = 8 * 2 = 16`."""
     if right.expression is None or right.expression.node.is_literal:
         return False
     node = right.expression.node

@@ -62,7 +62,7 @@ class StatedNumber:
 
 @dataclass
 class Copies:
-    """What a solution has stated so far: its numbers, and the values of its letters with the sub-steps that state
+    """The statements of a solution so far: its numbers, and the values of its letters with the sub-steps that state
     them. Call `check` on each sub-step in order, or `skip` on one that cannot be checked."""
 
     step: int = PROBLEM

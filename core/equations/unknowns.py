@@ -16,7 +16,7 @@ from stepsight.core.equations.systems import System
 
 @dataclass
 class Unknowns:
-    """What is known about a solution's unknowns up to the current sub-step. `memory` holds the last equation in
+    """The known facts about a solution's unknowns up to the current sub-step. `memory` holds the last equation in
     each set of letters, and `system` the linear equations."""
 
     step: int = -1

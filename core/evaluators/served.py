@@ -74,7 +74,7 @@ _MANUAL = "See the manual, Evaluators behind a vLLM server."
 
 @dataclass(frozen=True)
 class _Classes:
-    """How to read the output of a server that classifies tokens into `columns` label classes.
+    """A rule for reading the output of a server that classifies tokens into `columns` label classes.
 
     `rows` gives the index of the class for each of neg, neu and pos, or None. `logits` is False if the server can
     return only probabilities.
@@ -99,7 +99,7 @@ class _Classes:
 
 @dataclass(frozen=True)
 class _Answers:
-    """How to read the output of a language model that answers with one of two tokens.
+    """A rule for reading the output of a language model that answers with one of two tokens.
 
     `tokens` holds the tokens for wrong and right. If `whole` is True, the validity is the probability of the token
     for right in the whole vocabulary. Otherwise it is that token's share of the two tokens' probabilities.

@@ -2,8 +2,8 @@
 
 A step is a string or a list of its sub-steps. Five keys are optional, each with an entry or null for each step:
 `labels` holds neg, neu or pos; `valid` holds true or false if the gold labels cover only validity; `shares` holds a
-number from 0 to 1; `repaired` holds the number of the step that puts a wrong step right, and `notices` that of an
-earlier step that the step says is wrong, both counted from 1. An object with `messages` or `calls` in the key
+number from 0 to 1; `repaired` holds the number of the step that puts a wrong step right, and `notices` the number
+of an earlier step that the step calls wrong, both counted from 1. An object with `messages` or `calls` in the key
 `context` is the context of an agent's trace (see `core.context`). All other keys are kept in the trace's `meta`.
 """
 

@@ -1,4 +1,4 @@
-"""The files in an evaluator's folder: what they are called, and those that give sizes and file names as JSON.
+"""The files in an evaluator's folder: their names, and the JSON files that give sizes and file names.
 
 The JSON files are config.json, an adapter's adapter_config.json, and the index of sharded weights. They may come
 from anyone, so sizes are checked before anything large is allocated, and weight files must be in the checkpoint's

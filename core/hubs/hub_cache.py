@@ -208,7 +208,7 @@ def save_part(asked: str, fetched: Fetched) -> None:
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
     """Return the model downloaded for the requested revision `asked` or, failing that, the evaluator downloaded at
     this revision. Returns None if neither download is complete. If `weights` is True, a model downloaded without
-    weights is passed over."""
+    weights is ignored."""
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
     except ValueError:

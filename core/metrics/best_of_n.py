@@ -34,7 +34,7 @@ _VANISHING = 1e-280
 
 
 class Aggregation(StrEnum):
-    """How the validities of the steps combine into a solution's score.
+    """The rule by which the validities of the steps combine into a solution's score.
 
     The score is the minimum (Wang et al. 2024, Math-Shepherd), the product, i.e. the probability that all steps are
     valid (Lightman et al. 2023), the validity of the last step (Snell et al. 2024), or the geometric or arithmetic
@@ -53,7 +53,7 @@ class Aggregation(StrEnum):
 
 
 class RankingMethod(StrEnum):
-    """How one of several solutions is chosen.
+    """The rule by which one of several solutions is chosen.
 
     - best-of-n: the solution with the best score.
     - weighted-vote: the answer whose solutions have the largest total score (Li et al. 2023).
@@ -70,7 +70,7 @@ class RankingMethod(StrEnum):
 
 
 class Ties(StrEnum):
-    """How ties between candidates are counted: as if one of them were chosen at random, or as if the first were
+    """The way ties between candidates are counted: as if one of them were chosen at random, or as if the first were
     chosen."""
 
     RANDOM = "random"

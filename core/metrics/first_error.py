@@ -138,7 +138,7 @@ def knows_first_error(
 
 
 class Outcome(StrEnum):
-    """How an evaluator did on the first error of a trace, or on the redundancy of a solution.
+    """The result of an evaluator on the first error of a trace, or on the redundancy of a solution.
 
     - right: it found the first error, or correctly found no error.
     - missed: it found no error although there is one.

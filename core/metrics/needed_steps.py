@@ -1,4 +1,4 @@
-"""How well falls in validity tell needed steps from other steps: the AUC, with an interval over problems.
+"""Measuring how well falls in validity tell needed steps from other steps: the AUC, with an interval over problems.
 
 The fall of a step is the largest fall in the validity of a later step when the step is left out
 (`core.left_out.Dependence.largest_falls`). The measure is our own. A benchmark's gold labels say which steps are
@@ -27,7 +27,7 @@ class LabelledFall:
 
 @dataclass(frozen=True)
 class NeededSteps:
-    """How well falls in validity tell needed steps from other steps: the AUC, with the number of needed steps, of
+    """The AUC with which falls in validity tell needed steps from other steps, with the number of needed steps, of
     other steps and of problems."""
 
     auc: Value

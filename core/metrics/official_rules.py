@@ -11,8 +11,8 @@ from stepsight.core.metrics.best_of_n import Aggregation
 
 @dataclass(frozen=True)
 class OfficialRule:
-    """How the authors of an evaluator score a solution: the aggregation `by`, for evaluators whose names begin with
-    one of `names`. `source` is the publication that states the rule."""
+    """The rule by which the authors of an evaluator score a solution: the aggregation `by`, for evaluators whose
+    names begin with one of `names`. `source` is the publication that states the rule."""
 
     names: tuple[str, ...]
     by: Aggregation

@@ -45,7 +45,7 @@ class Errors(StrEnum):
 
 
 class Level(StrEnum):
-    """Whether an item is a step or a solution."""
+    """The level of an item: a step or a solution."""
 
     SOLUTION = "solution"
     STEP = "step"

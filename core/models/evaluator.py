@@ -60,7 +60,7 @@ class ModelEvaluator(Evaluator):
 
     @property
     def reading(self) -> Reading:
-        """How the solution is read, as configured in the prompt template."""
+        """The way the solution is read, as configured in the prompt template."""
         return self.encoder.template.reading
 
     def reread(self, reading: Rereading) -> "ModelEvaluator":

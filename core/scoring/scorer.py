@@ -231,7 +231,7 @@ class Scorer(AbstractScorer):
         return isinstance(self.evaluator, ModelEvaluator)
 
     def check_budget(self, mode: Mode, budget: int) -> None:
-        """Raise `UserError` unless a trace can be scored in this mode with so many tokens."""
+        """Raise `UserError` unless a trace can be scored in this mode with a budget of so many tokens."""
         if mode != Mode.HINDSIGHT:
             raise UserError(f"there is no budget in {mode} mode.", "Score in hindsight, or leave the budget out.")
         if budget < 1:

@@ -1,4 +1,4 @@
-"""The stress test: apply transforms to solutions, judge what comes out, and measure each evaluator."""
+"""The stress test: apply transforms to solutions, judge the variants, and measure each evaluator."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

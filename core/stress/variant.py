@@ -45,7 +45,7 @@ Make = Callable[[Trace, random.Random, Sequence[Trace]], Variant | None]
 
 @dataclass(frozen=True)
 class Transform:
-    """A rule that makes variants. `make` gets a trace with a step for each sub-step."""
+    """A rule that creates variants. `make` gets a trace with a step for each sub-step."""
 
     name: str
     demand: Demand
@@ -115,6 +115,7 @@ _NUMBERING = re.compile(
 
 
 def numbering(text: str) -> str:
-    """Return the number with which a step begins, and the space behind it, or "" if it begins with none."""
+    """Return the number with which a step begins, and the space after it, or "" if it does not begin with a
+    number."""
     match = _NUMBERING.match(text)
     return match[0] if match else ""

@@ -45,7 +45,8 @@ class DataFile:
 class DataFiles:
     """The files of one dataset, as a source for `storage.traces.imports`.
 
-    `name` is used in messages, and `file_name` is what the store records. `kind()` returns the matching file kind.
+    `name` is used in messages, and `file_name` is the name that the store records. `kind()` returns the matching
+    file kind.
     """
 
     def __init__(self, name: str, files: Sequence[DataFile], file_name: str = "") -> None:

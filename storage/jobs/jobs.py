@@ -1,8 +1,8 @@
 """Background jobs: judging a dataset, importing, or fetching an evaluator.
 
-A separate worker process runs a job and keeps it by sending heartbeats. If the heartbeats stop, the next worker
-takes the job over, and the first worker, should it recover, finds that it has lost the job. Judgments that are
-already in the store are not repeated.
+A separate worker process runs a job and renews its claim by sending heartbeats. If the heartbeats stop, the next
+worker takes the job over, and the first worker, should it recover, finds that it has lost the job. Judgments that
+are already in the store are not repeated.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -61,7 +61,7 @@ _LEAVE_OUT = "by adding the file again with bad rows left out"
 
 @dataclass(frozen=True)
 class UploadReading:
-    """What was found in an upload, read as `finding` describes it.
+    """The findings on an upload that was read as `finding` describes.
 
     `good` and `bad` count the examined rows that can and cannot be imported. `faults` lists the first bad rows by
     place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind

@@ -1,4 +1,4 @@
-"""Renaming, archiving and deleting what people have stored, and the record of deletions.
+"""Renaming, archiving and deleting the things that people have stored, and the record of deletions.
 
 Each kind of thing is a subclass of `Changeable` beside its other functions, such as `ChangeableDataset` in
 `storage.traces.dataset_changes`. The steps are the same for all: everything that depends on a thing is counted and
@@ -140,7 +140,7 @@ class Deletion:
 
     @property
     def extent(self) -> str:
-        """What was deleted, with the counts that are not zero, such as `traces 150, views 2`."""
+        """The deleted things, as the counts that are not zero, such as `traces 150, views 2`."""
         return ", ".join(f"{what} {count:,}" for what, count in self.counts.items() if count)
 
 

@@ -304,7 +304,7 @@ def evaluate(
     If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator has
     no row in a mode in which it has not judged any trace. If `cut` is given, it is the seed for cutting each trace
     after a step chosen uniformly at random, and evaluators need hindsight judgments. With `patch`, the labels of
-    the patch replace gold labels (`storage.labelling.patches`), and with `convention` the labels behind the first
+    the patch replace gold labels (`storage.labelling.patches`), and with `convention` the labels after the first
     error follow it (`core.repair`). Raises `UserError` if the dataset has no such group or the patch does not fit.
     """
     gold = read_gold(store, dataset)

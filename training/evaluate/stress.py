@@ -56,9 +56,9 @@ class StressRun:
 
     A step is valid if its validity reaches `threshold`, by default the one in force for the evaluator. `show` shows
     progress. `confirm` is called before an evaluator scores, with the traces and the most variants of each, and
-    `report` with the evaluator once it has scored.
-    `figures` holds the measures of all transforms by evaluator, `lines` a row for each variant and evaluator, and
-    `notes` sentences on the evaluators. `names` are those of the evaluators, by fingerprint.
+    `report` with the evaluator once it has scored. `figures` holds the measures of all transforms by evaluator,
+    `lines` a row for each variant and evaluator, and `notes` sentences on the evaluators. `names` maps fingerprints
+    to the evaluators' names.
     """
 
     place: Placement

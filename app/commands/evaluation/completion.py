@@ -34,7 +34,7 @@ class Completion:
 
     Evaluators run at `place`. The traces are divided among the processes `ours`, or among `workers` workers on Ray.
     A critic's hindsight needs a confirmation unless `yes` is True. `budget` is that of `Scorer.score`. With it, a
-    sampled hindsight judgment counts as made; without it, the trace is judged again.
+    sampled hindsight judgment counts as done; without it, the trace is judged again.
     """
 
     store: Store
@@ -101,8 +101,8 @@ class Completion:
         return row
 
     def template_names(self, name: str) -> list[str]:
-        """Return the names of an evaluator with each change of its prompt template. There is none for an evaluator
-        that cannot run here."""
+        """Return the names of an evaluator with each change of its prompt template. The list is empty for an
+        evaluator that cannot run here."""
         if not can_load(name) or is_address(name):
             return []
         summary = open_scorer(name, self.place, None).evaluator.description()

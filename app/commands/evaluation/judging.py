@@ -84,7 +84,7 @@ def find_evaluators(
 
 def judge_templates(store: Store, dataset: Dataset, name: str, place: Placement) -> None:
     """Have an evaluator judge a dataset with each change of its prompt template, unless it already has. Raises
-    `UserError` if its template leaves nothing open, or if it cannot run here."""
+    `UserError` if its template cannot be changed, or if it cannot run here."""
     names = _completion(store, dataset, Mode.HINDSIGHT, place, Processes(), False, None).template_names(name)
     if not names:
         raise UserError(

@@ -37,7 +37,7 @@ def doubts(
 
     The other arrays have the shape (n,): `failing` is True for steps with an equation that fails, `valid` holds the
     labels as 0 and 1, `problem` numbers the problem of each step, and `votes` is the number of people who call the
-    step valid minus that of those who call it wrong. Labels of a problem are never predicted from each other. The
+    step valid minus the number who call it wrong. Labels of a problem are never predicted from each other. The
     result is the mean over several divisions into folds. Raises `ValueError` if a label is neither 0 nor 1, or if
     there are fewer than two problems.
     """

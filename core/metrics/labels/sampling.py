@@ -47,7 +47,7 @@ def information(validities: Floats64, thresholds: Floats64) -> Floats64:
 def draw(
     information: Sequence[float], problems: Sequence[int], share: float, rng: random.Random
 ) -> Iterator[tuple[int, float]]:
-    """Yield every trace as its index and the chance, among the traces left, with which it was drawn.
+    """Yield the index of every trace, in the order drawn, with its chance among the traces left at that time.
 
     A trace is drawn at random with the probability `share`, and otherwise in proportion to its information. The
     information is halved for each trace of the same problem that was drawn before; `problems` numbers the problem

@@ -1,4 +1,4 @@
-"""Transforms that break an argument: what they do is wrong by rule, and no calculation proves it."""
+"""Transforms that break an argument. Their changes are wrong by rule, and no calculation proves it."""
 
 import random
 import re

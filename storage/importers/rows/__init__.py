@@ -1,4 +1,4 @@
-"""Rows of a file, whatever its kind: containers, typed fields, and what a kind of file is.
+"""Rows of a file, whatever its kind: containers, typed fields, and the definition of a kind of file.
 
 Begin with `kind.FileKind`.
 """

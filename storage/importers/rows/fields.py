@@ -131,7 +131,7 @@ def until_first_error(
     """Like `until_error`, for the first error as a file gives it.
 
     `value` is a step, counted from `start`; the number before `start`, or N/A, says that there is none. If it is
-    missing, the steps are unlabelled. In messages, `what` names the value, and `hint` is how to go on.
+    missing, the steps are unlabelled. In messages, `what` names the value, and `hint` says how to proceed.
     """
     if says_not_applicable(value):
         return until_error(steps, None)

@@ -245,13 +245,14 @@ def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
 
 
 def vote_repair(annotations: Sequence[SubmittedAnnotation], step: int) -> tuple[int | None, str]:
-    """Return the step that repairs a step by the most of those who label it neg, and how this result came about, as
-    in `vote`. Naming no step counts as a vote for an open error, so the result can be None by a majority."""
+    """Return the step that repairs a step according to most of those who label it neg, and how this result came
+    about, as in `vote`. Naming no step counts as a vote for an open error, so the result can be None by a
+    majority."""
     return _vote_link([one.repaired.get(step) for one in annotations if one.labels[step] == "neg"])
 
 
 def vote_notices(annotations: Sequence[SubmittedAnnotation], step: int) -> tuple[int | None, str]:
-    """Like `vote_repair`, for the earlier step that a step notices by the most of those who label it."""
+    """Like `vote_repair`, for the earlier step that a step notices according to most of those who label it."""
     return _vote_link([one.notices.get(step) for one in annotations if one.labels[step] is not None])
 
 

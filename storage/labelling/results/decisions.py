@@ -189,8 +189,8 @@ def _check_item(session: Session, item: ItemRow, step: int) -> int:
 
 
 def _majority(session: Session, item: ItemRow, step: int) -> tuple[str | None, int | None]:
-    """Return the label that most annotators gave to a step, and the step that repairs it by most of those who call
-    it neg. The label is None if no single label, or no single repair of a neg step, has the most votes."""
+    """Return the label that most annotators gave to a step, and the step that repairs it according to most of those
+    who call it neg. The label is None if no single label, or no single repair of a neg step, has the most votes."""
     annotations = read_annotations(session, item.campaign_id, item.id)
     label = vote([annotation.labels[step] for annotation in annotations])[0]
     repaired, how = vote_repair(annotations, step)

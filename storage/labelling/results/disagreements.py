@@ -78,7 +78,7 @@ def _disagreed(labels: Iterable[str | None]) -> bool:
 
 
 def _disagreed_repairs(annotations: Sequence[SubmittedAnnotation]) -> Iterator[int]:
-    """Yield the 0-based steps on whose repair those who call them neg disagree."""
+    """Yield the 0-based steps that annotators call neg but whose repair they disagree on."""
     for step in {step for one in annotations for step in one.repaired}:
         if len({one.repaired.get(step) for one in annotations if one.labels[step] == "neg"}) > 1:
             yield step

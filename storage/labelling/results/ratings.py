@@ -26,7 +26,7 @@ _NO_LINK = -1
 @dataclass(frozen=True)
 class RatedTrace:
     """An annotated trace of a campaign. `digest` is the digest of the trace as it was labelled. `unasked` counts
-    the changed labels whose step nobody asked for."""
+    the changed labels for which nobody was asked to name a step."""
 
     item_id: int
     trace_id: int

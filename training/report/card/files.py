@@ -88,8 +88,8 @@ def _own_figure(card: EvaluatorCard) -> str:
 def hub_figure(card: EvaluatorCard, name: str | None = None) -> tuple[float, str]:
     """Return a figure of the evaluator in percent, and notes on how it was measured.
 
-    It is that of the first kind of error and mode, by default the benchmark's own figure, or else the one that is
-    compared with the baselines. Raises `UserError` if the evaluator has no such figure.
+    It belongs to the first kind of error and mode. By default, it is the benchmark's own figure or, without one,
+    the figure that is compared with the baselines. Raises `UserError` if the evaluator has no such figure.
     """
     rows = [row for row in card.evaluation.rows if not row.is_baseline]
     asked = name or _own_figure(card)

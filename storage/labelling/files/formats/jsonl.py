@@ -15,10 +15,9 @@ no `decisions`. `digest` distinguishes the trace, including its gold labels, fro
 annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
 missing; they are in the format `events`. A row has `repaired` and `notices`, as in the plain format, if a step of
 it does. An agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step
-that repairs each step, `notices`, the one that it notices, `evidence`, the one that changed the annotator's mind
-about it, for an agent's trace its `outcome`, and the `borders` of its sections, if the annotator moved one: the
-0-based first step of each. An answer of somebody's qualification has `"qualification": true`,
-which an import ignores.
+that repairs each step, `notices`, the step that it notices, `evidence`, the step that changed the annotator's mind
+about it, `outcome`, for an agent's trace, and `borders`, the 0-based first step of each section, if the annotator
+moved one. An answer of somebody's qualification has `"qualification": true`, which an import ignores.
 """
 
 from collections.abc import Iterable, Mapping
