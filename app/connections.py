@@ -30,7 +30,7 @@ HEADER_SECONDS = 20.0
 begin its first request."""
 
 BODY_SECONDS = 30.0
-"""Seconds for which a body may stand still."""
+"""Seconds for which a body may stall."""
 
 BODY_RATE = 100
 """The least number of bytes per second at which a body has to arrive, after its first `BODY_SECONDS`."""

@@ -22,7 +22,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 
 THOUGHT = "thought"
-"""The role of what a model thought before its turn. Evaluators do not read it."""
+"""The role of a model's thoughts before its turn. Evaluators do not read it."""
 
 EMPTY_TURN = "(an empty turn)"
 """The text of a step whose turn has neither a text nor a call."""
@@ -105,7 +105,7 @@ class TraceContext:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TraceContext":
         """Rebuild a context from what `to_dict` returned. Raises `UserError` if a key is unknown, or if a value is
-        missing or of another type."""
+        missing or has the wrong type."""
         _check_keys(values, "the context", "has", ("messages", "calls"))
         messages = [
             ContextMessage(

@@ -28,8 +28,8 @@ class Flip(StrEnum):
 
 @dataclass(frozen=True)
 class Jump:
-    """The validity of sub-step `step` just before (`before`) and just after (`after`) the evaluator is shown sub-
-    step `revealed`: `H[revealed - 1, step]` and `H[revealed, step]`.
+    """The validity of sub-step `step` just before (`before`) and just after (`after`) the evaluator is shown
+    sub-step `revealed`: `H[revealed - 1, step]` and `H[revealed, step]`.
 
     If the matrix is sampled, the evaluator may be shown several sub-steps at once. `skipped` counts those before
     `revealed`, and `before` is then `H[revealed - 1 - skipped, step]`.

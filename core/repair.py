@@ -126,8 +126,8 @@ def convert(gold: Gold, repaired: Links, source: Convention, target: Convention)
 
 
 def lost(gold: Gold, repaired: Links, source: Convention, target: Convention) -> tuple[int, ...]:
-    """Return the steps whose gold is lost if `convert` converts it to the convention `target`: the steps whose gold
-    a conversion back to `source` does not restore."""
+    """Return the steps whose gold would not be restored by converting it to the convention `target` and back to
+    `source`."""
     back = convert(convert(gold, repaired, source, target), repaired, target, source)
     return tuple(step for step, (before, after) in enumerate(zip(gold, back, strict=True)) if before != after)
 

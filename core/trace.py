@@ -199,8 +199,8 @@ class Trace:
 
     @cached_property
     def step_ends(self) -> Ints:
-        """For each sub-step, the 0-based index of the last sub-step of its step, with shape (number of sub-
-        steps,)."""
+        """For each sub-step, the 0-based index of the last sub-step of its step, with shape (number of
+        sub-steps,)."""
         counts = np.array([len(step.substeps) for step in self.steps])
         ends: Ints = np.repeat(counts.cumsum() - 1, counts)
         return ends

@@ -44,7 +44,7 @@ class Context:
 
 
 Texts = Annotated[list[str], Field(fail_fast=True)]
-"""A list of which one wrong item is reported; reporting a million would take seconds."""
+"""A list of which only one wrong item is reported, because reporting a million would take seconds."""
 
 
 def _visible(steps: list[str | Texts]) -> list[str | Texts]:

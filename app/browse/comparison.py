@@ -1,5 +1,5 @@
-"""Tables of outcomes above the Browse list: those of two evaluators against each other, and those by the values of
-a metadata field or by length. Each count links to its traces."""
+"""Tables of outcomes above the Browse list: two evaluators' outcomes against each other, and outcomes by the values
+of a metadata field or by length. Each count links to its traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -148,8 +148,8 @@ def facets_html(
     """Render the sidebar.
 
     It shows the values of each filter as links that set or remove them, followed by the sections `metadata` and
-    `distribution`. `about` is the evaluator whose verdicts are filtered. With `on_redundancy`, outcomes are
-    those of redundant errors.
+    `distribution`. `about` is the evaluator whose verdicts are filtered. With `on_redundancy`, outcomes concern
+    redundant errors.
     """
     conditions = [_REDUNDANT if on_redundancy and one.name == "mistake" else one for one in _CONDITIONS]
     sections = [_section(condition, address, counts, choices, about) for condition in conditions]
@@ -161,8 +161,8 @@ def facets_html(
 
 
 def conditions_set(address: Address, words: Words = None, on_redundancy: bool = False) -> list[SetCondition]:
-    """List the active filters. Each filter on metadata is listed separately. With `on_redundancy`, outcomes
-    are those of redundant errors."""
+    """List the active filters. Each filter on metadata is listed separately. With `on_redundancy`, outcomes concern
+    redundant errors."""
     found = []
     for name in address.active:
         if name == "meta":

@@ -114,7 +114,7 @@ class Selection:
 
     @cached_property
     def on_redundancy(self) -> bool:
-        """True if outcomes are of redundant errors."""
+        """True if outcomes concern redundant errors."""
         return asks_redundancy(self.store, self.dataset_id, self.where)
 
     @property

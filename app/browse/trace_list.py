@@ -65,7 +65,7 @@ def list_html(
 
     `hits` maps the ids of traces that have a search hit in a step, but not in the problem, to the number and text
     of that step. `outputs` is the kind of scores that the evaluator gives, or None if the evaluator has not judged
-    anything. With `on_redundancy`, outcomes are those of redundant errors.
+    anything. With `on_redundancy`, outcomes concern redundant errors.
     """
     # An evaluator without redundancy is measured by its validity.
     redundant = on_redundancy and outputs is not None and outputs.has_redundancy

@@ -49,7 +49,7 @@ LAUNCHED: dict[str, Any] = {
     "max_file_size": "1mb",
     "ssr_mode": False,
 }
-"""How the interface is launched by the command, by a Space and by the server."""
+"""The launch arguments of the interface in the command, in a Space and on the server."""
 LEAD = """# StepSight
 Every step of a solution is judged twice: *online*, with the steps up to it in view, and *offline*, with the whole
 solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines.
@@ -264,8 +264,8 @@ class _Demo:
 
 
 def _read(problem: str, solution: Any, evaluators: Any, validity: Any, redundancy: Any) -> Entered:
-    """Return the solution that somebody entered. Raises `UserError` if a value is of another kind than expected, or
-    if the text cannot be split."""
+    """Return the solution that somebody entered. Raises `UserError` if a value has an unexpected type, or if the
+    text cannot be split."""
     values = {"problem": problem, "solution": solution, "evaluators": evaluators}
     asked = validate(_DemoRequest, values | {"validity": validity, "redundancy": redundancy}, "the request")
     return asked.entered()

@@ -124,7 +124,7 @@ class StepScoresView(gr.HTML, metaclass=_WithoutStubs):
         )
 
     def postprocess(self, value: Any) -> str | None:
-        """Render a value as HTML in which all text is escaped. Raises `UserError` if it is of another kind."""
+        """Render a value as HTML in which all text is escaped. Raises `UserError` if it has any other type."""
         if value is None or value == "":
             return None
         return str(step_scores_html(self._judgments(value)))
@@ -158,7 +158,7 @@ def by_mode(judgment: Judgment) -> dict[Mode, Judgment]:
 
 def recorded(row: dict[str, Any]) -> list[TraceJudgments]:
     """Read a solution with its records, the inverse of `app.score.files.judgments_row`. Raises `UserError` if a
-    field is missing or invalid, or if a judgment is of other steps."""
+    field is missing or invalid, or if a judgment belongs to other steps."""
     where = "StepScores"
     trace = parse_trace({"id": "", **row} | ({} if row.get("id") else {"id": "solution"}), where)
     if not isinstance(row["judgments"], list):

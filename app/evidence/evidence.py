@@ -338,7 +338,8 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
 
 def _first_key(store: Store, offers: Sequence[EvaluatorChoice], trace: StoredTrace) -> str:
     """Return the key of the evaluator to begin with: one whose hindsight judgment of the trace is stored, or else
-    the first one, which is loaded here if any is and bidirectional if one of these is. Returns "" without any."""
+    the first one, preferring evaluators that are loaded here and, among these, bidirectional ones. Returns "" if
+    there are none."""
     stored = {
         one.evaluator.id for one in read_judgments(store, trace) if one.mode == Mode.HINDSIGHT and not one.stale
     }

@@ -127,8 +127,8 @@ def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequenc
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
-    """Return an error in the address (or ""), the index of the selected sub-step, and the index of the last sub-
-    step revealed."""
+    """Return an error in the address (or ""), the index of the selected sub-step, and the index of the last
+    sub-step revealed."""
     last = len(evidence) - 1
     try:
         return "", evidence.place(address.step, evidence.focus), evidence.place(address.after, last)

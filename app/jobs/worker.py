@@ -105,7 +105,7 @@ class Worker:
                 self._run_one()
 
     def run_thread(self) -> None:
-        """Like `run`, but if that ends for another reason, tell the server and stop all threads of this process.
+        """Like `run`, but if that ends for any other reason, tell the server and stop all threads of this process.
 
         The process then ends, and the server starts another one. Otherwise nobody would notice that jobs of these
         tasks wait forever.

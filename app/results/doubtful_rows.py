@@ -21,8 +21,8 @@ _PROBLEM, _STEP = 240, 160
 def label_rows(
     store: Store, labels: Sequence[DoubtfulLabel], user: User | None, *, may_dispute: bool
 ) -> list[dict[str, object]]:
-    """Return the template's variables for labels. Those of traces that were deleted meanwhile are left out. `user`
-    is the viewer, or None if nobody is logged in."""
+    """Return the template's variables for labels. Labels of traces that were deleted in the meantime are left out.
+    `user` is the viewer, or None if nobody is logged in."""
     ids = list(dict.fromkeys(one.trace_id for one in labels))
     traces = {trace.trace_id: trace for trace in chain.from_iterable(trace_batches(store, ids))}
     there = [(one, traces[one.trace_id]) for one in labels if one.trace_id in traces]

@@ -25,8 +25,8 @@ class StepChange(StrEnum):
 
 @dataclass(frozen=True)
 class StepMatch:
-    """The relation of a sub-step of the later trace to the earlier trace. `was` is the index of the matching sub-
-    step in the earlier trace, or None for a new sub-step."""
+    """The relation of a sub-step of the later trace to the earlier trace. `was` is the index of the matching
+    sub-step in the earlier trace, or None for a new sub-step."""
 
     step_change: StepChange
     was: int | None = None

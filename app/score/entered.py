@@ -33,7 +33,7 @@ Steps = tuple[tuple[str, ...], ...]
 """The sub-steps of each step."""
 
 Budget = Annotated[int, Field(ge=1)] | Literal["auto"]
-"""How much is read in hindsight (see `app.scoring.limits.HindsightBudget`)."""
+"""The amount that is read in hindsight (see `app.scoring.limits.HindsightBudget`)."""
 
 # The version, the problem, the steps, the text of the solution, the evaluators, the thresholds and the budget.
 _LINK = TypeAdapter(

@@ -61,8 +61,8 @@ class ScoredSolution:
     If the solution is compared with an `earlier` solution, `before` maps evaluators to their hindsight matrices of
     the earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
     sentence about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes`
-    maps evaluators to a note on their reading, if there is one, and `strengths` weak ones to a line that says so.
-    The first `thinking` steps are thinking before the solution.
+    maps evaluators to a note on their reading, if there is one, and `strengths` maps weak evaluators to a line that
+    says so. The first `thinking` steps are thinking before the solution.
     """
 
     trace: Trace

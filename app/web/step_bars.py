@@ -480,7 +480,7 @@ def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
 
 def first_steps(count: int, *, whole: bool = False) -> range:
     """Return the steps that the page of a solution with `count` steps holds at first: all if they are few, or if
-    the `whole` was asked for."""
+    the `whole` was requested."""
     return range(count if whole or count <= LONG else FIRST)
 
 

@@ -16,7 +16,7 @@ from stepsight.core.equations.parsing.expressions import Kind, Node, evaluate
 from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedError
 
 PROBLEM = -1
-"""The place of what the problem states, before the first sub-step."""
+"""The place of the problem's statements, before the first sub-step."""
 
 
 class Method(StrEnum):

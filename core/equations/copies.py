@@ -23,7 +23,7 @@ from stepsight.core.equations.parsing.tokens import Token, TokenKind
 from stepsight.core.equations.solutions import MAX_BACK, retracts
 
 _MOST = 60
-"""The most numbers of a solution that are compared, since with more of them most numbers follow from some."""
+"""The most numbers of a solution that are compared. With more, most numbers would follow from some of them."""
 
 # Numbers that need no source: those of conversions, and of days, hours and degrees.
 _COMMON = frozenset(

@@ -171,8 +171,8 @@ class Child:
 
 
 class Children:
-    """Up to `most` children that answer the same requests, each in a fresh copy. A further one starts when all of
-    those that run are busy."""
+    """Up to `most` children that answer the same requests, each in a fresh copy. Another one starts when all
+    running ones are busy."""
 
     def __init__(self, make: Callable[[], Answerer], bounds: Bounds, most: int) -> None:
         self._all = [Child(make, bounds, fresh=True) for _ in range(most)]
@@ -338,7 +338,7 @@ def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
 
 def _ended_as(status: int) -> bool:
     """End this process in the same way as its copy, given the copy's exit status, unless the copy has answered.
-    True if there are no more requests."""
+    Returns True if there are no more requests."""
     if status < 0 and status != -_DONE:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)

@@ -1,4 +1,4 @@
-"""Score rows as version 0.1.0 of `stepsight score` wrote them, converted to the record of today.
+"""Converting score rows that version 0.1.0 of `stepsight score` wrote to today's record.
 
     {"id": "1", "evaluator": "mini-bidir", "mode": "online",
      "steps": [{"neg": 0.14, "neu": 0.0, "pos": 0.86, "validity": 0.86, "redundancy": 0.0}],
@@ -36,7 +36,7 @@ def is_earlier(row: Mapping[str, Any]) -> bool:
 def upgraded(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the `JudgmentRecord` for a row in the form of version 0.1.0. The caller validates them.
 
-    Raises `UserError` if the entries of `steps` are of no known form, or if `step_of` does not fit them.
+    Raises `UserError` if the entries of `steps` have no known form, or if `step_of` does not fit them.
     """
     outputs, mode = _outputs(row), row["mode"]
     if outputs.in_words and mode == Mode.HINDSIGHT:

@@ -32,7 +32,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 STRICT = json.JSONDecoder(object_pairs_hook=_distinct)
-"""Decodes what people wrote, where it would otherwise depend on the reader which of two values counts."""
+"""Decodes JSON written by people. It refuses two values of a key, because readers differ in which one counts."""
 _ANY = json.JSONDecoder()
 
 

@@ -16,7 +16,7 @@ PARQUET = b"PAR1"
 COMPRESSED = (".gz", ".zst")
 """The suffixes of compressed files that are read."""
 MOST_BLANK = 1_000_000
-"""The most blank lines in a row; a larger file of nothing would keep its reader for minutes."""
+"""The most blank lines in a row; a larger file of blank lines would occupy its reader for minutes."""
 ZIP = b"PK\x03\x04"
 """The first bytes of a ZIP archive."""
 # The place of the name of its first file, and the names with which logs of Inspect begin.

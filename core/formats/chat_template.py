@@ -12,7 +12,7 @@ from typing import Any
 from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
 
 BOUNDS = Bounds(seconds=5, memory=500_000_000)
-"""What a template may take; those of public models take a hundredth of it."""
+"""The limits of a template. Those of public models need a hundredth of this."""
 
 LONGEST = 1_000_000
 """The longest chat, in characters."""

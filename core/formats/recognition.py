@@ -41,7 +41,7 @@ FORMATS = _BY_CONFIG + _BY_NAME
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     """Return the format that stepsight.json names or, if it names none, the format that the config shows. Raises
-    `UserError` if the name is unknown, or if neither file tells the format."""
+    `UserError` if the name is unknown, or if neither file shows the format."""
     named = checkpoint.card.get("format")
     names = {kind.NAME: kind for kind in FORMATS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
     if named is not None:

@@ -23,7 +23,7 @@ from stepsight.core.scores import StepScores
 NO_ANSWER = -1
 """The group of a candidate without an answer."""
 MOST_SUBSETS = 1000
-"""If there are more subsets than this, as many are drawn at random instead."""
+"""If there are more subsets than this, that many are drawn at random instead."""
 EVERY_SIZE = 64
 """Accuracy is given for every number of candidates up to this one, and beyond it for powers of two."""
 

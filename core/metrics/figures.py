@@ -152,8 +152,8 @@ METRICS: tuple[Metric, ...] = (
 
 
 def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple(Topic)) -> dict[str, Measurement]:
-    """Compute the metrics in `METRICS` on these topics, by name: those of shares only if a step has one. The result
-    is empty if the evaluator does not judge steps."""
+    """Compute the metrics in `METRICS` on these topics, by name. Metrics of shares are computed only if a step has
+    a share. The result is empty if the evaluator does not judge steps."""
     if not subject.outputs.has_steps:
         return {}
     left_out = Topic.SHARES if subject.table.share is None else None

@@ -1,8 +1,8 @@
 """First-error metrics: whether the first step that an evaluator calls wrong is the first wrong step in the gold
 labels.
 
-ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or that there is
-none. F1 is the harmonic mean of the accuracies on solutions with and without an error.
+ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or "none". F1 is
+the harmonic mean of the accuracies on solutions with and without an error.
 
 MR-Score (Zeng et al., 2023) is a weighted sum of three parts: Matthews' correlation of the verdicts on solutions,
 the accuracy of the first error in wrong solutions, and the accuracy of the explanation. The last part needs a

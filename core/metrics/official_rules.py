@@ -46,7 +46,7 @@ OFFICIAL_RULES = (
         "Cai et al. 2024, InternLM2 (arXiv 2403.17297): a reward of the whole conversation, read at its end",
     ),
 )
-"""As StrictPRMBench applies them in its column `official`."""
+"""The rules as StrictPRMBench applies them in its column `official`."""
 
 
 def official_rule(evaluator: str) -> OfficialRule | None:

@@ -1,8 +1,9 @@
 """Figures of an evaluator against soft labels: the shares of a benchmark, compared with the validity of its steps.
 
-A step counts if it has a share. If it has several sub-steps, their least validity counts. The Brier score tells how
-far validity is from the share, and Spearman's correlation whether validity orders the steps of all traces as their
-shares do. The order within traces tells the same of each trace alone, where the problem is equally hard for all.
+A step counts if it has a share. If it has several sub-steps, their least validity counts. The Brier score measures
+how far validity is from the share, and Spearman's correlation whether validity orders the steps of all traces as
+their shares do. The order within traces measures the same for each trace separately, so that the difficulty of
+problems does not matter.
 """
 
 from dataclasses import dataclass

@@ -98,7 +98,7 @@ def read_decoder(
 ) -> Decoder | None:
     """Load the decoder in a folder with memory-mapped weights. `values` is the content of its config.json.
 
-    Returns None if the network is of another kind, or if a tensor is missing or misshapen. Transformers then
+    Returns None if the network is of a different kind, or if a tensor is missing or misshapen. Transformers then
     reports the fault.
     """
     config = decoder_config(values, attention)

@@ -145,8 +145,8 @@ def reason(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Name the cause of a failed connection, or return "" if `error` is of no such kind. The messages of these
-    errors are error numbers, or come from C functions."""
+    """Name the cause of a failed connection, or return "" for any other error. The messages of these errors are
+    error numbers, or come from C functions."""
     match error:
         case httpx2.ProxyError():
             return f"the proxy refuses: {error}" if str(error) else "the proxy refuses"

@@ -21,7 +21,8 @@ from stepsight.core.prompts.tokenizer_files import load_tokenizer, normalizing_s
 Answer = TypeVar("Answer")
 
 BOUNDS = Bounds(seconds=20, memory=2_000_000_000)
-"""What loading a tokenizer or a request to it may take. The largest public ones load in a second, in 600 MB."""
+"""The limits for loading a tokenizer and for a request to it. The largest public ones load in a second, in 600
+MB."""
 
 
 class Vocabulary:
@@ -135,7 +136,7 @@ class Vocabulary:
 
 
 class ChildVocabulary(Vocabulary):
-    """The tokenizer of a folder, which answers in a child. A child that was ended loads it again."""
+    """The tokenizer of a folder, which answers in a child. A restarted child loads it again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)

@@ -54,7 +54,7 @@ class BrowsePage:
 
     `counts[field][value]` is the number of traces that the filter would match if `field` were set to `value`.
     Fields about verdicts are counted only if the filter names an evaluator. `loosened[condition]` is the number of
-    traces that the filter would match if that condition were dropped. Outcomes are those of redundant errors if
+    traces that the filter would match if that condition were dropped. Outcomes concern redundant errors if
     `on_redundancy` is True.
     """
 
@@ -90,7 +90,8 @@ def browse(
 
 
 def asks_redundancy(store: Store, dataset_id: int, where: TraceFilter) -> bool:
-    """True if outcomes are of redundant errors, by the filter or because the gold labels have no other errors."""
+    """True if outcomes concern redundant errors, because the filter says so or the gold labels have no other
+    errors."""
     where = where.without_verdicts().without("evaluator")
     with store.read() as session:
         return BrowseColumns(store, session, dataset_id, where, FILE_ORDER).on_redundancy

@@ -48,7 +48,7 @@ _OF_EVALUATOR = ("validity", "redundancy", "change")
 class BrowseColumns:
     """The columns of a dataset that a filter and a sort order need.
 
-    `traces` holds the columns of the traces. Outcomes are those of redundant errors if `on_redundancy` is True.
+    `traces` holds the columns of the traces. Outcomes concern redundant errors if `on_redundancy` is True.
     `verdicts` maps each mode to the verdicts of the filter's evaluator, and `in_mode` holds its verdicts in the
     filter's mode; both are None if the filter names no evaluator. `other` holds the verdicts of the evaluator named
     in the filter's field `other`. Raises `UserError` if a condition or the sort order needs an evaluator and the

@@ -23,7 +23,7 @@ BY_LENGTH = "steps"
 BY_STATE = "repaired"
 """In place of a metadata field: whether errors in the gold are open or repaired, or there are none."""
 MOST_VALUES = 20
-"""The number of values of a field that outcomes are counted for, the most common first."""
+"""The number of values of a field for which outcomes are counted, the most common first."""
 # Numbers and lengths of more values are counted in as many ranges, of about equal numbers of traces.
 _RANGES = 4
 # The fields of `TraceFilter` that select what is counted by.

@@ -100,7 +100,7 @@ class DatasetRow(Base):
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
     traces (a trigger counts deletions), and the deletions of an evaluator's scores or a campaign. `archived` is
     when the dataset was archived. `withdrawn` is when it was deleted: its name is then replaced, it and its traces
-    can no longer be found, and its rows are removed bit by bit. `convention` is the one that gold follows
+    can no longer be found, and its rows are removed bit by bit. `convention` is the convention that gold follows
     (`core.repair`), or "" if it is not stated.
     """
 

@@ -29,8 +29,8 @@ _SCORES = (*LABEL_NAMES, "validity", "change")
 COLUMNS = (*_TEXTS, *_PLACES, *_SCORES)
 """The columns of a frame.
 
-`gap` is what stands in place of the missing sub-step (`core.left_out.Gap`). `change` is validity minus that with
-nothing missing. neg, neu and pos are NaN unless the evaluator gives all three.
+`gap` is the replacement for the missing sub-step (`core.left_out.Gap`). `change` is validity minus the validity
+with nothing missing. neg, neu and pos are NaN unless the evaluator gives all three.
 """
 # Traces of a frame.
 _PART = 200

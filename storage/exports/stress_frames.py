@@ -34,7 +34,7 @@ COLUMNS = {
 """The columns of a frame and their types.
 
 `said` describes the change. `step` counts the steps of the variant from 1, `origin` those of the original, and is
-missing if the step was put in. `text` is the step as it stands in the variant. `target` is True if the verdict must
+missing if the step was inserted. `text` is the step as written in the variant. `target` is True if the verdict must
 turn to not valid. `before` and `after` are the validity in the original and in the variant, NaN if the evaluator
 gives none, and `change` is their difference. If a transform found nothing to change in a trace, there is one row,
 without a step.

@@ -51,7 +51,7 @@ LABELS = {
 """The possible contents of a column of labels, as the page words them."""
 
 THOUGHTS = {ASIDE: "set aside, not judged", JUDGED: "judged, as steps of their own"}
-"""What becomes of thoughts, such as `<think>…</think>` before a solution, as the page words it."""
+"""The treatment of thoughts, such as `<think>…</think>` before a solution, as the page words it."""
 
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
@@ -378,8 +378,8 @@ def _split_text(text: str, columns: ColumnMap) -> Split:
 
 
 def _with_plain_lines(text: str, separator: str) -> tuple[str, str]:
-    """Return a solution and the text between its steps with line feeds alone. If blank lines separate the steps, a
-    line that shows nothing becomes empty."""
+    """Return a solution and the text between its steps with all line breaks as line feeds. If blank lines separate
+    the steps, a line that shows nothing becomes empty."""
     text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, separator))
     if not separator.strip("\n") and len(separator) > 1:
         text = "\n".join("" if is_blank(line) else line for line in text.split("\n"))

@@ -27,11 +27,11 @@ class FileImport(Record):
 
     `upload` is the id of the upload, and `holds` says what it contains. `dataset` is the dataset to add the traces
     to, or the one that the scores refer to. For traces, `kind` is the file kind, `columns` is set if the kind is
-    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. `convention` is
-    the one that their gold follows, if it is named. For scores, `evaluator` names the
-    evaluator and `mode` is the mode in which it gave them. For labels, `campaign` is the campaign to put them
-    into, `annotator` gave them if the file names nobody, and `user` is the person who adds them, whom the server
-    sets. `sha256` is the hash of the content that the user previewed.
+    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. `convention` is the convention
+    that their gold follows, if it is named. For scores, `evaluator` names the evaluator and `mode` is the mode in
+    which it gave them. For labels, `campaign` is the campaign to put them into, `annotator` gave them if the file
+    names nobody, and `user` is the person who adds them, whom the server sets. `sha256` is the hash of the content
+    that the user previewed.
     """
 
     upload: int

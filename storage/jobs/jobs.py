@@ -24,7 +24,7 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, 
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 
 STRESS = "stress"
-"""What a judging job asks for that is a stress test."""
+"""The value of `Job.asked` for a stress test."""
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
 

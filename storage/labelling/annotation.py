@@ -35,7 +35,7 @@ LINKS = ("repaired", "evidence", "notices")
 to an earlier one that it says is wrong."""
 ON_STEPS = ("label", "comment", "correction", "error", *LINKS)
 SUCCEEDED, FAILED = OUTCOMES = ("succeeded", "failed")
-"""What a person can say of the outcome of an agent's trace."""
+"""The possible statements about the outcome of an agent's trace."""
 BORDERS = "borders"
 ON_TRACES = ("flag", "outcome", BORDERS)
 UNDOABLE = (*ON_STEPS, *ON_TRACES)

@@ -26,7 +26,7 @@ labelling page that marks them. On other pages these stand beside scores."""
 
 OWN = "own"
 """A further mark in annotation events: the person had labelled the same text before, as another trace or in another
-campaign. The label was blind all the same."""
+campaign. The label still counts as blind."""
 
 # PostgreSQL and SQLite both take some tens of thousands of values in a statement.
 _MOST = 5_000

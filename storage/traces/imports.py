@@ -112,7 +112,7 @@ def import_file(
     Raises `UserError`, with the number of bad rows, if there are any and `skipped` is not given. Also raises
     `UserError` if the file has no trace or no wanted trace, looks like a different kind, or cannot be read to its
     end, or if the dataset is of a different kind or convention. Nothing is stored in these cases. `convention` is
-    the one that the gold of the file follows; a trace that does not follow it is a bad row.
+    the convention that the gold of the file follows; a trace that does not follow it is a bad row.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind

@@ -27,11 +27,11 @@ from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 BATCH = 500
 _SUBSTEPS = 20_000
 MOST_SIBLINGS = 256
-"""Traces of one problem that are looked at, the first ones in the file."""
+"""The most traces of one problem that are read, the first ones in the file."""
 CONVENTIONS = tuple(one.value for one in Convention)
 """The names of the conventions that gold can follow."""
 AS_READ = Convention.UNTIL_CEASED.value
-"""The convention by which gold is read of a dataset that names none."""
+"""The convention by which gold is read if its dataset names none."""
 # The length of a problem's hash.
 _BYTES = 8
 
@@ -42,8 +42,8 @@ class Dataset:
 
     `labelled` is the number of traces with gold labels, `errors` those with a gold error, and `repaired` those in
     which later steps repair every error. `soft` is the number of traces with soft labels, and `left_out` the number
-    of bad rows that were left out on import. `convention` is the one that the gold follows, or "" if
-    it names none.
+    of bad rows that were left out on import. `convention` is the convention that the gold follows, or "" if none is
+    named.
     """
 
     id: int
@@ -72,8 +72,8 @@ class Dataset:
 @dataclass(frozen=True)
 class StoredTrace(Trace):
     """A trace in the store. `id` is its id within the dataset, and `trace_id` is its database id. It can be scored
-    like any trace, and its judgment can be stored. `convention` is the one that its gold follows, or "" if the
-    dataset names none."""
+    like any trace, and its judgment can be stored. `convention` is the convention that its gold follows, or "" if
+    the dataset names none."""
 
     trace_id: int = field(kw_only=True)
     dataset_id: int = field(kw_only=True)
@@ -230,7 +230,7 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
 
 
 def has_contexts(store: Store, dataset_id: int) -> bool:
-    """True if a trace of the dataset is of an agent, with a context."""
+    """True if the dataset has an agent's trace, that is, one with a context."""
     statement = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id, TraceRow.context.is_not(None)).limit(1)
     with store.read() as session:
         return session.scalar(statement) is not None

@@ -46,8 +46,8 @@ _BY_READING = "{column} ~* :pattern"
 
 
 def index_texts(session: Session, traces: Iterable[tuple[int, Iterable[str]]]) -> None:
-    """Add stored traces, given as (database id, the problem and all sub-steps), to the search index. PostgreSQL
-    updates its index by itself. A trigger removes deleted traces from the index."""
+    """Add stored traces, given as (database id, texts), to the search index. The texts are the problem and all
+    sub-steps. PostgreSQL updates its index by itself. A trigger removes deleted traces from the index."""
     if session.get_bind().dialect.name == "sqlite":
         rows = [{"id": id, "text": searchable(_BETWEEN.join(texts))} for id, texts in traces]
         session.execute(_INDEX, rows)

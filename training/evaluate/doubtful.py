@@ -124,7 +124,7 @@ def rank_labels(
     contradict follows. `names` are the evaluators, by name or fingerprint, whose stored judgments are read, by
     default all of the dataset. `mode` is `offline` or `online`; "" stands for offline, or for online if traces end
     at their first error. Raises `UserError` for any other mode, if there is no gold, if neither evaluators nor
-    people have judged the dataset and no equation contradicts its gold, if it has one problem only, or if an
+    people have judged the dataset and no equation contradicts its gold, if it has only one problem, or if an
     evaluator is unknown or given under two names.
     """
     if mode not in ("", *MODES):

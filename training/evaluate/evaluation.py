@@ -140,7 +140,7 @@ def cut_at_random(gold: Gold, seed: int) -> Gold:
 
 MODES = (Mode.OFFLINE, Mode.ONLINE)
 Question = tuple[Mode, Errors]
-"""The mode and the kind of error that figures are of."""
+"""The mode and the kind of error of some figures."""
 _AGENTS = agentprocessbench.KIND.name
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
 RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1", "share_spearman")

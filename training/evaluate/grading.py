@@ -134,7 +134,7 @@ def serve() -> None:
 
 
 def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
-    """Return True if the text is right, False if it is wrong, or None if time or memory ran out."""
+    """True if the text is right, False if it is wrong, and None if time or memory ran out."""
     # A signal cannot interrupt a single long operation, such as a power: there the system ends the process.
     used = math.ceil(time.process_time() + seconds) + _GRACE
     resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))

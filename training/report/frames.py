@@ -83,8 +83,8 @@ STRESS = {
     **dict.fromkeys(("variants", "steps", "unchanged"), "Int32"),
 }
 """The columns of stress tests and their types: a row per evaluator, seed and transform, with the measures of
-`core.stress.measure.StressFigures`, the ends of their 95 % intervals, and what baselines give in place of
-`as_demanded`. `threshold` is the one of validity that is in force."""
+`core.stress.measure.StressFigures`, the ends of their 95 % intervals, and the baselines' values of `as_demanded`.
+`threshold` is the validity threshold in force."""
 
 
 @overload

@@ -20,7 +20,7 @@ from stepsight.training.runs.processes import gpus_here, processors
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Make = Callable[[], Callable[[Part], Result]]
-"""Called on each worker before its first part to make the function that processes parts."""
+"""Called on each worker before its first part to create the function that processes parts."""
 
 LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)

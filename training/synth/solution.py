@@ -22,7 +22,7 @@ REPAIRED_AGAIN_RATE = 0.5
 FALSE_ALARM_RATE = 0.3
 
 StatedValues = Mapping[str, str]
-"""The values, exact, by key, that a step states of the problem's quantities."""
+"""The exact values that a step states of the problem's quantities, by key."""
 
 Wording = Callable[[bool], str]
 """The text of a step; the argument is True for the corrected version, without the error."""

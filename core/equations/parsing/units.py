@@ -135,7 +135,7 @@ CONTAINERS = words(
     paar paire paires par pares dutzend douzaine docena
     """
 )
-"""Units that hold others, so that a number of them is no number of what they hold."""
+"""Units that contain others, so that their number is not the number of their contents."""
 
 _SHORT = words(
     "mph kph mpg pts sqft hrs mins pcs kb mb gb kbps mbps chf gbp"

@@ -23,7 +23,7 @@ _UNITS = "mtk"
 _TRIES = 12
 
 Rewrite = Callable[[str, str], str | None]
-"""Returns an equation written otherwise, or None. The second argument is the whole text of its step."""
+"""Returns an equation written differently, or None. The second argument is the whole text of its step."""
 
 
 def _rewriting(rewrite: Rewrite) -> Callable[[Trace, random.Random, Sequence[Trace]], Variant | None]:

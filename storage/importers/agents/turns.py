@@ -194,7 +194,7 @@ class Turns:
         self.message("tool", f"[error] {text}" if failed else text, None, optional_text(part, "tool_use_id", "id"))
 
     def _written(self, part: Any) -> str:
-        """Return a part of a content as text, and count it if it has another kind."""
+        """Return a part of a message's content as text, and count it if it is of any other kind."""
         kind = part_kind(part)
         if not (isinstance(part, str) or _is_text(part) or kind in _NOTED):
             self.leave(Unread.LINE if kind in _ANY_MEDIA else Unread.JSON, [kind or _NO_TYPE])
@@ -229,7 +229,7 @@ def _is_text(part: Mapping[str, Any]) -> bool:
 
 
 def _written(part: Any) -> str:
-    """Return a part of a content as text. A part of another kind than text becomes a line that names it."""
+    """Return a part of a message's content as text. A part of any other kind becomes a line that names it."""
     if isinstance(part, str):
         return part
     kind = part_kind(part)

@@ -21,7 +21,7 @@ from stepsight.core.trace import Step, Trace, check_text, is_text
 from stepsight.storage.importers.rows.kind import Row
 
 Meaning = Label | bool
-"""What a label says of a step: its label or, if that is all, whether it is valid."""
+"""The meaning of a label: a step's label or, if only that is known, whether the step is valid."""
 
 RATINGS: Mapping[int, Meaning] = {-1: Label.NEG, 0: Label.NEU, 1: Label.POS}
 VALIDITY: Mapping[int, Meaning] = {0: False, 1: True}
@@ -165,7 +165,7 @@ def steps(row: Row, key: str) -> list[tuple[str, ...]]:
 
 
 ASIDE, JUDGED = "aside", "judged"
-"""What becomes of thoughts on import: of thinking before a solution, and of what an agent thinks before a turn."""
+"""The treatment of thoughts on import: thinking before a solution, and an agent's thoughts before a turn."""
 
 
 def check_texts(trace: Trace) -> None:

@@ -267,7 +267,7 @@ class LabelSource(StrEnum):
 
 
 def label_source(row: Row) -> LabelSource | None:
-    """Return the program that wrote a row of people's labels, or None if the row is not of such a file."""
+    """Return the program that wrote a row of people's labels, or None if the row is not from such a file."""
     if row.get("format") == _EVENTS:
         return LabelSource.EVENTS
     if {"data", "annotations"} <= row.keys() or is_json_min(row):

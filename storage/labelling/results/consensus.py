@@ -137,8 +137,8 @@ class LabelledTrace:
 
     `labels` has `neg`, `neu` or `pos` for each step, or None if the step is unlabelled, unsure or not agreed on.
     `how` is as in `Consensus`. If the labels are those of a single annotator, `how` is None, and `annotations` has
-    only that person's annotation. `repaired` and `notices` are as in `Consensus`. `convention` is the one that
-    the labels were converted to, or "".
+    only that person's annotation. `repaired` and `notices` are as in `Consensus`. `convention` is the convention
+    that the labels were converted to, or "".
     """
 
     trace: StoredTrace

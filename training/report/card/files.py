@@ -128,4 +128,4 @@ CARD_WRITERS: Mapping[str, Callable[[EvaluatorCard], str]] = {
     "latex": card_latex,
     "json": lambda card: json.dumps(card_json(card), indent=1, allow_nan=False, ensure_ascii=False) + "\n",
 }
-"""What writes a card, by format."""
+"""The functions that write a card, by format."""

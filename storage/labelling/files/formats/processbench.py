@@ -33,8 +33,8 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """Return whether the final answer is correct according to a trace's metadata, or None if the metadata do not
-    say."""
+    """True if the final answer is correct according to a trace's metadata, None if the metadata do not say, and
+    False otherwise."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
         return correct
