@@ -48,8 +48,8 @@ Texts = Annotated[list[str], Field(fail_fast=True)]
 
 
 def _visible(steps: list[str | Texts]) -> list[str | Texts]:
-    """Return `steps`. Raises `ValueError` at signs that show nothing, such as a zero-width space; white space alone
-    is refused as an empty step."""
+    """Return `steps`. Raises `ValueError` at invisible characters, such as a zero-width space; white space alone is
+    refused as an empty step."""
     for number, step in enumerate(steps, start=1):
         for text in [step] if isinstance(step, str) else step:
             if text.strip() and is_blank(text):

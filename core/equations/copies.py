@@ -269,7 +269,7 @@ def _is_power_of_ten(difference: Fraction) -> bool:
 
 
 def _is_definite(tokens: Sequence[Token], index: int) -> bool:
-    """True if the word before a number says that its things are known, as in "the 54 pages"."""
+    """True if the word before a number says that the counted things are known, as in "the 54 pages"."""
     return index > 0 and tokens[index - 1].text.lower() in _DEFINITE
 
 

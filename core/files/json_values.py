@@ -95,7 +95,7 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
 
 def read_json(path: Path, largest: int = LARGEST) -> dict[str, Any]:
     """Read a file that contains one JSON object. Raises `UserError` if it cannot be read, has more than `largest`
-    bytes or other content."""
+    bytes or contains anything else."""
     try:
         content = read_bytes(path, largest)
         value = parse_json(content)

@@ -1,7 +1,7 @@
 """ZIP archives that come from outside: their files are read one at a time, each within a bound.
 
-Inspect compresses the files of its logs by zstd, a method of ZIP that the standard library learns in Python 3.14;
-they are unpacked by the same reader as other files.
+Inspect compresses the files of its logs by zstd, a ZIP method that the standard library supports from Python 3.14
+on; they are unpacked by the same reader as other files.
 """
 
 import io

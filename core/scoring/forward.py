@@ -239,8 +239,8 @@ class Forward(Protocol):
         self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
     ) -> list[Floats32]:
         """Return the probabilities at the read positions of each input, with shape (k, 3), in input order. An
-        ensemble adds its spread as a fourth column. `check` may raise an error to stop the work. `on_result` is
-        called for inputs of increasing length in this order."""
+        ensemble adds its spread as a fourth column. `check` may raise an error to stop the work. If the inputs grow
+        in length, `on_result` is called in their order."""
         ...
 
 

@@ -116,12 +116,12 @@ def searchable(text: str) -> str:
 
 def reads_alike(text: str, other: str) -> bool:
     """True if a reader could take one short text, such as a name, for the other. Letters of Cyrillic, Greek and
-    Armenian that look like Latin ones, signs that show nothing and case make no difference."""
+    Armenian count as the Latin ones that they look like, and invisible characters and case are ignored."""
     return not _looks(text).isdisjoint(_looks(other))
 
 
 def shows_nothing(text: str) -> bool:
-    """True if a short text, such as a name, has no sign that a reader sees."""
+    """True if a short text, such as a name, has no visible character."""
     return is_blank(_visible(text))
 
 

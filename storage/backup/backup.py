@@ -199,8 +199,8 @@ class Backup:
 def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
     """Write a backup and verify that it is intact and complete.
 
-    The store can be read and written meanwhile, but the backup contains only what was in the store at the start.
-    Raises `UserError` if the file exists and `force` is not set, or if the file cannot be written.
+    The store can be read and written in the meantime, but the backup contains only what was in the store at the
+    start. Raises `UserError` if the file exists and `force` is not set, or if the file cannot be written.
     """
     path = Path(path)
     _refuse_itself(store, path)

@@ -1,8 +1,8 @@
 """The tables of campaigns, their queues, and the append-only logs of labelling work.
 
 Triggers refuse to change or delete rows of `label_events`, `guidelines`, `disputes` and `dispute_entries`. Only the
-events of a closed campaign can be deleted, once a complete export holds them, and then its guidelines. No foreign
-key of these tables cascades, so a row that labelling work refers to cannot be deleted.
+events of a closed campaign can be deleted, once a complete export contains them, and then its guidelines. No
+foreign key of these tables cascades, so a row that labelling work refers to cannot be deleted.
 """
 
 import secrets

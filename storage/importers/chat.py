@@ -1,4 +1,4 @@
-"""Chats, as data for fine-tuning hold them (`stepsight import chat`).
+"""Chats in the form of fine-tuning data (`stepsight import chat`).
 
 The last answer is the solution, which is split into steps like a solution on the Score page. The user's message
 before it is the problem:
@@ -71,7 +71,7 @@ def _parse(names: Mapping[str, str], thoughts: str, row: Row, where: str) -> Tra
 
 
 def _thoughts(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """Return the thoughts that a message has apart from its text."""
+    """Return the thoughts that a message stores separately from its text."""
     content = message.get(names["content"])
     return thoughts_of(message, content if isinstance(content, list) else [])
 

@@ -379,7 +379,7 @@ def _split_text(text: str, columns: ColumnMap) -> Split:
 
 def _with_plain_lines(text: str, separator: str) -> tuple[str, str]:
     """Return a solution and the text between its steps with all line breaks as line feeds. If blank lines separate
-    the steps, a line that shows nothing becomes empty."""
+    the steps, a line without visible text becomes empty."""
     text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, separator))
     if not separator.strip("\n") and len(separator) > 1:
         text = "\n".join("" if is_blank(line) else line for line in text.split("\n"))

@@ -1,6 +1,6 @@
 """Checking whether an evaluator clears the best trivial baseline on a dataset.
 
-An evaluator *clears* the baselines if the 95 % interval of its paired difference to the best baseline, over
+An evaluator *clears* the baselines if the 95 % interval of its paired difference from the best baseline, over
 resamples of the traces, lies above 0. The difference is taken in step AUC or, if that is undefined, in the next
 figure of `RIVALRY`. The errors are invalid steps if the gold labels have any, and redundant steps otherwise. There
 is no check if fewer than `FEWEST` steps have an error, or fewer than `FEWEST` have none, because hardly any
@@ -29,7 +29,7 @@ class BaselineCheck:
     """The comparison of an evaluator with the best trivial baseline, on the traces that the evaluator has judged.
 
     `figure` names the figure compared, and `value` is the evaluator's value of it. `baseline` names the best
-    baseline, and `difference` is the evaluator's paired difference to that baseline.
+    baseline, and `difference` is the evaluator's paired difference from that baseline.
     """
 
     evaluator: str

@@ -151,7 +151,7 @@ RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1", "share_spearman")
 class Row:
     """The figures of one evaluator in one mode for one kind of error.
 
-    `beats` is the evaluator's difference to the best baseline, whose name is `rival`. The difference is taken in
+    `beats` is the evaluator's difference from the best baseline, whose name is `rival`. The difference is taken in
     the figure named by `beats_in`: step AUC or, if that is undefined, the next figure in `RIVALRY`. `calibration`
     tells how the thresholds were calibrated, or is None, and `chosen_here` is True if the calibration used this
     dataset. `published` holds the paper's figures for this evaluator on these traces.
@@ -178,7 +178,7 @@ class Row:
 
     @property
     def above_baselines(self) -> bool:
-        """True if the interval of the difference to the best baseline lies above 0."""
+        """True if the interval of the difference from the best baseline lies above 0."""
         return bool(self.beats.exists and self.beats.low > 0)
 
     @property
@@ -463,14 +463,14 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
-    """Return a copy of the row with its difference to the best baseline, computed on the row's own traces."""
+    """Return a copy of the row with its difference from the best baseline, computed on the row's own traces."""
     name = next((name for name in RIVALRY if name in row.measured and row.measured[name].value.exists), RIVALRY[0])
     beats, rival = above_best_baseline(row, rows, name, weights)
     return replace(row, beats=beats, beats_in=name if rival else RIVALRY[0], rival=rival)
 
 
 def above_best_baseline(row: Row, rows: Sequence[Row], name: str, weights: Weights) -> tuple[Value, str]:
-    """Return the difference of a row to the best baseline in the figure `name`, and the baseline's name, or "" if
+    """Return the difference of a row from the best baseline in the figure `name`, and the baseline's name, or "" if
     there is none."""
     question = () if row.is_baseline else (row.mode, row.errors)
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == question]

@@ -78,8 +78,8 @@ def make_table(
 
 
 def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
-    """Return a table of the protocol's four figures, and of the difference to the best baseline. Rows of the paper
-    that this evaluation lacks follow at the end, marked as published."""
+    """Return a table of the protocol's four figures, and of the difference from the best baseline. Rows of the
+    paper that this evaluation lacks follow at the end, marked as published."""
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
         EVALUATOR,

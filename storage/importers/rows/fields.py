@@ -169,7 +169,8 @@ ASIDE, JUDGED = "aside", "judged"
 
 
 def check_texts(trace: Trace) -> None:
-    """Raise `UserError` if the problem of a trace is a word for a missing value, or if a step shows nothing."""
+    """Raise `UserError` if the problem of a trace is a word for a missing value, or if a step has no visible
+    text."""
     if is_missing(trace.problem):
         raise UserError(f"the problem is {trace.problem!r:.20}, a missing value.", "Give it a text.")
     for number, step in enumerate(trace.steps, start=1):

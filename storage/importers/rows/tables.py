@@ -27,9 +27,9 @@ _CLASSES = "ClassLabel"
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
-    Blank rows and repetitions of the header, as in files put together from several, are skipped. A column without a
-    name, such as the numbers of rows that pandas writes, is called `column 1` by its place. The separator is a tab
-    if the header has one outside quotes, and otherwise a comma or a semicolon, whichever is more frequent there,
+    Blank rows and repetitions of the header, as in concatenated files, are skipped. A column without a name, such
+    as the row numbers that pandas writes, is named by its position, such as `column 1`. The separator is a tab if
+    the header has one outside quotes, and otherwise a comma or a semicolon, whichever is more frequent there,
     unless a line such as `sep=;` before the header names it. If all names are quoted, as StepSight writes them, the
     marks before text that looks like a formula are removed (`core.escaping`). Invalid UTF-8 and invalid CSV raise
     `UserError`, because nothing after them can be read. A row with more or fewer cells than the header is passed to

@@ -1,9 +1,9 @@
 """Adjudicators' decisions on steps about which the annotators of a campaign disagree.
 
 A decision is logged as an event of the kind `decide` that belongs to no slot. The event's `new` holds the `label`,
-the `reason`, `own`, which is True if the adjudicator had labelled the trace, and for a `neg` step that a later one
-repairs `repaired`, this later step. The event's `old` holds these values of the previous decision. The last
-decision on a step is in force. The annotations themselves do not change.
+the `reason`, `own`, which is True if the adjudicator had labelled the trace, and, for a `neg` step that a later
+step repairs, `repaired`, the index of this later step. The event's `old` holds these values of the previous
+decision. The last decision on a step is in force. The annotations themselves do not change.
 """
 
 from collections.abc import Mapping
