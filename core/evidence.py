@@ -57,7 +57,8 @@ class Revision:
     verdicts differ. `agrees` is True if the change is towards the gold label, and None if there is no gold label or
     no change.
 
-    If the matrix is sampled, the shortest prefix that was read and contains the step takes the place of online.
+    If the matrix is sampled, the shortest prefix that was read and contains the step takes the place of the online
+    prefix.
     """
 
     step: int

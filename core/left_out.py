@@ -118,8 +118,8 @@ def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: 
     """Return the effect on sub-step `step` of removing each later sub-step whose removal was scored.
 
     The removal that moves the validity furthest towards the online validity comes first. If `hindsight` is sampled,
-    the shortest prefix that was read and contains the sub-step takes the place of online. Raises `ValueError` if
-    `hindsight` and `left_out` have different numbers of sub-steps.
+    the shortest prefix that was read and contains the sub-step takes the place of the online prefix. Raises
+    `ValueError` if `hindsight` and `left_out` have different numbers of sub-steps.
     """
     if len(left_out) != len(hindsight):
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected as many")

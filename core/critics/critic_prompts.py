@@ -82,8 +82,8 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
 
 
 def section_counts(trace: Trace, mode: Mode, start: int, stop: int) -> tuple[int, ...]:
-    """Return the number of sub-steps up to the last one that each question about a section shows, in order. The
-    section has the sub-steps from index `start` up to but not including `stop`."""
+    """Return, for each question about a section in order, the number of sub-steps up to the last one that it shows.
+    The section has the sub-steps from index `start` up to but not including `stop`."""
     if mode == Mode.HINDSIGHT:
         return tuple(range(start + 1, stop + 1))
     return (stop,) if mode == Mode.OFFLINE else tuple(sorted({int(end) + 1 for end in trace.step_ends[start:stop]}))

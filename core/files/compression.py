@@ -1,7 +1,7 @@
 """Files compressed by gzip or zstd, unpacked as they are read.
 
-They are read wherever their content could be read unpacked. A small file that unpacks to a huge one is refused
-before it fills the memory or the disk.
+They are accepted wherever uncompressed files are. A small file that unpacks to a huge one is refused before it
+fills the memory or the disk.
 """
 
 import gzip

@@ -130,8 +130,8 @@ class Client(AbstractScorer):
         budget: int | Literal["auto"] | None = None,
     ) -> Iterator[Judgment]:
         """Like `Scorer.score`, but the traces are sent to the server, at most 64 at a time. The `budget` of
-        hindsight may be "auto": all prefixes of a trace are read if the server's limit of a request allows it, or
-        else an eighth of their tokens."""
+        hindsight may be "auto": all prefixes of a trace are read if the server's limit for a request allows it, and
+        otherwise an eighth of their tokens."""
         mode = Mode(mode)
         for chunk in _chunks(traces):
             judged: dict[int, Judgment | UserError] = {}

@@ -76,7 +76,8 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
     """Find the flipped verdicts in an evaluator's up-to-date hindsight judgments of a dataset. A step counts as
     valid if its validity is at least `threshold`. If prefixes were sampled, the shortest one that was read and
-    contains a step takes the place of online. The result is cached until the traces or the judgments change."""
+    contains a step takes the place of the online prefix. The result is cached until the traces or the judgments
+    change."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
 

@@ -37,9 +37,9 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class ChangeableScores(Changeable[Scored]):
-    """The scores on a dataset of the evaluator with the id `evaluator` or, if that is 0, of the one whose name or
-    fingerprint is `called`. The evaluator itself and its scores elsewhere stay, as do thresholds that were chosen
-    by these scores.
+    """The scores on a dataset of the evaluator with the id `evaluator` or, if that is 0, of the evaluator whose
+    name or fingerprint is `called`. The evaluator itself and its scores elsewhere stay, as do thresholds that were
+    chosen with these scores.
 
     They are not deleted while a job of the evaluator works on the dataset, or an open campaign shows them.
     """
