@@ -19,8 +19,8 @@ MOST_CANDIDATES = 64
 def candidates_html(selection: Selection, trace: StoredTrace) -> tuple[Markup, list[int]]:
     """Render the candidates of a trace's problem, and return the HTML and the database ids of the candidates shown.
 
-    The scores shown are those of the address's first evaluator if it scores steps, or else those of the default
-    among the evaluators that do. Candidates that a rule chooses come first. Raises `UserError` if two candidates
+    The scores come from the address's first evaluator if it scores steps, and otherwise from the default one among
+    the evaluators that do. Candidates that a rule chooses come first. Raises `UserError` if two candidates
     contradict each other in their metadata.
     """
     store, address = selection.store, selection.address

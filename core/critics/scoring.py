@@ -75,7 +75,7 @@ class KeptAnswers(Protocol):
         """Return the answers about a trace by their keys."""
 
     def keep(self, trace: Trace, mode: Mode, key: str, answer: ReadAnswer) -> None:
-        """Keep an answer that was asked for to judge the trace in this mode."""
+        """Store an answer that was requested in order to judge the trace in this mode."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class PublicEvaluator(Record):
     evaluators need a second model for comparison, and `beside` is its parameter count. `calls` is the number of
     separate requests per step, or 0 if one pass judges all steps. `note` is a remark for readers of the evaluator's
     results. `missing` is a sentence on facts that are needed to read the evaluator but that no source states, and
-    `asks` lists the keys of stepsight.json that can state them. The `format` may then be "".
+    `asks` lists the keys of stepsight.json that can state them. If there are no such keys, `format` is "".
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Scoring on Ray workers, each of which loads its own evaluator. The scores equal those of a single process.
 
 Traces are read and tokenized in this process and distributed in the same windows that a single process would score.
-The judgments return in order, so that one writer can store them.
+The judgments arrive in order, so that one writer can store them.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -21,7 +21,8 @@ _TRIES = 12
 
 
 def _proved(trace: Trace, equation: Equation, text: str, said: str) -> Variant | None:
-    """Return the variant in which the step of an equation has another text, if one of its equations then fails."""
+    """Return the variant in which the step of an equation has the text `text`, or None unless one of its equations
+    then fails."""
     wrong = failing_at(with_steps(trace, {equation.place: text}), equation.place)
     if wrong is None:
         return None

@@ -94,7 +94,7 @@ class CandidateSet:
         return len(self.candidates)
 
     def place(self, candidate: Candidate) -> str:
-        """Return how messages refer to a candidate: by its file and line, or by its dataset and id."""
+        """Return the words by which messages refer to a candidate: its file and line, or its dataset and id."""
         return f"{self.name} line {candidate.line}" if self.of_file else f"{self.name} {candidate.id!r}"
 
     def traces(self, start: int = 0) -> Iterator[Trace]:

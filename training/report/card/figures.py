@@ -132,7 +132,8 @@ def _judging(evaluation: Evaluation) -> Evaluation:
 
 
 def _shortcuts(evaluation: Evaluation) -> Content:
-    """Return a table of how the evaluator's validity follows the length and the place of a step, beside gold."""
+    """Return a table of how closely the evaluator's validity follows the length and the position of a step, overall
+    and beyond gold."""
     if silent := _silent(evaluation):
         return silent
     columns = [
