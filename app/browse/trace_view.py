@@ -12,14 +12,17 @@ from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.markup.text import MARKS
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
+    IN_STRIP,
     TraceJudgments,
     column_names,
     failing_steps,
     first_steps,
+    gold_marks,
     judged_steps,
     later_html,
     legend_html,
     section_starts,
+    substeps_of,
 )
 from stepsight.core.equations.evaluator import are_checked, checks_of
 from stepsight.core.judgment import Mode
@@ -27,8 +30,6 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 
-# The strip shows no others.
-_IN_STRIP = {word: MARKS[word] for word in ("not valid", "neg", "redundant", "neu")}
 _NO_MARK = " "
 
 
@@ -120,11 +121,12 @@ def _steps(
     steps: range,
 ) -> dict[str, Any]:
     links = disputes(steps) if disputes else ()
+    said = said_texts(trace, steps)
     return {
         "trace": trace,
         "columns": columns,
         # Without the lines of an agent's calls, which stand below the text as code.
-        "rows": judged_steps(trace, lambda text: marked_markdown(text, wanted), steps, said_texts(trace, steps)),
+        "rows": judged_steps(trace, lambda text: marked_markdown(text, wanted), substeps_of(trace, steps), said),
         "before": lambda step: before_html(trace, step),
         "calls": lambda step: calls_html(trace, step),
         "people": people or [None] * len(trace.steps),
@@ -146,8 +148,7 @@ def _strip_marks(trace: Trace, columns: Sequence[TraceJudgments], *, equations: 
         failing = {owners[i] for i in failing_steps(trace)} if are_checked(trace) else set()
         lanes.append([MARKS["not valid"] if step in failing else _NO_MARK for step in range(len(trace.steps))])
     if trace.has_gold:
-        words = ("neg" if step.valid is False else step.gold or "" for step in trace.steps)
-        lanes.append([_IN_STRIP.get(word, _NO_MARK) for word in words])
+        lanes.append(gold_marks(trace))
     return ["".join(marks) for marks in zip(*lanes, strict=True)] or [""] * len(trace.steps)
 
 
@@ -155,8 +156,8 @@ def _strip_mark(one: TraceJudgments, mode: Mode, i: int) -> str:
     if one.silent[mode][i]:
         return _NO_MARK
     if one.shape == "marks":
-        return _IN_STRIP.get(LABEL_NAMES[int(one.modes[mode].probs[i].argmax())], _NO_MARK)
-    return _IN_STRIP.get(one.verdict(mode, i), _NO_MARK)
+        return IN_STRIP.get(LABEL_NAMES[int(one.modes[mode].probs[i].argmax())], _NO_MARK)
+    return IN_STRIP.get(one.verdict(mode, i), _NO_MARK)
 
 
 def _worst(owners: Sequence[int], count: int, marks: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.agents.context_html import said_texts
@@ -108,10 +109,10 @@ class Evidence:
         above the list."""
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
-    @cached_property
-    def steps(self) -> list[JudgedStep]:
-        """The rows of the list of steps, one per sub-step, without the lines of an agent's calls."""
-        return judged_steps(self.trace, said=said_texts(self.trace))
+    def steps(self, places: range | None = None) -> list[JudgedStep]:
+        """Return the rows of the list of steps, one per sub-step, without the lines of an agent's calls: all, or
+        those of the sub-steps with the indices in `places`."""
+        return judged_steps(self.trace, places=places, said=said_texts(self.trace))
 
     @property
     def note(self) -> Markup:
@@ -131,14 +132,21 @@ class Evidence:
 
         They hold its record or, for a long trace unless `is_whole`, the record of its offline scores and the
         triangle in base64: its rows one after another, with three little-endian float32 for each cell. If it is
-        sampled, these are the rows in `sampled`, counted from 0.
+        sampled, these are the rows in `sampled`, counted from 0. If it is `constant`, this is the last row alone.
         """
         if is_whole or len(self) <= MOST_CELLS:
             return {"judgment": self.record.model_dump_json()}
         offline = replace(self.judgment, mode=Mode.OFFLINE, result=self.hindsight.offline)
-        triangle = base64.b64encode(self.hindsight.packed.astype("<f4").tobytes()).decode()
+        constant = {"constant": "true"} if self._is_constant else {}
+        packed = self.hindsight.rows[-1] if constant else self.hindsight.packed
+        triangle = base64.b64encode(packed.astype("<f4").tobytes()).decode()
         sampled = {} if self.hindsight.sampled is None else {"sampled": json.dumps(self.hindsight.sampled.tolist())}
-        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle} | sampled
+        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle} | constant | sampled
+
+    @property
+    def _is_constant(self) -> bool:
+        *earlier, last = (self.hindsight.rows[row] for row in self.hindsight.read)
+        return all(np.array_equal(row, last[: len(row)]) for row in earlier)
 
     def __len__(self) -> int:
         """Return the number of sub-steps."""
@@ -160,7 +168,7 @@ class Evidence:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the sub-steps, such as `3`, or `3.2` if step 3 has several."""
-        return tuple(step.name for step in self.steps)
+        return tuple(map(self.trace.step_name, range(len(self))))
 
     @cached_property
     def revisions(self) -> list[Revision]:

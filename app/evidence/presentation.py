@@ -35,6 +35,7 @@ def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, pr
         "evidence/presentation.html",
         problems=[*problems, *_unknown(address.present, places)] if unknown else problems,
         evidence=evidence,
+        steps=evidence.steps(),
         data=data,
         conclusions=conclusions,
         before=partial(before_html, evidence.trace),

@@ -1,10 +1,11 @@
 """The evidence on one trace as HTML: the hindsight matrix, the reveal, the curve, and explanatory sentences."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
+from typing import Any
 
 from markupsafe import Markup
 
@@ -15,9 +16,14 @@ from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
+    asked_steps,
     change_html,
     equations_html,
+    failing_steps,
+    first_steps,
+    gold_marks,
     judged_steps,
+    later_html,
     section_starts,
     signed,
     solution_html,
@@ -27,6 +33,10 @@ from stepsight.core.judgment_record import triangle_cells
 from stepsight.core.left_out import PLACEHOLDER, Gap, LeaveOneOut
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
+
+STEPS = "/evidence/steps"
+CHECKS = "/evidence/checks"
+"""The paths where the page of a long trace asks for its later steps, and for what fails in any step."""
 
 # The largest number of names beside the matrix that do not touch.
 _MOST_NAMES = 20
@@ -42,6 +52,7 @@ def evidence_html(
     evidence: Evidence,
     address: EvidenceAddress,
     ask: str = "",
+    alone: EvidenceAddress | None = None,
     left_out: LeaveOneOut | None = None,
     *,
     in_file: bool = False,
@@ -49,15 +60,20 @@ def evidence_html(
     """Render all evidence on one trace, with the selection that the address makes.
 
     Leave-one-out scores are included if `left_out` is given. Otherwise, the page's script requests them from the
-    URL `ask` unless it is "". With `in_file`, the whole record of the judgment is included, however long it is.
+    URL `ask` unless it is "". With `in_file`, the whole record of the judgment is included, however long it is. Of
+    a long trace, only the first steps are rendered if `alone`, the address of the trace without a selection, is
+    given, and `address` does not ask for all. The script then requests the others from there, and what fails in any
+    step, because checking all equations takes longer than showing the first steps.
     """
     problem, step, after = _opened(evidence, address)
     value = address.value if address.value in evidence.values else evidence.values[0]
     if value != address.value:
         problem += f" {evidence.evaluator} {ONLY_VALIDITY}. There is no {address.value} to show."
     n = len(evidence)
+    shown = first_steps(n, whole=alone is None or address.steps == "all")
+    rest = range(shown.stop, n)
     data = evidence.judgment_data(is_whole=in_file) | {
-        "marked": json.dumps([[row, column, words] for (row, column), words in evidence.marked_cells.items()]),
+        "marked": "[]" if rest else json.dumps(_marked_cells(evidence)),
         "step": str(step),
         "after": str(after),
         "value": value,
@@ -66,15 +82,16 @@ def evidence_html(
         data["left-out"] = json.dumps(left_out_record(evidence, left_out))
     elif ask:
         data["ask"] = ask
-    moved = evidence.hindsight.moved
+    if rest and alone is not None:
+        data["checks"] = alone.url(CHECKS)
     return render(
         "evidence/trace.html",
         evidence=evidence,
         problem=problem.strip(),
         note=evidence.note,
-        equations=equations_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)]),
+        equations="" if rest else _equations(evidence),
+        failing=bool(rest or evidence.failing),
         online=None if evidence.hindsight.sampled is not None else _solution(evidence, evidence.hindsight.online),
-        changed=lambda i: change_html(float(moved[i])),
         sampled=evidence.sampled_sentence,
         offline=_solution(evidence, evidence.hindsight.offline),
         change=_largest_change(evidence),
@@ -88,11 +105,62 @@ def evidence_html(
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if _draws_all(evidence) else [],
-        ends=evidence.trace.step_ends.tolist(),
-        before=partial(before_html, evidence.trace),
-        after=partial(after_html, evidence.trace),
         sections=section_starts(evidence.trace, by_substeps=True),
+        # What is chosen has its story, wherever it is.
+        stories=[*shown, *({step} - set(shown))],
+        rest=rest,
+        later=later_html(rest, _strip_marks(evidence), evidence.names) if rest else "",
+        more=alone.url(STEPS) if alone else "",
+        whole_url=address.url(steps="all"),
+        **_listed(evidence, shown),
     )
+
+
+def listed_html(evidence: Evidence, query: Mapping[str, str]) -> Markup:
+    """Render the sub-steps that a query asks for (see `asked_steps`) as list items. Each holds its story, which the
+    page's script moves beside the matrix."""
+    places = asked_steps(query, len(evidence))
+    return render("evidence/listed.html", evidence=evidence, **_listed(evidence, places, tells=True))
+
+
+def _listed(evidence: Evidence, places: range, *, tells: bool = False) -> dict[str, Any]:
+    trace, moved = evidence.trace, evidence.hindsight.moved
+    return {
+        "trace": trace,
+        "steps": evidence.steps(places),
+        "tells": tells,
+        "changed": lambda i: change_html(float(moved[i])),
+        "ends": trace.step_ends.tolist(),
+        "before": partial(before_html, trace),
+        "after": partial(after_html, trace),
+    }
+
+
+def checks_record(evidence: Evidence) -> dict[str, Any]:
+    """Return what fails in a solution as JSON for the page of a long one: the indices of the sub-steps in which
+    something does, the cells of the matrix, the line about all, and for each sub-step the sentence in its story."""
+    sentences = {i: evidence.equation_sentence(i) for i in range(len(evidence))}
+    return {
+        "fails": failing_steps(evidence.trace),
+        "marked": _marked_cells(evidence),
+        "line": _equations(evidence),
+        "says": {i: sentence for i, sentence in sentences.items() if sentence},
+    }
+
+
+def _marked_cells(evidence: Evidence) -> list[tuple[int, int, str]]:
+    return [(row, column, words) for (row, column), words in evidence.marked_cells.items()]
+
+
+def _equations(evidence: Evidence) -> Markup:
+    return equations_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)])
+
+
+def _strip_marks(evidence: Evidence) -> list[str]:
+    """Return the marks of each sub-step in the strip of a long solution: a blank each for the verdict and for what
+    fails, which the page's script fills in, and gold's, if there is any."""
+    trace, gold = evidence.trace, gold_marks(evidence.trace)
+    return ["  " + (gold[owner] if trace.has_gold else "") for owner in trace.owners.tolist()]
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
@@ -120,10 +188,14 @@ def _offer(evidence: Evidence) -> str:
 
 
 def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:
-    """Render a trace that is still being judged: its problem, its steps, and the reason for the wait."""
+    """Render a trace that is still being judged: its problem, its steps, and the reason for the wait. Of a long
+    trace, only the first steps are shown, with the number of the others."""
+    places = first_steps(len(trace.substeps))
     around = {"before": partial(before_html, trace), "after": partial(after_html, trace)}
     values = {**around, "trace": trace, "title": title, "message": message, "problems": problems}
-    return render("evidence/waiting.html", steps=judged_steps(trace, said=said_texts(trace)), **values)
+    steps = judged_steps(trace, places=places, said=said_texts(trace))
+    ends = trace.step_ends.tolist()
+    return render("evidence/waiting.html", steps=steps, ends=ends, count=len(trace.substeps), **values)
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:

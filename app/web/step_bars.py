@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
-from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS, text_html
+from stepsight.app.markup.text import CHECK_WORDS, MARKS, VERDICT_WORDS, text_html
 from stepsight.app.web.html import macro
 from stepsight.app.web.page_query import Query, read_number
 from stepsight.core.arrays import Bools, Floats32
@@ -33,6 +33,8 @@ _MOST_NAMED = 6
 ONLY_VALIDITY = "gives validity only, not redundancy"
 """The remark on an evaluator whose outputs are not three-way."""
 
+IN_STRIP = {word: MARKS[word] for word in ("not valid", "neg", "redundant", "neu")}
+"""The signs in the strip of a long solution, keyed by verdict and label; the strip shows no others."""
 FIRST = 50
 """The steps that the page of a long solution holds at first, and that its script asks for at once."""
 LONG = 200
@@ -220,12 +222,12 @@ class JudgedStep:
 def judged_steps(
     trace: Trace,
     html_of: Callable[[str], Markup] = markdown_html,
-    steps: range | None = None,
+    places: range | None = None,
     said: Mapping[str, str] | None = None,
 ) -> list[JudgedStep]:
-    """Return a row for each sub-step of a trace, or of some of its steps. `html_of` renders the text of a sub-step,
-    or its replacement in `said`, as HTML, before failing equations are marked in it."""
-    places = range(len(trace.substeps)) if steps is None else substeps_of(trace, steps)
+    """Return a row for each sub-step of a trace, or for those with the indices in `places`. `html_of` renders the
+    text of a sub-step, or its replacement in `said`, as HTML, before failing equations are marked in it."""
+    places = range(len(trace.substeps)) if places is None else places
     checks, first_error = checks_of(trace, places.stop), trace.first_error
     texts = {i: (said or {}).get(trace.substeps[i], trace.substeps[i]) for i in places}
     return [
@@ -339,16 +341,8 @@ def notable(value: float) -> str:
     return ("rise" if value > 0 else "fall") if abs(value) >= NOTABLE else ""
 
 
-def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
-    """Render sub-step `i` of a trace with failing equations and miscopied numbers marked, followed by a line about
-    each. `html` is the rendered text of the sub-step. It defaults to its rendered Markdown."""
-    return _marked(trace, i, checks_of(trace, i + 1)[i], html)
-
-
-def _marked(trace: Trace, i: int, checks: Sequence[Check], html: Markup | None = None) -> Markup:
-    text = trace.substeps[i]
-    html = markdown_html(text) if html is None else html
-    failing = faults(checks)
+def _marked(trace: Trace, i: int, checks: Sequence[Check], html: Markup) -> Markup:
+    text, failing = trace.substeps[i], faults(checks)
     if not failing:
         return html
     places = [
@@ -395,6 +389,11 @@ def failing_steps(trace: Trace) -> list[int]:
     return [i for i, part in enumerate(checks_of(trace)) if faults(part)]
 
 
+def gold_marks(trace: Trace) -> list[str]:
+    """Return the mark of each step's gold label in the strip: a sign, or a blank."""
+    return [IN_STRIP.get("neg" if step.valid is False else step.gold or "", " ") for step in trace.steps]
+
+
 def section_starts(trace: Trace, *, by_substeps: bool = False, seen: int | None = None) -> list[tuple[int, str]]:
     """Return the index of the first step of each section of a trace, and the kind of the section.
 
@@ -411,7 +410,7 @@ def section_starts(trace: Trace, *, by_substeps: bool = False, seen: int | None 
 
 def checked_step(trace: Trace, step: int) -> list[Markup]:
     """Render the sub-steps of the step with this index, with failing equations and miscopied numbers marked."""
-    return [row.html for row in judged_steps(trace, steps=range(step, step + 1))]
+    return [row.html for row in judged_steps(trace, places=substeps_of(trace, range(step, step + 1)))]
 
 
 def only_miscopies(trace: Trace, step: int) -> bool:
@@ -493,7 +492,9 @@ def asked_steps(query: Query, count: int) -> range:
     return range(min(start, count), max(start, min(end, count)))
 
 
-def later_html(steps: range, marks: Sequence[str] = (), *, focusable: bool = False) -> Markup:
-    """Render placeholders for steps that the page does not contain: an item for each, with its number and `marks`.
-    A `focusable` item names its step like a row of the labelling page."""
-    return macro(_TEMPLATE, "later", steps, marks, focusable)
+def later_html(
+    steps: range, marks: Sequence[str] = (), names: Sequence[str] = (), *, focusable: bool = False
+) -> Markup:
+    """Render placeholders for steps that the page does not contain: an item for each, with its number, or name in
+    `names`, and `marks`. A `focusable` item names its step like a row of the labelling page."""
+    return macro(_TEMPLATE, "later", steps, marks, focusable, names)

@@ -4,13 +4,13 @@ import pytest
 
 from stepsight.app.markup.marking import mark_spans
 from stepsight.app.markup.text import text_html
-from stepsight.app.web.step_bars import checked_html
+from stepsight.app.web.step_bars import checked_step
 from stepsight.core.trace import Trace
 from tests.app.elements import read
 
 
 def shown(text: str):
-    return checked_html(Trace.of("A problem.", [text]), 0)
+    return checked_step(Trace.of("A problem.", [text]), 0)[0]
 
 
 def test_equations_that_hold_are_not_marked():
@@ -42,15 +42,15 @@ def test_each_failing_equation_has_a_line():
 
 
 def test_an_error_within_a_longer_equation_is_marked_once():
-    html = checked_html(Trace.of("What is $x$ if $8x = 112$?", ["Divide by $8$: $x = 112 / 8 = 16$."]), 0)
+    html = checked_step(Trace.of("What is $x$ if $8x = 112$?", ["Divide by $8$: $x = 112 / 8 = 16$."]), 0)[0]
     assert html.count("<mark") == html.count('<small class="fails"') == 1
     assert "112 / 8 = 16: is 14" in html
 
 
 def test_a_miscopied_number_is_marked_with_what_was_stated_and_where():
-    html = checked_html(
+    html = checked_step(
         Trace.of("A book has 45 pages.", ["She needs 54 / 5 = 10.8 days.", "Then $108 / 9 = 12$."]), 0
-    )
+    )[0]
     assert 'She needs <mark class="fails" title="54: the problem states 45">54</mark> / 5 = 10.8 days.' in html
     assert read(html).text.endswith("✕ 54: the problem states 45")
 

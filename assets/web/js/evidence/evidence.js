@@ -1,10 +1,12 @@
 // The Evidence page: the hindsight matrix, the curve and the bars of one trace, as its steps are revealed.
-import { onChange, setText } from "../shared/dom.js";
+import { patiently } from "../shared/connection.js";
+import { html, onChange, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
+import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
-import { onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
+import { MARKS, onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
 import "../results/pictures.js";
 
 // Milliseconds between two steps, of a short trace and of a long one.
@@ -37,6 +39,7 @@ class Evidence extends RevealedJudgment {
     this.listen();
     this.show();
     this.rests.learn();
+    this.check();
   }
 
   listen() {
@@ -46,6 +49,46 @@ class Evidence extends RevealedJudgment {
     section.addEventListener("change", (event) => event.target.name === "gap" && this.rests.choose(event.target.value));
     section.addEventListener("click", (event) => this.click(event));
     section.addEventListener("keydown", (event) => this.press(event));
+    section.addEventListener(ARRIVED, ({ detail: items }) => this.arrive(items));
+  }
+
+  /** Take the story of each of the steps that have arrived, and show the rest of it. */
+  arrive(items) {
+    for (const told of items.map((item) => item.querySelector(".told"))) {
+      const before = this.told(Number(told.dataset.of));
+      if (before) before.replaceWith(told);
+      else this.section.querySelector(".curve").before(told);
+    }
+    this.tellChecks();
+    this.rests.arrive();
+    this.show();
+  }
+
+  /** The story of a step, or null of one that has not arrived. */
+  told(step) {
+    return this.section.querySelector(`.story > .told[data-of="${step}"]`);
+  }
+
+  /** Ask what fails in the steps of a long trace, which its page does not say itself. */
+  async check() {
+    const { checks } = this.section.dataset;
+    if (!checks) return;
+    const response = await patiently(checks);
+    const line = document.querySelector(".faults.checking");
+    if (!response.ok || !this.section.isConnected) return line?.remove();
+    const found = await response.json();
+    this.checks = found;
+    line?.replaceWith(html(found.line));
+    this.matrix.mark(found.marked);
+    this.tellChecks();
+    this.show();
+  }
+
+  tellChecks() {
+    if (!this.checks) return;
+    for (const told of this.section.querySelectorAll(".told")) {
+      setText(told.querySelector(".equations"), this.checks.says[told.dataset.of] ?? "");
+    }
   }
 
   click({ target }) {
@@ -138,8 +181,9 @@ class Evidence extends RevealedJudgment {
     this.showPlayer();
     this.items.forEach((item, i) => this.showStep(item, i));
     for (const told of this.section.querySelectorAll(".told")) told.hidden = Number(told.dataset.of) !== this.step;
-    const told = this.section.querySelector(this.hides ? ".player .now" : ".told:not([hidden]) .say").textContent;
-    setText(this.section.querySelector(".story > [role=status]"), told);
+    if (!this.told(this.step)) want(this.items[this.step]);
+    const told = this.section.querySelector(this.hides ? ".player .now" : ".told:not([hidden]) .say");
+    setText(this.section.querySelector(".story > [role=status]"), told?.textContent ?? "");
     this.showCurve();
     this.rests.show();
     this.section.querySelector(".story .saving").dataset.name = `step-${this.names[this.step]}-${this.value}`;
@@ -162,11 +206,21 @@ class Evidence extends RevealedJudgment {
   showStep(item, i) {
     const chosen = i === this.step;
     item.classList.toggle("chosen", chosen);
-    item.querySelector("button.pick").setAttribute("aria-pressed", chosen);
     item.classList.toggle("unrevealed", i > this.after);
     item.classList.toggle("newest", i === this.after && this.after < this.last);
+    if (!isThere(item)) return this.showLater(item, i);
+    item.querySelector("button.pick").setAttribute("aria-pressed", chosen);
     if (i > this.after) return;
     this.showRow(item, this.after, i, this.after === this.last ? "offline" : `after step ${this.names[this.after]}`);
+  }
+
+  // The marks of a step that is still to arrive: its verdict, what fails, and gold as the server has sent it.
+  showLater(item, i) {
+    if (i > this.after) return;
+    this.failing ??= this.checks && new Set(this.checks.fails);
+    const verdict = this.verdict(this.after, i);
+    const marks = [verdict === "valid" ? " " : MARKS[verdict], this.failing?.has(i) ? MARKS["not valid"] : " ", item.dataset.marks.slice(2)].join("");
+    if (marks !== item.dataset.marks) item.dataset.marks = marks;
   }
 
   showCurve() {

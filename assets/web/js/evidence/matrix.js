@@ -37,6 +37,11 @@ export class Matrix {
     this.drawn = "";
   }
 
+  /** Mark other cells, as in `marked`. */
+  mark(marked) {
+    Object.assign(this, { marked, drawn: "" });
+  }
+
   /** The rows that are drawn: of a sampled matrix, those of the prefixes that were read. */
   rowSpans() {
     const { page } = this;

@@ -3,7 +3,8 @@
 import { onChange, setText } from "../shared/dom.js";
 
 const LABELS = ["neg", "neu", "pos"];
-const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
+/** The signs of verdicts. */
+export const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
 
 /**
  * Read rows of entries, which are three probabilities, only a validity, or null. Returns a function from row and column
@@ -12,22 +13,24 @@ const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
  */
 const readTriangle = (rows, places) => (row, column) => readProbs(rows[places.get(row)][column] ?? [0, 0, 0]);
 
-/** The same of a triangle that is packed: the numbers of its rows one after another, in single precision and base64. */
-const readPacked = (text, places) => {
-  const letters = atob(text);
+/**
+ * The same of a triangle that is packed: the numbers of its rows one after another, in single precision and base64. Of a
+ * constant one, in which later steps change nothing, it is the last row alone.
+ */
+const readPacked = ({ triangle, constant }, places) => {
+  const letters = atob(triangle);
   const bytes = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
   const numbers = new Float32Array(bytes.buffer);
+  const cell = (at) => [numbers[3 * at], numbers[3 * at + 1], numbers[3 * at + 2]];
+  if (constant) return (_, column) => cell(column);
   const starts = new Map();
   let start = 0;
   for (const row of places.keys()) {
     starts.set(row, start);
     start += row + 1;
   }
-  return (row, column) => {
-    const at = 3 * (starts.get(row) + column);
-    return [numbers[at], numbers[at + 1], numbers[at + 2]];
-  };
+  return (row, column) => cell(starts.get(row) + column);
 };
 
 /** The three numbers of an entry: of validity alone, or of a label alone, those that it stands for. */
@@ -72,7 +75,7 @@ export class RevealedJudgment {
     const few = sampled?.map((count) => count - 1) ?? JSON.parse(section.dataset.sampled ?? "null");
     const read = few ?? [...names.keys()];
     const places = new Map(read.map((row, place) => [row, place]));
-    const at = hindsight ? readTriangle(hindsight, places) : readPacked(section.dataset.triangle, places);
+    const at = hindsight ? readTriangle(hindsight, places) : readPacked(section.dataset, places);
     Object.assign(this, { section, names, ends, read, isSampled: few !== null, at, last: names.length - 1 });
     const threeWay = thresholds.redundancy !== null;
     this.thresholds = {

@@ -122,8 +122,8 @@ class LongTrace {
 
   // What is not revealed yet has no marks; of a step that is still to arrive the server has sent them.
   marksOf(item) {
-    if (item.dataset.marks !== undefined) return [...item.dataset.marks].map((mark) => mark.trim());
     if (item.classList.contains("unrevealed")) return this.lanes.map(() => "");
+    if (item.dataset.marks !== undefined) return [...item.dataset.marks].map((mark) => mark.trim());
     const found = [...item.querySelectorAll(".c .mark")].map((mark) => mark.textContent);
     return this.lanes.map((name, lane) =>
       lane < this.columns ? worst(found.filter((_, place) => place % this.columns === lane)) : KINDS[name](item),
