@@ -20,12 +20,11 @@ from stepsight.app.web.whole_file import whole_file
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.frames import judgment_frames
+from stepsight.storage.exports.judgment_files import TURNS, judgment_parts
 from stepsight.storage.exports.table_files import (
     MEDIA_TYPES,
     TABLE_FORMATS,
     Row,
-    frame_parts,
     table_parts,
     trace_lines,
 )
@@ -34,13 +33,14 @@ from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COL
 from stepsight.storage.labelling.files.formats.table import step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.people.exposures import LABELS, note_exposure
-from stepsight.storage.traces.queries import find_dataset
+from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.report.tables import slug
 
 PATH = "/browse/export"
 
 CONTENTS = {
     "judgments": "Judgments",
+    "turns": "Verdicts on turns, as AgentProcessBench has them",
     "outcomes": "Outcomes, a row per trace",
     "traces": "Traces",
     "labels": "Labels that people agree on",
@@ -49,6 +49,7 @@ CONTENTS = {
 """The contents of a file, as the page calls them."""
 
 OF_PEOPLE = ("labels", "annotations")
+OF_AGENTS = "turns"
 
 
 class ExportAddress(Address):
@@ -61,6 +62,13 @@ class ExportAddress(Address):
     content: Annotated[str, choice(tuple(CONTENTS))] = "judgments"
     format: Annotated[str, choice(TABLE_FORMATS)] = "csv"
     by: str = ""
+
+
+def contents_of(dataset: Dataset, *, manages: bool) -> list[tuple[str, str]]:
+    """Return the contents that a list of the dataset's traces offers, with their titles. `manages` is True for a
+    person who may see the labels of others."""
+    left_out = {*(() if manages else OF_PEOPLE), *(() if dataset.kind == TURNS else (OF_AGENTS,))}
+    return [(name, title) for name, title in CONTENTS.items() if name not in left_out]
 
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -103,10 +111,13 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
     store = selection.store
     if address.content == "traces":
         return trace_lines(store, ids, address.convention), "jsonl"
-    if address.content == "judgments":
+    if address.content in ("judgments", OF_AGENTS):
         by = _evaluators(selection, address.by)
-        frames = judgment_frames(store, address.dataset, ids, by, address.convention)
-        return frame_parts(frames, address.format), address.format
+        dataset, mode = find_dataset(store, address.dataset), selection.where.read_mode
+        if address.content == OF_AGENTS:
+            return judgment_parts(store, dataset, ids, TURNS, by, mode=mode), "jsonl"
+        parts = judgment_parts(store, dataset, ids, address.format, by, convention=address.convention)
+        return parts, address.format
     if address.content == "outcomes":
         columns, outcomes = selection.outcomes(ids, address.by)
         return table_parts(columns, outcomes, address.format), address.format

@@ -204,7 +204,7 @@ def _list_html(
         conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"}
         | ({} if dataset.errors and dataset.redundant else {"errors": address.errors}),
         label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
-        download=_download(selection, manages),
+        download=_download(selection, dataset, manages),
         facets=facets_html(
             address,
             page.counts,
@@ -256,15 +256,13 @@ def _metadata_html(selection: Selection) -> Markup:
     return metadata_html(selection.address, fields, selection.values if is_there else None)
 
 
-def _download(selection: Selection, manages: bool) -> dict[str, object]:
+def _download(selection: Selection, dataset: Dataset, manages: bool) -> dict[str, object]:
     """Return the template's variables for the form that downloads the list."""
     query = selection.address.query(trace=None, page=1, beside=())
     judged = [(choice.key, choice.key) for choice in selection.choices if choice.judged]
     return {
         "query": query,
-        "contents": [
-            (name, title) for name, title in export.CONTENTS.items() if manages or name not in export.OF_PEOPLE
-        ],
+        "contents": export.contents_of(dataset, manages=manages),
         "evaluators": [("", "all evaluators"), *judged],
     }
 

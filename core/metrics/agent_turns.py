@@ -7,7 +7,7 @@ three labels or, in a tie, the first of neg, neu and pos.
 
 import numpy as np
 
-from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.arrays import Bools, Floats32, Floats64, Ints
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
 from stepsight.core.metrics.table import NO_ITEMS, SILENT, StepTable
@@ -17,14 +17,14 @@ def step_hits(table: StepTable) -> tuple[Bools, Ints]:
     """Return two arrays for the labelled turns: True if the verdict equals the label, and the index of the
     trace."""
     labelled = table.label != SILENT
-    return (_verdicts(table) == table.label)[labelled], table.trace[labelled].astype(np.int64)
+    return (most_probable(table.probs) == table.label)[labelled], table.trace[labelled].astype(np.int64)
 
 
 def first_error_hits(table: StepTable) -> tuple[Bools, Ints]:
     """Return two arrays for the traces with a labelled turn: True if the first turn labelled neg is also the first
     that the evaluator calls neg, or if there is neither; and the index of the trace."""
     traces = np.unique(table.trace[table.label != SILENT]).astype(np.int64)
-    same = table.first(table.label == Label.NEG) == table.first(_verdicts(table) == Label.NEG)
+    same = table.first(table.label == Label.NEG) == table.first(most_probable(table.probs) == Label.NEG)
     return same[traces], traces
 
 
@@ -42,7 +42,8 @@ def share_draws(sample: tuple[Bools, Ints], weights: Weights) -> Floats64:
     return draws
 
 
-def _verdicts(table: StepTable) -> Ints:
-    """Return the most probable label of each step, or `SILENT` if it has no scores."""
-    unread = np.isnan(table.validity)
-    return np.where(unread, SILENT, np.where(unread[:, None], 0, table.probs).argmax(axis=1))
+def most_probable(probs: Floats32) -> Ints:
+    """Return the most probable label of each step, or `SILENT` where it has no scores. `probs` has the shape
+    (n, 3)."""
+    unread: Bools = np.isnan(probs.sum(axis=1))
+    return np.where(unread, SILENT, np.where(unread[:, None], 0, probs).argmax(axis=1))

@@ -1,9 +1,11 @@
 """An agent's trace as messages in OpenAI's form: the way back from `storage.importers.agents`."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from stepsight.core.context import EMPTY_TURN, THOUGHT, ContextMessage, ToolCall, TraceContext, said_text
+from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import Trace
 
 Message = dict[str, Any]
@@ -29,6 +31,14 @@ def chat_messages(trace: Trace) -> tuple[list[Message], list[int]]:
         thoughts = [one.text for one in before[number] if one.role == THOUGHT]
         messages.append(_turn(said_text(step.text, calls[number]), calls[number], thoughts))
     return messages + [_message(one) for one in before[len(trace.steps)]], places
+
+
+def labelled_messages(trace: Trace, labels: Sequence[str | None]) -> tuple[list[Message], dict[str, int | None]]:
+    """Return the messages of a trace, and the labels of its steps as AgentProcessBench has them: -1, 0 or 1, by the
+    index of the message. The label of a step without one of neg, neu and pos is None."""
+    messages, places = chat_messages(trace)
+    numbers = [LABEL_NAMES.index(label) - 1 if label in LABEL_NAMES else None for label in labels]
+    return messages, {str(place): number for place, number in zip(places, numbers, strict=True)}
 
 
 def _message(one: ContextMessage) -> Message:

@@ -21,9 +21,8 @@ from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import write_judgments
-from stepsight.storage.exports.evaluation_events import NAME as EVENTS
-from stepsight.storage.exports.evaluation_events import event_parts
-from stepsight.storage.exports.frames import judgment_frames, named_evaluators
+from stepsight.storage.exports.frames import named_evaluators
+from stepsight.storage.exports.judgment_files import JUDGMENT_FORMATS, judgment_parts
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.stress_frames import stress_frames
 from stepsight.storage.exports.table_files import (
@@ -63,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
-    judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, EVENTS, FOLDER), help=_FORMAT)
+    judgments.add_argument("--format", required=True, choices=(*JUDGMENT_FORMATS, FOLDER), help=_FORMAT)
     traces.add_argument(
         "--format",
         default=TRACE_FORMATS[0],
@@ -107,7 +106,6 @@ _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import 
 
 
 _FRAMES: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
-    "judgments": judgment_frames,
     "left-out": left_out_frames,
     "stress": stress_frames,
 }
@@ -140,15 +138,11 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     named = named_evaluators(store, dataset, by or None)
     chosen = {one.id for one in named} if by else None
     convention = args.convention if args.what in ("judgments", "traces") else ""
-    rows = 0
+    counts: list[int] = []
 
-    def counted() -> Iterator[pd.DataFrame]:
-        nonlocal rows
-        frames = _FRAMES[args.what](store, args.dataset, ids, chosen)
-        if args.what == "judgments":
-            frames = judgment_frames(store, args.dataset, ids, chosen, convention)
-        for frame in frames:
-            rows += len(frame)
+    def frames() -> Iterator[pd.DataFrame]:
+        for frame in _FRAMES[args.what](store, args.dataset, ids, chosen):
+            counts.append(len(frame))
             yield frame
 
     if args.what == "judgments" and args.format == FOLDER:
@@ -159,9 +153,21 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     elif args.what == "outcomes":
         evaluators = {one.name: one.id for one in with_distinct_names(named)}
         parts = table_parts(*outcome_table(store, dataset.id, where, ids, evaluators), args.format)
+    elif args.what == "judgments":
+        parts = judgment_parts(
+            store,
+            dataset,
+            ids,
+            args.format,
+            chosen,
+            convention=convention,
+            mode=where.read_mode,
+            counted=counts.append,
+        )
     else:
-        parts = event_parts(counted()) if args.format == EVENTS else frame_parts(counted(), args.format)
+        parts = frame_parts(frames(), args.format)
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
         file.writelines(parts)
-    of = f"{rows:,} rows of " if args.what in _FRAMES else ""
+    rows = sum(counts)
+    of = f"{rows:,} {'row' if rows == 1 else 'rows'} of " if args.what in ("judgments", *_FRAMES) else ""
     return f"{args.path}: {of}{len(ids):,} {'trace' if len(ids) == 1 else 'traces'}."

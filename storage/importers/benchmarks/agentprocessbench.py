@@ -17,6 +17,7 @@ In a file of a model's labels a row has `record_id`, `step_labels` and reasons, 
      "step_labels": {"2": 1, "4": 0}, "final_label": 1, "explanations": {"steps": {"2": "…"}, "final": "…"}}
 """
 
+import re
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -38,6 +39,7 @@ from stepsight.storage.importers.rows.kind import FileKind, Row
 
 LABELS = "step_labels"
 _MOST = 10**6
+_REASON = re.compile(r"(?:\A|\n\n)\*\*Step ([1-9][0-9]{0,5})\.\*\* ")
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -73,6 +75,14 @@ def read_verdicts(row: Row) -> tuple[list[str | None], str]:
     in_order = sorted(keys, key=int)
     paragraphs = [f"**Step {number}.** {said[key]}" for number, key in enumerate(in_order, 1) if said.get(key)]
     return [labels.get(int(key)) for key in in_order], "\n\n".join(paragraphs)
+
+
+def step_reasons(rationale: str, count: int) -> dict[int, str]:
+    """Return the reasons that `read_verdicts` joined, by the number of their step, counted from 1. The result is
+    empty if a rationale has another form, or names a step behind `count`."""
+    before, *parts = _REASON.split(rationale)
+    reasons = {int(number): text for number, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {} if before or max(reasons, default=0) > count else reasons
 
 
 def read_labels(row: Row) -> dict[int, str]:

@@ -10,8 +10,7 @@ label is `gold_final_label`. All other fields are those of the trace. In a row o
 names the person. Traces that are not an agent's, and those without a label, are left out.
 """
 
-from stepsight.core.label import LABEL_NAMES
-from stepsight.storage.exports.agent_messages import chat_messages
+from stepsight.storage.exports.agent_messages import labelled_messages
 from stepsight.storage.labelling.annotation import FAILED, SUCCEEDED
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
 from stepsight.storage.labelling.results.consensus import LabelledTrace
@@ -28,16 +27,13 @@ def format_row(labelled: LabelledTrace) -> Row:
         raise InexpressibleError("traces that are not an agent's")
     if set(labelled.labels) == {None}:
         raise InexpressibleError("traces without a label")
-    messages, places = chat_messages(trace)
-    labels = zip(places, labelled.labels, strict=True)
+    messages, step_labels = labelled_messages(trace, labelled.labels)
     kept = dict(trace.meta)
     gold = {} if kept.get(_FINAL) is None else {f"gold_{_FINAL}": kept[_FINAL]}
     return kept | {
         "question": trace.problem,
         "messages": messages,
-        "step_labels": {
-            str(place): LABEL_NAMES.index(label) - 1 if label in LABEL_NAMES else None for place, label in labels
-        },
+        "step_labels": step_labels,
         _FINAL: _OUTCOMES.get(labelled.outcome or ""),
         **gold,
         "record_id": trace.id,
