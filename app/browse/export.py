@@ -40,7 +40,7 @@ PATH = "/browse/export"
 
 CONTENTS = {
     "judgments": "Judgments",
-    "turns": "Verdicts on turns, as AgentProcessBench has them",
+    "turns": "Verdicts on turns",
     "outcomes": "Outcomes, a row per trace",
     "traces": "Traces",
     "labels": "Labels that people agree on",
