@@ -94,6 +94,10 @@ def find_answer(meta: Mapping[str, Any]) -> str | None:
     return None
 
 
+AnyContext = TraceContext | Mapping[str, Any]
+"""The context of an agent's trace, also as the plain format has it."""
+
+
 @dataclass(frozen=True)
 class Trace:
     """A problem `q` and the steps `h_1 … h_n` of a solution. `meta` holds all other fields of the source.
@@ -132,7 +136,7 @@ class Trace:
         labels: Sequence[object] | None = None,
         id: str = "",
         meta: Mapping[str, Any] | None = None,
-        context: TraceContext | Mapping[str, Any] | None = None,
+        context: AnyContext | None = None,
     ) -> "Trace":
         """Build a trace from plain texts. A step given as a list of texts is divided into those sub-steps.
 

@@ -120,6 +120,7 @@ def _few_entries(context: dict[str, Any]) -> dict[str, Any]:
     return context
 
 
+_FewEntries = Annotated[ContextValues, AfterValidator(_few_entries)]
 _CONTEXT = (
     "Of an agent's trace: the `messages` between its steps, each with `before`, `role`, `text` and perhaps `name`"
     " and `call`, and the `calls` that the steps make, each with `step`, `name`, `arguments` and perhaps `id`."
@@ -159,9 +160,7 @@ class SolutionRequest(_Given):
 
 
 class _TraceRequest(SolutionRequest):
-    context: Annotated[ContextValues, AfterValidator(_few_entries)] | None = Field(
-        None, description=f"{_CONTEXT} At most {_MOST_ENTRIES:,} of each."
-    )
+    context: _FewEntries | None = Field(None, description=f"{_CONTEXT} At most {_MOST_ENTRIES:,} of each.")
 
 
 class ScoreRequest(_TraceRequest):
@@ -224,6 +223,9 @@ class NextRequest(_Given):
         min_length=1,
         max_length=256,
         fail_fast=True,
+    )
+    context: _FewEntries | None = Field(
+        None, description=f"{_CONTEXT} The candidates are steps too. At most {_MOST_ENTRIES:,} of each."
     )
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."

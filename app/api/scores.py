@@ -157,7 +157,7 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)
     texts = check_candidates(asked.candidates)
-    traces = {text: Trace.of(asked.problem, [*asked.steps, text]) for text in texts}
+    traces = {text: Trace.of(asked.problem, [*asked.steps, text], context=asked.context) for text in texts}
 
     def lines(places: Sequence[int], result: Any) -> list[NextLine]:
         if isinstance(result, Judgment):
@@ -172,7 +172,7 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
 
     if evaluators.scores_together(name):
         every = tuple(range(len(texts)))
-        together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts)
+        together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts, asked.context)
         return [AnswerPart(every, together, partial(lines, every), tuple(traces.values()))]
     parts = []
     for text, trace in traces.items():

@@ -23,7 +23,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.core.scoring.scorer import Rereading, Scorer
-from stepsight.core.trace import Trace
+from stepsight.core.trace import AnyContext, Trace
 
 MOST_WAITING = 256
 """The number of traces that may wait for one evaluator, half of them from one client."""
@@ -138,17 +138,21 @@ class Batcher:
         return TraceRequest(read, current_client(), answer, trace, encoded, mode, cost.budget(budget)), cost
 
     def submit_next(
-        self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
+        self,
+        problem: str,
+        steps: Sequence[str | Sequence[str]],
+        candidates: Sequence[str],
+        context: AnyContext | None = None,
     ) -> PendingScore[Floats32]:
         """Queue candidates for the step after `steps`, to be scored together, and return the future of their
-        probabilities.
+        probabilities. `context` is as in `Scorer.score_next`.
 
         The probabilities have shape (candidates, 3). The scorer must have `next_steps`. Raises the same errors as
         `submit`.
         """
         nexts = self._scorer.next_steps
         assert nexts is not None
-        asked = nexts.encode(problem, steps, candidates)
+        asked = nexts.encode(problem, steps, candidates, context)
         tokens = nexts.tokens(asked)
         self._check_tokens(tokens, "these candidates")
         answer: PendingScore[Floats32] = PendingScore()

@@ -36,7 +36,7 @@ from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.reading import READINGS, Rereading, split_reading
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.trace import Trace
+from stepsight.core.trace import AnyContext, Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded
 
@@ -400,7 +400,12 @@ class Evaluators:
         return self.scorer(name).next_steps is not None and self._split(name)[1] is None
 
     def submit_next(
-        self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
+        self,
+        name: str,
+        problem: str,
+        steps: Sequence[str | Sequence[str]],
+        candidates: Sequence[str],
+        context: AnyContext | None = None,
     ) -> PendingScore[Floats32]:
         """Like `Batcher.submit_next`, for the evaluator with this name. Raises the same errors as `judge`."""
         self.scorer(name)
@@ -409,7 +414,7 @@ class Evaluators:
         batcher = self._batchers[name] if lazy is None else lazy.batcher
         if batcher is None:
             raise LoadingError(f"{name} was replaced by another evaluator in memory and is being loaded again.")
-        return batcher.submit_next(problem, steps, candidates)
+        return batcher.submit_next(problem, steps, candidates, context)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """Return the evaluator's row in the store. The row is written only on the first call, so that opening a

@@ -10,7 +10,7 @@ from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Gap, LeaveOneOut, shortened
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.trace import AnyContext, Trace
 
 Skip = Callable[[Trace, UserError], None]
 
@@ -29,12 +29,19 @@ class AbstractScorer(ABC):
         """
 
     @abstractmethod
-    def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
+    def score_next(
+        self,
+        problem: str,
+        steps: Sequence[str | Sequence[str]],
+        candidates: Sequence[str],
+        context: AnyContext | None = None,
+    ) -> Floats32:
         """Score each candidate as the step after `steps`, which may be empty.
 
         A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu and
-        pos, with shape (candidates, 3). Raises `UserError` if there is no candidate, or if a candidate is empty or
-        makes the input too long.
+        pos, with shape (candidates, 3). If the steps are an agent's, `context` holds the messages between them and
+        before the candidate, as in `Trace.of`. Raises `UserError` if there is no candidate, or if a candidate is
+        empty or makes the input too long.
         """
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:

@@ -35,7 +35,9 @@ def every(tiny, tiny_causal, tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluators")
     write_actprm(folder / "ActPRM", max_position_embeddings=1024)
     write_evaluator(folder / "tiny-long", max_position_embeddings=4096)
-    return Evaluators([tiny, tiny_causal, folder / "ActPRM", folder / "tiny-long", EQUATIONS], shipped=False)
+    write_evaluator(folder / "long-causal", max_position_embeddings=4096, is_causal=True)
+    long = [folder / "tiny-long", folder / "long-causal"]
+    return Evaluators([tiny, tiny_causal, folder / "ActPRM", *long, EQUATIONS], shipped=False)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,13 @@ def test_the_context_of_an_agent_is_read_as_by_the_scorer(address, every):
         np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=CLOSE)
         one, other = client.leave_one_out(trace), scorer.leave_one_out(trace)
         np.testing.assert_allclose(one.probs, other.probs, atol=CLOSE)
+        # Before the candidate too; the steps before it are read once.
+        for name in ("tiny-long", "long-causal"):
+            row = ("What is 2 + 3?", ["I add.\nadd({broken)"], ["It is 5.", "So 6."])
+            rows = Client(address, evaluator=name).score_next(*row, context)
+            whole = [Trace.of(row[0], [*row[1], one], context=context) for one in row[2]]
+            said = every.scorer(name).score(whole, Mode.ONLINE)
+            np.testing.assert_allclose(rows, [one.online.probs[-1] for one in said], atol=CLOSE)
     bare = scorer.score_one(replace(trace, context=None))
     assert abs(bare.hindsight.packed - theirs.hindsight.packed).max() > 100 * CLOSE
 

@@ -145,6 +145,7 @@ def test_a_solution_that_cannot_be_judged_is_a_line_beside_the_others(client):
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}], "evaluator": "big"}, 404, "evaluator 'big'"),
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a"], "context": "c"}]}, 422, "traces.0.context: "),
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a"], "context": BEHIND}]}, 422, "its context a"),
+        ("next", {"problem": "q", "candidates": ["a"], "context": BEHIND}, 422, "1 step, and its context a call"),
         ("next", {"problem": "q", "candidates": []}, 422, "candidates: List should have at least 1 item"),
         ("next", {"problem": "q", "candidates": ["a", " "]}, 422, "candidate 2 is empty"),
         ("next", {"problem": " ", "candidates": ["a"]}, 422, "the problem is empty"),
