@@ -7,9 +7,12 @@ can be followed from one trace to the next. Submission times are hidden too.
 answers `{item, step, label, reason, moment, repaired}` once the decision is stored. `step` counts from 0, and
 `label` is neg, neu, pos or null. `repaired` is the step that repairs a neg one, or null. `reason` may be "" only if
 the decision is the majority's label. `after` is the decision that the page showed.
+
+Of a long trace, the page holds the first steps and those around the next one to decide. Its script requests the
+others from `/annotate/adjudicate/steps`, which takes the page's query with `from` and `to` (see `asked_steps`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,14 +26,15 @@ from stepsight.app.annotate.label import ERROR_NAMES, formula, in_context
 from stepsight.app.annotate.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
-from stepsight.app.web.page_query import Number, PageQuery, read_query
-from stepsight.core.trace import find_answer
+from stepsight.app.web.page_query import Number, PageQuery, Query, read_query
+from stepsight.app.web.step_bars import FIRST, asked_steps, first_steps
+from stepsight.core.trace import Trace, find_answer
 from stepsight.core.validation import Model
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
-from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text
+from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
 from stepsight.storage.labelling.results.annotations import TIE, SubmittedAnnotation, vote, vote_repair
-from stepsight.storage.labelling.results.decisions import decide, past_decisions
+from stepsight.storage.labelling.results.decisions import Decision, decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.server_secret import shuffle_people
@@ -40,12 +44,16 @@ from stepsight.storage.traces.queries import get_trace
 
 class AdjudicationAddress(PageQuery):
     """The query of the page: the id of a campaign, and the id of one of its items. If `item` is 0, the page shows
-    the next undecided item."""
+    the next undecided item. Of a long trace, it holds the steps around `step`, counted from 1, or with `steps=all`
+    all steps.
+    """
 
     PATH: ClassVar[str] = "/annotate/adjudicate"
 
     campaign: Number = 0
     item: Number = 0
+    step: Number = 0
+    steps: Literal["", "all"] = ""
 
 
 class _NewDecision(Model):
@@ -91,56 +99,96 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
         guideline_text=guideline_text(store, campaign.id),
         script_keys=script_keys(DECISION_KEYS),
         message="Nobody disagrees on that trace; here is the next one." if missed else "",
-        **({"trace": None} if shown is None else _disagreement(store, campaign, adjudication, shown, user)),
+        **({"trace": None} if shown is None else _disagreement(store, address, adjudication, shown, user)),
     )
 
 
+def _steps_html(store: Store, query: Query, user: User) -> Markup:
+    """Render some steps of the page of an item as list items. Raises `NotFoundError` if nobody disagrees on it."""
+    address = AdjudicationAddress.exact(query)
+    campaign = get_campaign(store, address.campaign)
+    shown = read_adjudication(store, campaign.id).find(address.item)
+    if shown is None:
+        raise NotFoundError("Nobody disagrees on that trace.", "Open the page of the campaign again.")
+    note_exposure(store, user, [shown.trace_id], LABELS)
+    trace = get_trace(store, shown.trace_id)
+    numbers = asked_steps(query, len(trace.steps) if trace.digest == shown.digest else 0)
+    return render("annotate/adjudicated_steps.html", **_steps(store, trace, shown, numbers, numbers))
+
+
 def _disagreement(
-    store: Store, campaign: Campaign, adjudication: Adjudication, shown: Disagreement, user: User
+    store: Store, address: AdjudicationAddress, adjudication: Adjudication, shown: Disagreement, user: User
 ) -> dict[str, Any]:
     """Return the template's variables for a trace and the disagreements on its steps."""
     trace = get_trace(store, shown.trace_id)
-    annotations = with_letters(store, shown.item_id, shown.annotations)
-    decisions = past_decisions(store, shown.item_id)
-    rows = []
-    for number in range(len(trace.steps) if trace.digest == shown.digest else 0):
-        labels = [annotation.labels[number] for annotation in shown.annotations]
-        majority = vote(labels)[0]
-        repaired, how = vote_repair(shown.annotations, number)
-        if majority == "neg" and how == TIE:
-            majority = None
-        rows.append(
-            {
-                "number": number,
-                "context": in_context(trace, number),
-                "disagreed": number in shown.steps,
-                "majority": majority,
-                "repaired": repaired if majority == "neg" else None,
-                "agreed": next((label for label in labels if label is not None), None),
-                "decisions": [decision for decision in decisions if decision.step == number],
-            }
-        )
+    here = AdjudicationAddress(campaign=address.campaign, item=shown.item_id)
+    numbers = range(len(trace.steps) if trace.digest == shown.digest else 0)
+    held = (
+        numbers if address.steps else _held(len(numbers), address.step - 1, shown.undecided(adjudication.decisions))
+    )
     return {
-        "trace": trace,
         "answer": formula(find_answer(trace.meta)),
         "item": shown.item_id,
         "changed": trace.digest != shown.digest,
-        "annotations": annotations,
         "own": any(annotation.user_id == user.id for annotation in shown.annotations),
-        "rows": rows,
-        "keys": DECISION_KEYS,
-        "error_names": ERROR_NAMES,
-        "longest_reason": LONGEST,
-        **_neighbours(campaign, adjudication, shown),
+        "more": here.url(f"{here.PATH}/steps") if len(held) < len(numbers) else "",
+        "whole_url": here.url(steps="all"),
+        **_steps(store, trace, shown, numbers, held),
+        **_neighbours(address.campaign, adjudication, shown),
     }
 
 
-def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
+def _held(count: int, step: int, undecided: Sequence[int]) -> Collection[int]:
+    """Return the steps that the page holds of a trace with `count` steps: if these are many, the first ones, those
+    around `step`, and those around the next undecided one. All count from 0; `step` is -1 if none is asked for."""
+    first = first_steps(count)
+    following = next((one for one in undecided if one > step), undecided[0] if undecided else step)
+    blocks = {one // FIRST for one in (step, following)}
+    return {number for number in range(count) if number in first or number // FIRST in blocks}
+
+
+def _steps(
+    store: Store, trace: Trace, shown: Disagreement, numbers: range, held: Collection[int]
+) -> dict[str, Any]:
+    """Return the template's variables for some steps of a trace, which are rendered whole if they are `held`."""
+    past: dict[int, list[Decision]] = {}
+    for decision in past_decisions(store, shown.item_id):
+        past.setdefault(decision.step, []).append(decision)
+    disagreed = set(shown.steps)
+    return {
+        "trace": trace,
+        "annotations": with_letters(store, shown.item_id, shown.annotations),
+        "rows": [
+            {"number": number, "disagreed": number in disagreed, "decisions": past.get(number, [])}
+            | ({"held": True, **_row(trace, shown, number)} if number in held else {"held": False})
+            for number in numbers
+        ],
+        "keys": DECISION_KEYS,
+        "error_names": ERROR_NAMES,
+        "longest_reason": LONGEST,
+    }
+
+
+def _row(trace: Trace, shown: Disagreement, number: int) -> dict[str, Any]:
+    labels = [annotation.labels[number] for annotation in shown.annotations]
+    majority = vote(labels)[0]
+    repaired, how = vote_repair(shown.annotations, number)
+    if majority == "neg" and how == TIE:
+        majority = None
+    return {
+        "context": in_context(trace, number),
+        "majority": majority,
+        "repaired": repaired if majority == "neg" else None,
+        "agreed": next((label for label in labels if label is not None), None),
+    }
+
+
+def _neighbours(campaign_id: int, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
     """Return the template's variables for moving between traces: links to the neighbours of a trace, and its
     position."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)
-    urls = [AdjudicationAddress(campaign=campaign.id, item=item).url() for item in items]
+    urls = [AdjudicationAddress(campaign=campaign_id, item=item).url() for item in items]
     decided = not shown.undecided(adjudication.decisions)
     following = adjudication.next_open(shown.item_id) if decided else None
     return {
@@ -166,6 +214,10 @@ def router(store: Store) -> APIRouter:
         else:
             content = choose_html(store, "Adjudicate", AdjudicationAddress.PATH)
         return HTMLResponse(plain_page("Adjudicate", content, "Annotate"))
+
+    @routes.get(f"{AdjudicationAddress.PATH}/steps")
+    def steps(request: Request, user: Adjudicator) -> HTMLResponse:
+        return HTMLResponse(_steps_html(store, read_query(request.url.query), user))
 
     @routes.post(f"{AdjudicationAddress.PATH}/decisions")
     def add_decision(user: Adjudicator, new: Annotated[_NewDecision, body(_NewDecision)]) -> JSONResponse:

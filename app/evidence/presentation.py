@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import after_html, before_html
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.web.html import render
@@ -38,8 +36,6 @@ def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, pr
         steps=evidence.steps(),
         data=data,
         conclusions=conclusions,
-        before=partial(before_html, evidence.trace),
-        after=partial(after_html, evidence.trace),
     )
 
 

@@ -131,8 +131,6 @@ def _listed(evidence: Evidence, places: range, *, tells: bool = False) -> dict[s
         "tells": tells,
         "changed": lambda i: change_html(float(moved[i])),
         "ends": trace.step_ends.tolist(),
-        "before": partial(before_html, trace),
-        "after": partial(after_html, trace),
     }
 
 

@@ -1,7 +1,9 @@
-// The page for deciding disagreements: its keys, and decisions, which are stored before the page moves on.
+// The page for deciding disagreements: its keys, and decisions, which are stored before the page moves on. Steps of a long
+// trace arrive as they are gone to.
 import { failure } from "../shared/connection.js";
 import { showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
+import { ARRIVED, bring, isThere } from "../steps/later_steps.js";
 import { AWAY, freshKey, post } from "./outbox.js";
 
 const STEP = "#adjudicate li[data-step]";
@@ -10,14 +12,21 @@ const busy = new WeakSet();
 
 const page = () => document.querySelector("#adjudicate");
 const steps = () => [...document.querySelectorAll(STEP)];
-const isThere = () => steps().length > 0;
+// True while a label is meant for a step that is on its way: what is typed then is part of its reason, and no key.
+let isComing = false;
+const isReady = () => steps().length > 0 && !isComing;
 const focused = () => document.activeElement?.closest(STEP) ?? null;
 const current = () => focused() ?? document.querySelector(`${STEP}.open`) ?? steps()[0];
 const item = () => page().querySelector("ol[data-item]")?.dataset.item;
 
-const goTo = (step) => {
+const goTo = async (step) => {
   step?.focus({ preventScroll: true });
   step?.scrollIntoView({ block: "nearest" });
+  // Where nothing was laid out before, heights are guesses until it is.
+  step?.scrollIntoView({ block: "nearest" });
+  // It has another height once it is there.
+  if (!step?.matches("li.later") || !(await bring(step))) return;
+  if (document.activeElement === step) step.scrollIntoView({ block: "nearest" });
 };
 
 const move = (by) => {
@@ -42,8 +51,13 @@ const set = (form, label) => {
   ask(form);
 };
 
-const choose = (label) => {
-  const form = current().querySelector("form");
+const choose = async (label) => {
+  const step = current();
+  isComing = true;
+  const isHere = await bring(step);
+  isComing = false;
+  if (!isHere) return;
+  const form = step.querySelector("form");
   set(form, label);
   form.elements.reason.focus();
 };
@@ -76,13 +90,20 @@ const entered = (step) => {
   return [step.dataset.step, values];
 };
 
+// The input for steps that are on their way.
+let left = [];
+
 // Input in the forms of other steps stays.
-const typed = (but) => steps().filter((step) => step.dataset.step !== but).map(entered);
+const typed = (but) => [...steps().filter((step) => isThere(step) && step.dataset.step !== but).map(entered), ...left];
 
 const restore = (values) => {
+  left = [];
   for (const [number, { label, reason, repaired }] of values) {
     const form = page().querySelector(`li[data-step="${number}"] form`);
-    if (!form) continue;
+    if (!form) {
+      left.push([number, { label, reason, repaired }]);
+      continue;
+    }
     if (reason) form.elements.reason.value = reason;
     if (label !== undefined) form.elements.label.value = label;
     if (repaired && form.elements.repaired) form.elements.repaired.value = repaired;
@@ -90,14 +111,26 @@ const restore = (values) => {
   }
 };
 
-// Redraw the page; the input in the form of the step `but` is no longer needed.
-const draw = async (but) => {
-  const response = await fetch(`/annotate/adjudicate?campaign=${page().dataset.campaign}&item=${item()}`).catch(() => null);
+// Of a long trace the server has sent some steps only: those that were there before stay, unless they are decided since.
+const keep = (shown) => {
+  const before = [...page().querySelectorAll("ol[data-item] > li")];
+  [...shown.querySelectorAll("ol[data-item] > li")].forEach((step, place) => {
+    const old = before[place];
+    if (!isThere(step) && isThere(old) && old.matches(".decided") === step.matches(".decided")) step.replaceWith(old);
+  });
+};
+
+// Redraw the page around a step; the input in the form of the step `but` is no longer needed.
+const draw = async (number, but) => {
+  const place = `campaign=${page().dataset.campaign}&item=${item()}&step=${Number(number) + 1}`;
+  const response = await fetch(`/annotate/adjudicate?${place}`).catch(() => null);
   const text = response?.ok ? await response.text().catch(() => null) : null;
   if (text === null) return false;
   const shown = new DOMParser().parseFromString(text, "text/html").querySelector("#adjudicate");
   // Once the trace has no disagreement left the page shows another one, without any input yet.
-  const values = shown.querySelector("ol[data-item]")?.dataset.item === item() ? typed(but) : [];
+  const isSame = shown.querySelector("ol[data-item]")?.dataset.item === item();
+  const values = isSame ? typed(but) : [];
+  if (isSame) keep(shown);
   page().replaceChildren(...shown.childNodes);
   restore(values);
   return true;
@@ -114,12 +147,12 @@ const decide = async (form) => {
   const response = await store(form);
   const number = form.closest(STEP).dataset.step;
   if (response?.ok) {
-    if (await draw(number)) goOn(number);
+    if (await draw(number, number)) goOn(number);
     else location.reload();
   } else {
     const message = response ? await failure(response) : AWAY;
     // The reason, such as another person's decision, must be visible.
-    if (response?.status === 409) await draw();
+    if (response?.status === 409) await draw(number);
     const open = page().querySelector(`li[data-step="${number}"] form`) ?? form;
     showNotice(open.querySelector(".told"), message);
   }
@@ -145,10 +178,17 @@ const takeNext = ({ repeat }) => {
   pending++;
   work = work.then(async () => {
     const step = isLate ? document.querySelector(`${STEP}.open`) : current();
-    if (step) await take(step.querySelector("form"));
+    if (step && (await bring(step))) await take(step.querySelector("form"));
     pending--;
   });
 };
+
+document.addEventListener(ARRIVED, ({ target, detail: arrived }) => {
+  if (!target.closest("#adjudicate")) return;
+  // It may have been decided since its place was drawn.
+  for (const step of arrived) if (step.matches(".decided")) step.classList.remove("open");
+  restore(left);
+});
 
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("#adjudicate [data-take]");
@@ -173,14 +213,14 @@ document.addEventListener("keydown", (event) => {
 
 const follow = (...links) => links.map((link) => page().querySelector(link)).find(Boolean)?.click();
 
-register({ key: "m", label: "take the majority’s label, and go on", when: isThere, run: takeNext });
+register({ key: "m", label: "take the majority’s label, and go on", when: isReady, run: takeNext });
 for (const [key, label] of labelKeys(page())) {
   const action = label ? `decide ${label}` : "leave it unlabelled";
-  register({ key, label: `${action}, then say why`, when: isThere, run: () => choose(label) });
+  register({ key, label: `${action}, then say why`, when: isReady, run: () => choose(label) });
 }
-register({ key: "Enter", label: "store the decision (in its reason)", when: isThere });
-register({ key: "Escape", label: "back to the step (in its reason)", when: isThere });
-register({ key: ["j", "ArrowDown"], label: "next step to decide", when: isThere, run: () => move(1) });
-register({ key: ["k", "ArrowUp"], label: "previous step to decide", when: isThere, run: () => move(-1) });
-register({ key: "n", label: "next trace", when: isThere, run: () => follow("a.onward", ".pager a[rel=next]") });
-register({ key: "p", label: "previous trace", when: isThere, run: () => follow(".pager a[rel=prev]") });
+register({ key: "Enter", label: "store the decision (in its reason)", when: isReady });
+register({ key: "Escape", label: "back to the step (in its reason)", when: isReady });
+register({ key: ["j", "ArrowDown"], label: "next step to decide", when: isReady, run: () => move(1) });
+register({ key: ["k", "ArrowUp"], label: "previous step to decide", when: isReady, run: () => move(-1) });
+register({ key: "n", label: "next trace", when: isReady, run: () => follow("a.onward", ".pager a[rel=next]") });
+register({ key: "p", label: "previous trace", when: isReady, run: () => follow(".pager a[rel=prev]") });

@@ -33,7 +33,7 @@ class LaterSteps {
     this.items = [...list.children];
     this.near = new Set();
     this.isAsking = false;
-    this.waiting = [];
+    this.coming = new Map();
     this.observer = new IntersectionObserver((changes) => this.see(changes), { rootMargin: NEAR });
     for (const item of this.items) if (!isThere(item)) this.observer.observe(item);
     if (list.dataset.marksOf) this.fetchMarks();
@@ -57,11 +57,16 @@ class LaterSteps {
     if (this.isAsking) return;
     this.isAsking = true;
     while (this.near.size && this.list.isConnected) {
-      const item = [...this.near].at(-1);
-      const start = Math.floor(this.items.indexOf(item) / AT_ONCE) * AT_ONCE;
-      if (!(await this.fetch(start, start + AT_ONCE))) break;
+      if (!(await this.fetchAround([...this.near].at(-1)))) break;
     }
     this.isAsking = false;
+  }
+
+  /** Fetch a step with its neighbours, once for all who ask for them meanwhile. False if they do not come. */
+  fetchAround(item) {
+    const start = Math.floor(this.items.indexOf(item) / AT_ONCE) * AT_ONCE;
+    if (!this.coming.has(start)) this.coming.set(start, this.fetch(start, start + AT_ONCE).finally(() => this.coming.delete(start)));
+    return this.coming.get(start);
   }
 
   /** Fetch steps, counted from 0, up to `end`. False if they do not come. */
@@ -108,6 +113,9 @@ const of = (list) => {
 
 /** Have a step's item arrive, wherever it is. */
 export const want = (item) => isThere(item) || of(item.parentElement).want(item);
+
+/** Have a step's item arrive, and wait for that. False if it does not come. */
+export const bring = async (item) => isThere(item) || ((await of(item.parentElement).fetchAround(item)) && isThere(item));
 
 onChange(() => {
   for (const list of current.keys()) if (!list.isConnected) current.delete(list);
