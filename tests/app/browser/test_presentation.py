@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from stepsight.core.paths import asset
@@ -235,6 +236,7 @@ def fills_the_screen(page: Page) -> None:
     until(page, "document.fullscreenElement === null")
 
 
+@pytest.mark.slow
 def test_a_presentation_fits_a_screen_and_a_phone(opened):
     with opened(height=900, reduced_motion="reduce") as page:
         fits_eight_steps_beside_the_matrix(page)

@@ -266,6 +266,7 @@ PUBLIC = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(
     sqlite_store: Store, data: Path, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def tables(sqlite_store):
     return [table for report in reports for table in report.tables]
 
 
+@pytest.mark.slow
 def test_commands_braces_and_columns_balance(tables):
     assert len(tables) > 100
     for table in tables:

@@ -117,6 +117,7 @@ def pretrained(request, tmp_path_factory):
     return run.train(config, tmp_path_factory.mktemp("masked") / "pretrained")
 
 
+@pytest.mark.slow
 def test_the_loss_falls_from_that_of_guessing(pretrained):
     losses = [row["loss"] for row in json.loads((pretrained / "log_history.json").read_text())]
     assert losses[0] == pytest.approx(np.log(401), rel=0.2)

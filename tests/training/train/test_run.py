@@ -271,6 +271,7 @@ def test_an_evaluator_is_trained_further_under_either_mask(tmp_path):
     assert trained.provenance["init"] == {"name": "start", "fingerprint": source.fingerprint}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reading", "examples"), [("twice", 24), ("both-orders", 48)])
 def test_an_evaluator_that_reads_once_learns_another_reading_and_keeps_it(tmp_path, monkeypatch, reading, examples):
     start = write_evaluator(tmp_path / "start", max_position_embeddings=2048, is_causal=True)

@@ -50,6 +50,7 @@ def sft(made, output, *options, init="start"):
     )
 
 
+@pytest.mark.slow
 def test_a_model_is_fine_tuned_measured_and_reported(made, tmp_path, capsys):
     models = [tmp_path / f"red-{seed}" for seed in (42, 43)]
     for model, seed in zip(models, ("42", "43"), strict=True):
@@ -92,6 +93,7 @@ def test_a_plan_loads_nothing(capsys):
     assert "the run needs" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_study_is_one_command(tmp_path, capsys):
     (tmp_path / "pool.jsonl").write_text(POOL)
     (tmp_path / "problems.jsonl").write_text(PROBLEM * 3)

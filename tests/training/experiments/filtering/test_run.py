@@ -271,6 +271,7 @@ def test_an_evaluator_of_validity_alone(tmp_path):
     assert set(manifest["solutions"]) == {"scored", "valid"}
 
 
+@pytest.mark.slow
 def test_mini_bidir_on_a_real_pool(tmp_path, data):
     """Two runs on the first 40 solutions, one of them gone on with after its first chunk."""
     source = data / "sft-pool" / "gsm8k_model_solutions.jsonl"

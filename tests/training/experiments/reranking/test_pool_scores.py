@@ -153,6 +153,7 @@ def test_a_trace_without_a_judgment_is_named(tmp_path, store):
             stored_scores(store, "pool", ["qwen_prm"], mode)
 
 
+@pytest.mark.slow
 @each("case", [0, 1])
 def test_the_21_published_figures_of_best_of_32(data, case):
     # StrictPRMBench's table: of equal candidates the first is taken.
