@@ -33,7 +33,7 @@ def judgment_parts(
     *,
     convention: str = "",
     mode: Mode = Mode.OFFLINE,
-    counted: Callable[[int], object] = id,
+    counted: Callable[[int], object] = lambda rows: None,
 ) -> Iterator[bytes]:
     """Return, in chunks, the content of a file with the judgments of the given traces.
 
