@@ -217,8 +217,16 @@ class LongTrace {
     item.scrollIntoView({ block: "center", behavior: "instant" });
     announce(this.words(step));
     this.follow();
-    // It stays in the middle as it and those around it arrive.
-    if (!isThere(item)) this.list.addEventListener(ARRIVED, () => this.at === step && this.show(step), { once: true });
+    if (!isThere(item)) this.center(step);
+  }
+
+  // It stays in the middle until it is there, as those around it may arrive before.
+  center(step) {
+    const stay = () => {
+      if (this.at === step) this.show(step);
+      if (this.at !== step || isThere(this.items[step])) this.list.removeEventListener(ARRIVED, stay);
+    };
+    this.list.addEventListener(ARRIVED, stay);
   }
 
   /** Go to the next flag, or the one before. */
