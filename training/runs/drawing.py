@@ -55,7 +55,7 @@ def main() -> int:
     try:
         asyncio.run(draw(json.load(sys.stdin)))
     except ChromeNotFoundError:
-        print("no Chrome or Chromium is found", file=sys.stderr)
+        print("no Chrome or Chromium was found", file=sys.stderr)
         return 1
     except Exception as error:  # browsers fail in many ways
         print((str(error).strip() or type(error).__name__).splitlines()[0], file=sys.stderr)
