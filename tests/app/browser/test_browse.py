@@ -376,7 +376,7 @@ def awkward(tmp_path_factory, seeded_file):
 
 @pytest.mark.slow
 def test_steps_of_a_very_long_trace_arrive_as_they_are_gone_to(opened, awkward):
-    # Steps are taller on a phone than their empty items, and the second flag is nearly the last that arrives at once.
+    # On a phone, steps are taller than their empty items, and those behind the second flag arrive before it.
     with opened(awkward, width=390, height=800) as page:
         page.goto("/browse?dataset=plain&evaluator=equations")
         page.locator("a.open").click()
