@@ -390,7 +390,7 @@ class DecoderNetwork:
 
         def view(rows: slice) -> tuple[slice, Tensor]:
             at = positions[rows, None]
-            first = 0 if window is None else whole_blocks(int(at.min()) - window + 1)
+            first = 0 if window is None else _whole_blocks(int(at.min()) - window + 1)
             places = torch.arange(first, int(at.max()) + 1)
             seen = places <= at
             return slice(first, first + len(places)), seen if window is None else seen & (places > at - window)
@@ -417,7 +417,7 @@ class DecoderNetwork:
         return torch.polar(torch.ones_like(angles), angles)[:, None]
 
 
-def whole_blocks(tokens: int) -> int:
+def _whole_blocks(tokens: int) -> int:
     """Return `tokens` rounded down to a place at which PyTorch's kernel begins a block of keys.
 
     If the keys before it are left out, the kernel adds in the same order as with all keys and a mask.

@@ -1,13 +1,15 @@
 """Continuing inputs from a cached prefix on the CPU, in the same pass as the new tokens of that prefix.
 
-The keys and values of a prefix are in a buffer with spare room. A pass appends the keys and values of the new
-tokens and attends to the whole buffer, with a mask that lets an input see itself and the part of the prefix that it
-shares. The next pass overwrites the keys and values of the inputs. So the prefix is never copied, neither for its
-inputs nor when it grows, and nothing is padded.
+The keys and values of a prefix are in a buffer with spare room. A pass appends those of the prefix's new tokens.
+Those of an input stand in the buffer too while the input attends to them, after the part that it shares. So nothing
+is padded, the shared part is not copied, no input attends to masked keys of others, and sums are taken in the same
+order as if each input were read by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
@@ -16,7 +18,7 @@ from torch import Tensor
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import Check, never_cancel
 from stepsight.core.models.model import StepModel
-from stepsight.core.models.network import DecoderNetwork, View, whole_blocks
+from stepsight.core.models.network import DecoderNetwork
 from stepsight.core.scoring.forward import Input, OnResult, chunks, ignore_result, padded_rows
 from stepsight.core.scoring.kv_cache import KEPT, shared
 from stepsight.core.scoring.packed import ROWS
@@ -25,8 +27,6 @@ from stepsight.core.scoring.packed import ROWS
 _NEW = 512
 # The spare room of a new buffer, in tokens.
 _ROOM = 256
-
-_SHARED, _PADDING = -1, -2
 
 
 @dataclass(eq=False)
@@ -87,7 +87,8 @@ class PrefixContinuation:
         batches = list(chunks(list(enumerate(rests)), _NEW, padded=False)) or [[]]
         # Tokens that are read have to be run; those before them may be known already.
         known = int(prefix.reads[0]) if len(prefix.reads) else len(ids)
-        buffer = self._begin(ids, max(sum(item.length for _, item in batch) for batch in batches), known)
+        last = max([len(ids), *(one.length for one in inputs)])
+        buffer = self._begin(ids, last, known)
         found, rows = [], [np.zeros((0, 3), np.float32)] * len(inputs)
         while len(ids) - len(buffer.ids) > _NEW:
             check()
@@ -103,14 +104,14 @@ class PrefixContinuation:
                 on_result(number, one)
         return [np.concatenate(found), *rows]
 
-    def _begin(self, ids: Ints, new: int, known: int) -> _Buffer:
+    def _begin(self, ids: Ints, needed: int, known: int) -> _Buffer:
         """Return a buffer filled with the longest beginning of `ids` that any cached prefix has, but at most
         `known` tokens.
 
-        The buffer has room for all of `ids` and `new` more tokens, and becomes the most recently used one.
+        The buffer has room for `needed` tokens, and becomes the most recently used one.
         """
         best = max(self._buffers, key=lambda one: shared([one.ids, ids]), default=_Buffer(ids[:0]))
-        begun, needed = min(known, shared([best.ids, ids])), len(ids) + new
+        begun = min(known, shared([best.ids, ids]))
         # A longer prefix takes the place of the one that it extends; one that branches off is kept beside it.
         extends = begun == len(best.ids)
         if not best.layers:
@@ -138,91 +139,72 @@ class PrefixContinuation:
         read positions among the new tokens, and the probabilities for each of `rests`.
         """
         before = len(buffer.ids)
-        new = prefix.ids[before:stop]
-        ids = padded_rows(np.concatenate([new, *(item.ids for item in rests)]), ROWS)
-        owners = np.full(len(ids), _PADDING)
-        positions = np.zeros(len(ids), np.int64)
-        owners[: len(new)], positions[: len(new)] = _SHARED, np.arange(before, stop)
         own = prefix.reads[(prefix.reads >= before) & (prefix.reads < stop)] - before
-        end, reads = len(new), [own]
-        for number, (item, start) in enumerate(zip(rests, starts, strict=True)):
-            span = slice(end, end + item.length)
-            owners[span], positions[span] = number, np.arange(start, start + item.length)
-            reads.append(item.reads + end)
-            end = span.stop
-        # The part of the prefix that a token may see: up to the place where its input leaves it.
-        sees = np.concatenate([positions[: len(new)] + 1, np.repeat(starts, [item.length for item in rests])])
-        attend = _Attend(self._network, buffer, owners[:end], positions[:end], sees)
-        at = np.concatenate(reads)
+        parts = [Input(prefix.ids[before:stop], stop - before, own), *rests]
+        begins = [before, *starts]
+        ids = np.concatenate([part.ids for part in parts])
+        places = [np.arange(begin, begin + part.length) for part, begin in zip(parts, begins, strict=True)]
+        ids, positions = (padded_rows(one, ROWS) for one in (ids, np.concatenate(places)))
+        attend = _Attend(self._network, buffer, parts, begins)
+        at = np.concatenate([part.reads + span.start for part, span in zip(parts, attend.spans, strict=True)])
         # Without a read only keys and values are wanted; a last layer is asked for one token at least.
         asked = torch.from_numpy(at if len(at) else np.zeros(1, np.int64))
         hidden = self._network.states(torch.from_numpy(ids), torch.from_numpy(positions), attend, asked)
         buffer.ids = prefix.ids[:stop]
         probs: Floats32 = self._model.rows(hidden).numpy()[: len(at)]
-        first, *others = np.split(probs, np.cumsum([len(one) for one in reads])[:-1])
+        first, *others = np.split(probs, np.cumsum([len(part.reads) for part in parts])[:-1])
         return first, others
 
 
 class _Attend:
-    """Attention of new tokens to the first tokens of a buffer and to their own input.
+    """Attention of new tokens to the first tokens of a buffer and to their own part of the pass.
 
-    `owners`, `positions` and `sees` have the shape (tokens,). They give the input of each token, the token's
-    position in that input, and how many tokens the input shares with the buffer. Any further tokens in a pass are
-    padding.
+    The first of `parts` holds new tokens of the buffer's prefix, whose keys and values are appended to the buffer.
+    The part with the number `i` comes after the first `begins[i]` tokens of the buffer, and its tokens are in
+    `spans[i]` of the pass. Any further tokens in a pass are padding.
     """
 
-    def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, sees: Ints) -> None:
-        self._network, self._buffer, self._end = network, buffer, len(owners)
-        self._before = len(buffer.ids)
-        self._owners, self._positions, self._sees = owners, positions, sees
-        self._views: dict[int | None, tuple[slice, Tensor]] = {}
+    def __init__(
+        self, network: DecoderNetwork, buffer: _Buffer, parts: Sequence[Input], begins: Sequence[int]
+    ) -> None:
+        self._network, self._buffer = network, buffer
+        self._parts, self._begins = parts, begins
+        bounds = accumulate((part.length for part in parts), initial=0)
+        self.spans = [slice(start, stop) for start, stop in pairwise(bounds)]
 
     def __call__(
-        self, layer: int, query: Tensor, key: Tensor, value: Tensor, _: int, reads: Tensor | None
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, tokens: int, reads: Tensor | None
     ) -> Tensor:
-        total = self._before + self._end
-        new = slice(self._before, total)
-        pair = self._buffer.layers[layer]
-        for kept, found in zip(pair, (key, value), strict=True):
-            kept[0, :, new] = found[: self._end].transpose(0, 1)
-        keys, values = (kept[:, :, :total] for kept in pair)
-        window = self._network.config.window(layer)
-        if reads is not None:
-            own, at = query if layer else query[reads], reads.numpy()
-            return self._attended(own, keys, values, lambda rows: self._view(at[rows], window))
-        # Padding is not attended from: its rows stay zero.
-        attended = torch.zeros_like(query)
-        attended[: self._end] = self._attended(
-            query[: self._end], keys, values, lambda rows: self._view_of_all(rows, window)
-        )
+        # What is not attended from, such as padding, stays zero.
+        attended = query.new_zeros(tokens if reads is None else len(reads), *query.shape[1:])
+        start = 0
+        for part, begin, span in zip(self._parts, self._begins, self.spans, strict=True):
+            into = span if reads is None else slice(start, start + len(part.reads))
+            start = into.stop
+            keep = part is self._parts[0]
+            with self._appended(layer, key[span], value[span], begin, keep=keep) as (keys, values):
+                if into.start == into.stop:
+                    continue
+                own = query[into] if layer or reads is None else query[torch.from_numpy(part.reads + span.start)]
+                at = torch.from_numpy(begin + (np.arange(part.length) if reads is None else part.reads))
+                queries = own.transpose(0, 1)[None]
+                attended[into] = self._network.attention(layer, queries, keys, values, at)[0].transpose(0, 1)
         return attended
 
-    def _attended(self, query: Tensor, keys: Tensor, values: Tensor, view: View) -> Tensor:
-        return self._network.attention_within(query.transpose(0, 1)[None], keys, values, view)[0].transpose(0, 1)
-
-    def _view_of_all(self, rows: slice, window: int | None) -> tuple[slice, Tensor]:
-        """Like `_view`, for the new tokens in `rows`. The view is kept for the other layers if these are all new
-        tokens."""
-        if rows.start or rows.stop < self._end:
-            return self._view(np.arange(self._end)[rows], window)
-        if window not in self._views:
-            self._views[window] = self._view(np.arange(self._end), window)
-        return self._views[window]
-
-    def _view(self, queries: Ints, window: int | None) -> tuple[slice, Tensor]:
-        """Return the keys that at least one of the new tokens with these indices may see, from the first to the
-        last, and the mask of these tokens and keys."""
-        positions, owners, sees = (one[queries, None] for one in (self._positions, self._owners, self._sees))
-        # The keys of the prefix, then those of the inputs, each in the order of their tokens.
-        places = self._before + queries[:, None]
-        first, middle, last = 0, self._before + int((self._owners == _SHARED).sum()), int(places.max()) + 1
-        if window is not None:
-            # The window of a token begins in the prefix, or among the tokens of its own input.
-            begins = positions - window + 1
-            first = whole_blocks(int(np.where(begins < sees, begins, places - window + 1).min()))
-        middle = min(max(first, middle), last)
-        prefix, rest = np.arange(first, middle), np.arange(middle, last)
-        seen = [prefix < sees, (self._owners[rest - self._before] == owners) & (rest <= places)]
-        if window is not None:
-            seen = [seen[0] & (prefix > positions - window), seen[1] & (rest > places - window)]
-        return slice(first, last), torch.from_numpy(np.concatenate(seen, 1))
+    @contextmanager
+    def _appended(
+        self, layer: int, key: Tensor, value: Tensor, begin: int, *, keep: bool
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Write new keys and values after the first `begin` ones of the buffer, and yield all of these. Unless
+        `keep` is True, what the buffer held in their place is then restored."""
+        stop = begin + len(key)
+        keys, values = (one[:, :, :stop] for one in self._buffer.layers[layer])
+        places = keys[0, :, begin:], values[0, :, begin:]
+        before = [] if keep else [one.clone() for one in places]
+        for place, new in zip(places, (key, value), strict=True):
+            place.copy_(new.transpose(0, 1))
+        try:
+            yield keys, values
+        finally:
+            for place, old in zip(places, before, strict=False):
+                place.copy_(old)
