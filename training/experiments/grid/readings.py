@@ -20,7 +20,7 @@ from stepsight.core.metrics.table import Items, StepTable
 from stepsight.core.metrics.ternary import classify
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.grid.results import CONTROL, GridResults
 from stepsight.training.report.html import Content, Part, Section
@@ -29,6 +29,7 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 CAUSAL, BIDIRECTIONAL, TWICE = "causal", "bidirectional", "causal-twice"
 _DRAWS = 1000
+_NOT_OFFLINE = Value.none("it is not measured offline")
 _TITLES = {
     CAUSAL: "causal, read once",
     TWICE: "causal, read twice",
@@ -73,8 +74,10 @@ def reading_part(results: GridResults, store: Store) -> Part:
 
 
 def _section(results: GridResults, store: Store, test: str, runs: list[dict[str, str]]) -> Section:
-    gold = read_gold(store, find_dataset(store, f"{results.name} {test}"))
-    ids = {one.name: one.id for one in list_evaluators(store)}
+    dataset = find_dataset(store, f"{results.name} {test}")
+    gold = read_gold(store, dataset)
+    # With solutions of other problems as the first copy, a run is a different evaluator on each test set.
+    ids = {one.name: one.id for one in evaluators_of(store, dataset.id)}
     weights = resamples(len(gold.ids), _DRAWS)
     drawn = np.random.default_rng(0).integers(0, len(runs), (_DRAWS, len(runs)))
     tables: dict[tuple[str, Mode], list[StepTable]] = {}
@@ -147,15 +150,14 @@ def _table(name: str, figures: Mapping[tuple[str, Mode, str], Measured]) -> Tabl
 def _cells(figures: Mapping[tuple[str, Mode, str], Measured], title: str) -> Iterator[Cell]:
     for measure in _MEASURES:
         online, offline = (figures.get((title, mode, measure)) for mode in (Mode.ONLINE, Mode.OFFLINE))
-        yield online.value if online else Value.none("controls are measured offline")
-        assert offline is not None
-        yield offline.value
+        yield online.value if online else Value.none("it is not measured online")
+        yield offline.value if offline else _NOT_OFFLINE
         if title == _TITLES[CAUSAL]:
             yield Value.none("it is what others are compared with")
         else:
-            yield _gain(figures, title, measure).value
+            yield _gain(figures, title, measure).value if offline else _NOT_OFFLINE
         if measure == "auc":
-            yield _share(figures, title)
+            yield _share(figures, title) if offline else _NOT_OFFLINE
 
 
 def _gain(figures: Mapping[tuple[str, Mode, str], Measured], title: str, measure: str) -> Measured:
@@ -184,5 +186,6 @@ def _plot(figures: Mapping[tuple[str, Mode, str], Measured], measure: str) -> Pl
     figure = make_figure("", title)
     for ink, mode in zip(INKS, (Mode.OFFLINE, Mode.ONLINE), strict=False):
         shown = {one: found.value for (one, of, kind), found in figures.items() if (of, kind) == (mode, measure)}
-        figure.add_trace(make_bars(list(shown), list(shown.values()), mode.value, {"color": ink}))
+        if shown:
+            figure.add_trace(make_bars(list(shown), list(shown.values()), mode.value, {"color": ink}))
     return make_plot(f"{title} by reading", figure, ())

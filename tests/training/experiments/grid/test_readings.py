@@ -10,7 +10,7 @@ from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.ternary import classify
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import find_by_name
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.experiment import Grid
@@ -37,7 +37,10 @@ def test_the_start_of_a_run_can_depend_on_its_attention(tmp_path):
 
 
 def test_readings_and_their_controls_are_compared_from_the_judgments_in_the_store(tmp_path):
-    tests = [TOY["tests"][0] | {"controls": ["other", "shuffled"]}]
+    first = TOY["tests"][0] | {"controls": ["other", "shuffled"]}
+    fewer = {"kind": "synthetic", "size": 6, "seed": 78}
+    tests = [first, first | {"name": "fewer", "source": fewer, "modes": ["offline"], "controls": ["other"]}]
+    tests.append({"name": "online", "source": fewer, "modes": ["online"]})
     path = write_toy(tmp_path, readings=["once", "twice"], tests=tests)
     made = Grid(read_design(path), path, tmp_path / "out")
     with open_store(str(tmp_path / "store.db")) as store:
@@ -48,7 +51,8 @@ def test_readings_and_their_controls_are_compared_from_the_judgments_in_the_stor
         twice = "toy tiny-24-causal-twice-13"
 
         def read(name, mode):
-            return read_table(store, gold, find_by_name(store, name).id, mode)
+            ids = {one.name: one.id for one in evaluators_of(store, gold.dataset.id)}
+            return read_table(store, gold, ids[name], mode)
 
         readable = np.unique(read(twice, Mode.OFFLINE).trace)
 
@@ -63,8 +67,9 @@ def test_readings_and_their_controls_are_compared_from_the_judgments_in_the_stor
     # Read twice, two of the 12 traces are longer than the context of 1,024 tokens.
     assert len(readable) == 10
     keys = ["offline", "online", "offline, first copy other", "offline, first copy shuffled"]
-    assert results.keys == [("synthetic", mode) for mode in keys]
-    table = next(one for one in report.tables if one.name == "toy-synthetic-readings")
+    assert [mode for test, mode in results.keys if test == "synthetic"] == keys
+    by_name = {one.name: one for one in report.tables}
+    table = by_name["toy-synthetic-readings"]
     rows = {row[0]: dict(zip((column.key for column in table.columns), row, strict=True)) for row in table.rows}
     controls = [f"causal, read twice, first copy {copy}" for copy in ("other", "shuffled")]
     assert list(rows) == ["causal, read once", "causal, read twice", "bidirectional", *controls]
@@ -78,6 +83,9 @@ def test_readings_and_their_controls_are_compared_from_the_judgments_in_the_stor
     whole = offline[both][0] - offline[once][0]
     # The share is given only where the bidirectional gain is clear.
     assert not row["share"].exists or row["share"].number == pytest.approx(gain / whole)
+    # The first copies of the second test set make a second evaluator of the same name.
+    assert [row[2].exists for row in by_name["toy-fewer-readings"].rows] == [True] * 4
+    assert [(row[1].exists, row[2].exists) for row in by_name["toy-online-readings"].rows] == [(True, False)] * 3
     with open_store(str(tmp_path / "other.db")) as empty, refused():
         make_grid_report([results], store=empty)
 
