@@ -7,6 +7,7 @@ are resampled with replacement. All views get the same resamples, so that differ
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from textwrap import wrap
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 CAUSAL, BIDIRECTIONAL, TWICE = "causal", "bidirectional", "causal-twice"
 _DRAWS = 1000
+# Characters in a line of a name below a bar.
+_LINE = 13
 _NOT_OFFLINE = Value.none("it is not measured offline")
 _TITLES = {
     CAUSAL: "causal, read once",
@@ -187,5 +190,7 @@ def _plot(figures: Mapping[tuple[str, Mode, str], Measured], measure: str) -> Pl
     for ink, mode in zip(INKS, (Mode.OFFLINE, Mode.ONLINE), strict=False):
         shown = {one: found.value for (one, of, kind), found in figures.items() if (of, kind) == (mode, measure)}
         if shown:
-            figure.add_trace(make_bars(list(shown), list(shown.values()), mode.value, {"color": ink}))
+            # Long names on one line would be drawn aslant, and take a third of the picture.
+            names = ["<br>".join(wrap(one, _LINE)) for one in shown]
+            figure.add_trace(make_bars(names, list(shown.values()), mode.value, {"color": ink}))
     return make_plot(f"{title} by reading", figure, ())
