@@ -21,7 +21,7 @@ from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
 from stepsight.app.score.result import as_read, result_html
 from stepsight.app.score.running import RunningResults
-from stepsight.app.scoring.evaluators import Evaluators, ScoringCost
+from stepsight.app.scoring.evaluators import Evaluators, HindsightBudget, ScoringCost
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_events import Event, event_routes
 from stepsight.app.web.page_route import PageContent, client_disconnected
@@ -141,12 +141,12 @@ class ScorePage:
         state = PageState.read(values)
         try:
             entered = state.entered(state.solution_text())
-            costs = [(name, _cost(self.evaluators, name, entered)) for name in entered.chosen]
+            costs = [(name, *_cost(self.evaluators, name, entered)) for name in entered.chosen]
         except UserError as error:
             return {"cost": escape(str(error.without_options())), "long": False}
-        known = [(name, cost) for name, cost in costs if cost is not None]
-        cost = render("score/cost.html", costs=known, budget=entered.budget, steps=len(entered.trace.substeps))
-        return {"cost": cost, "long": any(_is_much(cost, entered) for _, cost in known)}
+        known = [(name, cost, budget) for name, cost, budget in costs if cost is not None]
+        cost = render("score/cost.html", costs=known, steps=len(entered.trace.substeps))
+        return {"cost": cost, "long": any(_is_much(cost, budget) for _, cost, budget in known)}
 
     def running(self, run: str) -> dict[str, Any]:
         """Return the scores that are known so far of the solution that is being judged under the key `run`."""
@@ -167,8 +167,9 @@ class ScorePage:
         state = PageState.read(values)
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
         saved = save_trace(self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset)
-        for name in filter(self.evaluators.gives_scores, entered.evaluators):
-            judgment = as_read(self.evaluators.judge(name, saved.trace, entered.budget))
+        for chosen in filter(self.evaluators.gives_scores, entered.evaluators):
+            name, budget = self.evaluators.fit(chosen, saved.trace, entered.budget)
+            judgment = as_read(self.evaluators.judge(name, saved.trace, budget))
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", saved=saved)}
 
@@ -200,7 +201,7 @@ class ScorePage:
         return {
             "problem": entered.problem,
             **_written(solution),
-            "evaluators": list(filter(self.evaluators.gives_scores, entered.evaluators)),
+            "evaluators": [*map(self.evaluators.plain, filter(self.evaluators.gives_scores, entered.evaluators))],
             "budget": str(entered.budget),
             "result": None if is_late else self._result(entered, request, run),
         }
@@ -208,7 +209,8 @@ class ScorePage:
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
         """Start the judgments. Returns True if they are ready, or have failed, within this many `seconds`."""
         try:
-            begun = [self.evaluators.begin(name, entered.trace, entered.budget) for name in entered.evaluators]
+            fits = [self.evaluators.fit(name, entered.trace, entered.budget) for name in entered.evaluators]
+            begun = [self.evaluators.begin(name, entered.trace, budget) for name, budget in fits]
         except UserError:
             return True
         return not wait(begun, timeout=seconds).not_done
@@ -243,17 +245,20 @@ def steps_html(solution: SolutionText) -> Markup:
     )
 
 
-def _cost(evaluators: Evaluators, name: str, entered: Entered) -> ScoringCost | UserError | None:
+def _cost(
+    evaluators: Evaluators, name: str, entered: Entered
+) -> tuple[ScoringCost | UserError | None, HindsightBudget]:
     """Return the tokens that an evaluator reads of the solution, the error if it cannot read it, or None if
-    unknown."""
+    unknown; and the budget with which it reads it."""
+    name, budget = evaluators.fit(name, entered.trace, entered.budget)
     try:
-        return evaluators.cost(name, entered.trace, entered.budget)
+        return evaluators.cost(name, entered.trace, budget), budget
     except UserError as error:
-        return error.without_options()
+        return error.without_options(), budget
 
 
-def _is_much(cost: ScoringCost | UserError, entered: Entered) -> bool:
-    return isinstance(cost, UserError) or cost.prefixes > _MUCH or cost.budget(entered.budget) is not None
+def _is_much(cost: ScoringCost | UserError, budget: HindsightBudget) -> bool:
+    return isinstance(cost, UserError) or cost.prefixes > _MUCH or cost.budget(budget) is not None
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:

@@ -142,8 +142,9 @@ def _judge(
     problems: list[UserError] = []
     for name in names:
         try:
+            fitting, tokens = evaluators.fit(name, trace, budget)
             # A result does not wait for an evaluator that is being loaded.
-            waiting[name] = evaluators.submit_loaded(name, trace, budget)
+            waiting[fitting] = evaluators.submit_loaded(fitting, trace, tokens)
         except UserError as error:
             problems.append(error)
     begin(waiting)

@@ -290,6 +290,36 @@ class Evaluators:
         cost = None if batcher is None else batcher.cost(trace, reading, budget)
         return cost if cost is not None and cost.prefixes else None
 
+    def plain(self, name: str) -> str:
+        """Return the name of the evaluator that reads whole solutions, given that of one that reads in windows.
+        Other names are returned as they are."""
+        bare, reading = self._split(name)
+        return name if reading is None or reading.window is None else self.about(bare).reread(reading.plain).name
+
+    def fit(self, name: str, trace: Trace, budget: HindsightBudget = None) -> tuple[str, HindsightBudget]:
+        """Return the name and the budget with which an evaluator can judge a trace in hindsight.
+
+        They are the given ones, unless the trace is longer than the evaluator's context: then it is read in windows
+        of that size, and with the automatic budget only the whole solution is read. Raises `NotFoundError` if no
+        evaluator has this name.
+        """
+        context = self.about(name).context
+        try:
+            self.cost(self.plain(name), trace)
+            return name, budget
+        except UserError:
+            bare, reading = self._split(name)
+        if reading is None or reading.window is None:
+            reading = replace(reading or Rereading(), window=context)
+        try:
+            windowed = self.about(bare).reread(reading).name
+            cost = self.cost(windowed, trace)
+        except UserError:
+            # The error of the evaluator's own reading says more.
+            return name, budget
+        is_sampled = budget == AUTOMATIC and cost is not None and cost.whole < cost.prefixes
+        return windowed, 1 if is_sampled else budget
+
     def judge(self, name: str, trace: Trace, budget: HindsightBudget = None) -> Judgment:
         """Judge a trace in hindsight mode, reading no more tokens than `budget`, and wait for the judgment.
 

@@ -19,9 +19,6 @@ from torch.nn import functional
 
 # The number of rows for which packed weights are laid out.
 _ROWS = 512
-# The number of keys from which on attention takes less time with our products, the queries taken at a time, and
-# the multiple to which keys are filled up.
-_LONG, _QUERIES, _KEYS = 512, 256, 64
 # oneDNN's query, and the instructions of which the processor must have one: oneDNN also emulates bfloat16 in
 # float32.
 _NATIVE = {
@@ -50,39 +47,6 @@ def product_times(x: Tensor, weight: Tensor, other: Tensor) -> Tensor:
 def product_plus(x: Tensor, weight: Tensor, other: Tensor) -> Tensor:
     """Return `x W' + other`."""
     return _join(x, weight, other, "add") if _is_usable(x.dtype) else functional.linear(x, weight).add_(other)
-
-
-def full_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Return the attention of each query to all keys, for tensors of shape (rows, heads, tokens, width).
-
-    Long float32 inputs go through the products above, head by head. On Zen 5 this takes two thirds of the time of
-    PyTorch's attention at 3,700 keys, and as long at 400. There may be fewer key heads than query heads.
-    """
-    group = query.shape[1] // key.shape[1]
-    if key.shape[2] < _LONG or not (query.dtype == torch.float32 and _is_usable(query.dtype)):
-        return functional.scaled_dot_product_attention(query, key, value, enable_gqa=group > 1)
-    attended = torch.empty_like(query)
-    for row in range(len(query)):
-        for head in range(query.shape[1]):
-            at = row, head // group
-            _attend(query[row, head], key[at], value[at], attended[row, head])
-    return attended
-
-
-def _attend(query: Tensor, key: Tensor, value: Tensor, out: Tensor) -> None:
-    """Write the attention of one head into `out`. All tensors have the shape (tokens, width)."""
-    count, width = key.shape
-    # oneDNN builds a kernel for each number of keys it meets; added keys keep them few, and have no weight.
-    places = -(-count // _KEYS) * _KEYS
-    keys, values = key.new_zeros(places, width), value.new_zeros(value.shape[1], places)
-    keys[:count], values[:, :count] = key, value.T
-    query = query * width**-0.5
-    weights = query.new_empty(min(_QUERIES, len(query)), places)
-    for start in range(0, len(query), _QUERIES):
-        rows = slice(start, start + _QUERIES)
-        scores = product(query[rows], keys)
-        scores[:, count:] = -torch.inf
-        out[rows] = product(torch.softmax(scores, -1, out=weights[: len(scores)]), values)
 
 
 def packed(weight: Tensor) -> Tensor:

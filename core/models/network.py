@@ -25,7 +25,6 @@ from torch.nn import functional
 from stepsight.core.errors import UserError
 from stepsight.core.models import llada
 from stepsight.core.models.kernels import (
-    full_attention,
     packed,
     product,
     product_plus,
@@ -383,7 +382,7 @@ class DecoderNetwork:
         tokens, window = key.shape[2], self.config.window(layer)
         slides = window is not None and tokens > window
         if not self.config.is_causal:
-            return full_attention(query, key, value)
+            return _attention(query, key, value, None)
         if queries is None and not slides:
             return _attention(query, key, value, None, is_causal=True)
         positions = torch.arange(tokens) if queries is None else queries

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
@@ -83,6 +83,36 @@ def test_another_reading_uses_the_weights_in_memory_and_gives_what_a_process_of_
         expected = Scorer(alone).score_one(TRACE).hindsight.packed
         np.testing.assert_allclose(judgment.hindsight.packed, expected, atol=1e-5)
         assert evaluators.scores_together(name) == (name == "tiny-causal")
+
+
+def test_a_solution_longer_than_the_context_is_read_in_windows_and_first_as_a_whole(evaluators):
+    """The context is 1,024 tokens; a step of ten numbers has more than ten."""
+    steps = [f"Step {i}: " + " + ".join(map(str, range(i, i + 10))) for i in range(100)]
+    whole, first = Trace.of("q", steps), Trace.of("q", steps[:3])
+    windowed = {name: f"{name}, read in windows of 1024 tokens" for name in evaluators.names}
+    assert evaluators.fit("tiny", first, AUTOMATIC) == ("tiny", AUTOMATIC)
+    assert evaluators.fit("tiny", whole, AUTOMATIC) == (windowed["tiny"], 1)
+    assert evaluators.fit("tiny", whole, 5_000) == (windowed["tiny"], 5_000)
+    # One pass of a causal evaluator gives everything.
+    assert evaluators.fit("tiny-causal", whole, AUTOMATIC) == (windowed["tiny-causal"], AUTOMATIC)
+    # A link may name the windows, as may one with smaller windows.
+    assert evaluators.fit(windowed["tiny"], whole, AUTOMATIC) == (windowed["tiny"], 1)
+    assert evaluators.fit(windowed["tiny"], first, AUTOMATIC) == (windowed["tiny"], AUTOMATIC)
+    assert evaluators.fit("tiny, read in windows of 512 tokens", whole, 1) == (
+        "tiny, read in windows of 512 tokens",
+        1,
+    )
+    assert {evaluators.plain(name) for name in (*windowed.values(), "tiny")} == {"tiny", "tiny-causal"}
+    judgment = evaluators.judge(windowed["tiny"], whole, 1)
+    assert len(judgment.offline) == 100
+    assert judgment.hindsight.sampled == (99,)
+
+
+def test_a_step_longer_than_the_context_is_left_to_the_evaluators_refusal(evaluators):
+    trace = Trace.of("q", ["7" * 20_000])
+    assert evaluators.fit("tiny", trace, AUTOMATIC) == ("tiny", AUTOMATIC)
+    with pytest.raises(UserError, match=r"tiny reads at most 1,024\."):
+        evaluators.judge("tiny", trace)
 
 
 def test_an_equal_trace_is_scored_once_and_keeps_its_own_id(fresh):
