@@ -147,6 +147,10 @@ class JudgmentRecord(_RecordPart):
         "The numbers of sub-steps in view in each row of `hindsight`, if only some prefixes were read to keep a "
         "budget, in order, and `online` is null; null if all were."
     )
+    conclusion: str | None = _null(
+        "The sentence that heads the result: what is wrong, where, how sure that is, and who says so; null in "
+        "files of stored judgments, or if the trace has changed since."
+    )
     solution_score: StrictFloat | None = _null("Its own number for the whole; of a verdict 1 is right, 0 wrong.")
     rationale: str | None = _null("The reasons that it gives.")
     left_out: list[LeftOutRecord] | None = _null(
@@ -249,9 +253,11 @@ def judgment_record(
     thresholds: Thresholds | None = None,
     name: str = "",
     left_out: Sequence[LeaveOneOut] = (),
+    conclusion: str | None = None,
 ) -> JudgmentRecord:
     """Build the record of a judgment made by `evaluator`. Verdicts are made at `thresholds`, or at the default
-    thresholds if that is None. `name`, if given, is recorded instead of the evaluator's own name."""
+    thresholds if that is None. `name`, if given, is recorded instead of the evaluator's own name, and `conclusion`
+    is the sentence on the solution (see `conclude`)."""
     outputs, thresholds = evaluator.outputs, thresholds or Thresholds()
     online, offline = (
         None if scores is None or not outputs.has_steps else _mode_record(judgment, scores, outputs, thresholds)
@@ -271,6 +277,7 @@ def judgment_record(
         if hindsight is None
         else triangle_cells([hindsight.rows[j] for j in hindsight.read], outputs),
         sampled=None if hindsight is None or hindsight.sampled is None else (hindsight.sampled + 1).tolist(),
+        conclusion=conclusion,
         solution_score=judgment.solution,
         rationale=judgment.rationale or None,
         left_out=None if offline is None else _left_out_records(judgment.trace, left_out, outputs) or None,

@@ -22,7 +22,8 @@ from stepsight.app.web.html import macro, plain_page, render
 from stepsight.app.web.page_query import read_number, read_query
 from stepsight.app.web.page_route import PART
 from stepsight.app.web.step_bars import asked_steps
-from stepsight.core.equations.evaluator import checks_of, faults, finding
+from stepsight.core.equations.evaluator import checks_of, faults
+from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
 from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store

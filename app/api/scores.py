@@ -30,10 +30,11 @@ from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord, judgment_record, step_records
+from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord, step_records
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace, check_candidates
 from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.training.evaluate.strength import concluded_record
 
 
 def routes(context: Context) -> APIRouter:
@@ -50,7 +51,7 @@ def routes(context: Context) -> APIRouter:
         scoring = await to_thread.run_sync(submit)
         judgment = await _awaited(scoring, request, context.seconds)
         await to_thread.run_sync(note_scored, context.store, find_user_of(request), trace)
-        return judgment_record(judgment, evaluator, thresholds, name=name)
+        return concluded_record(judgment, evaluator, thresholds, name=name)
 
     _add_streamed(router, context)
     return router
@@ -136,7 +137,7 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
     thresholds = context.evaluators.thresholds(context.store, name)
 
     def lines(place: int, judgment: Judgment) -> list[BatchLine]:
-        record = judgment_record(judgment, evaluator, thresholds, name=name)
+        record = concluded_record(judgment, evaluator, thresholds, name=name)
         return [BatchLine(index=place, **dict(record))]
 
     parts = []

@@ -42,7 +42,6 @@ from stepsight.app.web.page_route import PageContent, Query, address_page
 from stepsight.app.web.step_bars import TraceJudgments, asked_steps, notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
-from stepsight.core.judgment_record import judgment_record
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
@@ -56,6 +55,7 @@ from stepsight.storage.traces.queries import (
     get_trace,
     list_datasets,
 )
+from stepsight.training.evaluate.strength import concluded_record
 
 _STEPS = "/browse/steps"
 _MARKS = "/browse/marks"
@@ -347,7 +347,9 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
     judgments: list[ByMode] = []
     for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
         evaluator = choice.row or evaluators.about(choice.loaded or choice.key)
-        records = {one: judgment_record(one, evaluator, answer.thresholds, answer.name) for one in answer.judgments}
+        records = {
+            one: concluded_record(one, evaluator, answer.thresholds, answer.name) for one in answer.judgments
+        }
         judgments.append({mode: records[one] for mode, one in answer.by_mode.items()})
     return trace, judgments
 

@@ -15,6 +15,7 @@ from stepsight.app.web.step_bars import (
     IN_STRIP,
     TraceJudgments,
     column_names,
+    conclusion_html,
     failing_steps,
     first_steps,
     gold_marks,
@@ -75,6 +76,7 @@ def trace_html(
         answers=answers,
         lanes=column_names(columns),
         failing=equations is None or equations,
+        conclusion=conclusion_html(trace, answers) if is_checked else None,
         sections=section_starts(trace),
         legend=legend_html(columns),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
@@ -101,11 +103,12 @@ def steps_html(
     return render("browse/steps.html", **values)
 
 
-def marks_json(trace: Trace, answers: Sequence[TraceJudgments]) -> list[str]:
-    """Return the marks of each step in the strip (see `_strip_marks`), with a lane of equations, which are checked
-    now."""
+def marks_json(trace: Trace, answers: Sequence[TraceJudgments]) -> dict[str, Any]:
+    """Return the sentence on the trace, and the marks of each step in the strip (see `_strip_marks`) with a lane of
+    equations, which are checked now."""
     checks_of(trace)
-    return _strip_marks(trace, _columns(answers), equations=True)
+    marks = _strip_marks(trace, _columns(answers), equations=True)
+    return {"conclusion": conclusion_html(trace, answers), "marks": marks}
 
 
 def _columns(answers: Sequence[TraceJudgments]) -> list[TraceJudgments]:

@@ -4,7 +4,7 @@ import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.web.html import macro
-from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments, only_miscopies, solution_html
+from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments, solution_html
 from stepsight.core.arrays import Bools
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
@@ -18,7 +18,7 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
     if answer.outputs == Outputs.CHECKS:
-        return [_checks_piece(answer, trace), *([macro("step_bars.html", "exactness")] if hints else [])]
+        return [_checks_piece(answer, trace)]
     if answer.outputs == Outputs.VERDICT:
         return [_verdict_piece(scores, answer.solution, trace) for scores in answer.modes.values()]
     pieces = [_mode_piece(answer, mode, trace, hints=hints) for mode in answer.modes]
@@ -88,9 +88,7 @@ def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
     mode = next(iter(answer.modes))
     wrong = first_wrong(answer, mode, trace)
     if wrong is not None:
-        verdict = Markup('an equation in step {} <strong class="bad">fails</strong>{}')
-        if only_miscopies(trace, wrong):
-            verdict = Markup('a number in step {} <strong class="bad">is miscopied</strong>{}')
+        verdict = Markup('<strong class="bad">wrong</strong> in step {}{}')
         return verdict.format(wrong + 1, _beside_gold(wrong, trace))
     steps = len(set(trace.owners[~answer.silent[mode]].tolist()))
     if not steps:

@@ -19,13 +19,14 @@ from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.judgment_record import JudgmentRecord
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import asset
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 from stepsight.core.validation import Model, validate
 from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import concluded_record
 
 Scoring = Callable[[Trace, gr.Request], AbstractContextManager[object]]
 """Surrounds the start of scoring a solution for the sender of a request, who is about to see the scores."""
@@ -260,7 +261,7 @@ class _Demo:
         return self.evaluators.about(name).outputs
 
     def _record(self, name: str, judgment: Judgment, entered: Entered) -> JudgmentRecord:
-        return judgment_record(judgment, self.evaluators.about(name), entered.thresholds, name=name)
+        return concluded_record(judgment, self.evaluators.about(name), entered.thresholds, name=name)
 
 
 def _read(problem: str, solution: Any, evaluators: Any, validity: Any, redundancy: Any) -> Entered:

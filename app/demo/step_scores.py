@@ -12,7 +12,7 @@ from markupsafe import Markup
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.web.bundles import read_web
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import TraceJudgments, equations_html
+from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core import notebook
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import parse_trace
@@ -185,7 +185,6 @@ def step_scores_html(judged: Sequence[TraceJudgments]) -> Markup:
     drawn = [(one.name, notebook.draw_hindsight(one.hindsight)) for one in columns if one.hindsight is not None]
     return render(
         "demo/step_scores.html",
-        equations=equations_html(trace, columns),
         steps=trace_html(trace, judged, ""),
         triangles=[(name, Markup(triangle)) for name, triangle in drawn],
     )

@@ -18,15 +18,13 @@ from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
     asked_steps,
     change_html,
-    equations_html,
+    conclusion_html,
     failing_steps,
     first_steps,
     gold_marks,
     judged_steps,
     later_html,
     section_starts,
-    signed,
-    solution_html,
 )
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import triangle_cells
@@ -89,12 +87,10 @@ def evidence_html(
         evidence=evidence,
         problem=problem.strip(),
         note=evidence.note,
-        equations="" if rest else _equations(evidence),
+        conclusion="" if rest else _conclusion(evidence),
         failing=bool(rest or evidence.failing),
-        online=None if evidence.hindsight.sampled is not None else _solution(evidence, evidence.hindsight.online),
         sampled=evidence.sampled_sentence,
-        offline=_solution(evidence, evidence.hindsight.offline),
-        change=_largest_change(evidence),
+        outcome=_outcome(evidence),
         only_validity=ONLY_VALIDITY,
         constant=evidence.constant_sentence,
         gaps=[(gap.value, words) for gap, words in _GAPS.items()],
@@ -136,12 +132,12 @@ def _listed(evidence: Evidence, places: range, *, tells: bool = False) -> dict[s
 
 def checks_record(evidence: Evidence) -> dict[str, Any]:
     """Return what fails in a solution as JSON for the page of a long one: the indices of the sub-steps in which
-    something does, the cells of the matrix, the line about all, and for each sub-step the sentence in its story."""
+    something does, the cells of the matrix, the sentence on all, and for each sub-step its sentence."""
     sentences = {i: evidence.equation_sentence(i) for i in range(len(evidence))}
     return {
         "fails": failing_steps(evidence.trace),
         "marked": _marked_cells(evidence),
-        "line": _equations(evidence),
+        "conclusion": _conclusion(evidence),
         "says": {i: sentence for i, sentence in sentences.items() if sentence},
     }
 
@@ -150,8 +146,14 @@ def _marked_cells(evidence: Evidence) -> list[tuple[int, int, str]]:
     return [(row, column, words) for (row, column), words in evidence.marked_cells.items()]
 
 
-def _equations(evidence: Evidence) -> Markup:
-    return equations_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)])
+def _conclusion(evidence: Evidence) -> Markup:
+    return conclusion_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)])
+
+
+def _outcome(evidence: Evidence) -> str:
+    """Compare the offline verdicts with the gold labels, or return "" if there are none."""
+    threshold, trace = evidence.thresholds.validity, evidence.trace
+    return outcome_words(first_below(evidence.hindsight.offline, threshold, trace), trace) if trace.has_gold else ""
 
 
 def _strip_marks(evidence: Evidence) -> list[str]:
@@ -206,20 +208,6 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
         return str(error.without_options()), evidence.focus, last
 
 
-def _solution(evidence: Evidence, scores: StepScores) -> dict[str, str]:
-    """Return the template's variables for the verdict on the solution, and how it compares with the gold labels."""
-    first_wrong = first_below(scores, evidence.thresholds.validity, evidence.trace)
-    return {
-        "verdict": solution_html(scores, evidence.thresholds, evidence.outputs),
-        "outcome": outcome_words(first_wrong, evidence.trace),
-    }
-
-
 def _draws_all(evidence: Evidence) -> bool:
     """True if the template draws the matrix. Otherwise the page's script does."""
     return len(evidence) <= MOST_CELLS and evidence.hindsight.sampled is None
-
-
-def _largest_change(evidence: Evidence) -> str:
-    largest = max(evidence.revisions, key=lambda revision: abs(revision.change))
-    return f"step {largest.step + 1}, {signed(largest.change)}" if abs(largest.change) >= 0.005 else "none"

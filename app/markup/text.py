@@ -29,16 +29,12 @@ TERMS = {
     "retroactive change": "The offline validity of a step minus the online one: how far later steps moved it.",
     "equations": (
         "Equations are worked out by rule, without a model. On four benchmarks 199 steps had one that fails: gold "
-        "calls 186 of them wrong, and reading showed that the others are wrong too. Of all 1,778 wrong steps these "
-        "are 186: most errors are of another kind, so that a step without a mark may be wrong."
+        "calls 186 of them (93 %) wrong, and reading showed that the others are wrong too. Of all 1,778 wrong "
+        "steps these are 10 %: most errors are of another kind, so that a step without a mark may be wrong."
     ),
     "hindsight": "Each step is scored again after every later step, from its online score to its offline one.",
 }
 """The hints that explain these words where a page first uses them."""
-
-EXACTNESS = "93 % of steps with a failing equation are wrong by gold; of all wrong steps they are 10 %."
-"""A line beside a verdict of the evaluator that checks equations: how far it can be trusted. Like the hint, it sums
-up the table in `docs/evaluators.md`."""
 
 # A block ends where another of its kind begins; otherwise a text of unclosed blocks would take quadratic time.
 _MATHS = re.compile(

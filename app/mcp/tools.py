@@ -12,13 +12,15 @@ from stepsight.app.api.traces import step_infos, trace_page
 from stepsight.app.mcp.protocol import Tool
 from stepsight.app.scoring.gallery_seed import open_evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
-from stepsight.core.equations.evaluator import checks_of, finding
+from stepsight.core.equations.evaluator import checks_of
+from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.judgment_record import JudgmentRecord
 from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import get_trace
+from stepsight.training.evaluate.strength import concluded_record
 
 
 class CheckedEquation(BaseModel):
@@ -110,7 +112,7 @@ def _score(context: Context, asked: ScoreRequest) -> JudgmentRecord:
             f"This took longer than the {context.seconds:g} s that a call may take.",
             "Send fewer steps, a smaller hindsight_budget, or choose another mode than hindsight.",
         ) from None
-    return judgment_record(judgment, evaluator, thresholds, name=name)
+    return concluded_record(judgment, evaluator, thresholds, name=name)
 
 
 def _check(asked: SolutionRequest) -> CheckedEquations:

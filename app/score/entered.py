@@ -281,6 +281,14 @@ class PageState(BaseModel):
             self._read_budget(),
         )
 
+    def displayed(self) -> Entered:
+        """Return the solution of the displayed result at the thresholds of the page or, if it has no permalink, the
+        one that is entered. Raises the same errors as `entered`."""
+        if not self.token:
+            return self.entered(self.solution_text())
+        entered = replace(Entered.from_token(self.token), thresholds=Thresholds(self.validity, self.redundancy))
+        return replace(entered, thinking=entered.solution_text().thinking)
+
     def _read_budget(self) -> Budget:
         if self.budget == "auto":
             return "auto"

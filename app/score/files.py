@@ -15,10 +15,10 @@ from stepsight.core.escaping import csv_text
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.files.judgment_table import LONG, WIDE, ByMode, judgment_table
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.judgment_record import judgment_record
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace
+from stepsight.training.evaluate.strength import concluded_record
 
 JSON_PATH = "/score/result.json"
 CSV_PATH = "/score/result.csv"
@@ -34,7 +34,7 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
         trace, judgments = _judged(evaluators, entered)
         note_scored(store, find_user_of(request), trace)
         records = [
-            judgment_record(judgment, evaluators.about(name), entered.thresholds, name=name)
+            concluded_record(judgment, evaluators.about(name), entered.thresholds, name=name)
             for name, judgment in judgments.items()
         ]
         return "stepsight", trace, [dict.fromkeys(Mode, record) for record in records]

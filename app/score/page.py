@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, require
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
-from stepsight.app.score.result import as_read, result_html
+from stepsight.app.score.result import as_read, conclusion_of, result_html
 from stepsight.app.score.running import RunningResults
 from stepsight.app.scoring.evaluators import Evaluators, HindsightBudget, ScoringCost
 from stepsight.app.web.html import plain_page, render
@@ -64,6 +64,7 @@ class ScorePage:
             "write": self.write,
             "score": self.score,
             "cost": self.cost,
+            "conclude": self.conclude,
             "running": self.running,
             "open": self.open,
         }
@@ -148,6 +149,12 @@ class ScorePage:
         cost = render("score/cost.html", costs=known, steps=len(entered.trace.substeps))
         return {"cost": cost, "long": any(_is_much(cost, budget) for _, cost, budget in known)}
 
+    def conclude(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
+        """Return the sentence on the displayed result at other thresholds."""
+        state = PageState.read(values)
+        entered = state.displayed()
+        return {"conclusion": conclusion_of(self.evaluators, entered, partial(client_disconnected, request))}
+
     def running(self, run: str) -> dict[str, Any]:
         """Return the scores that are known so far of the solution that is being judged under the key `run`."""
         return {"result": self.running_results.html(run)}
@@ -165,7 +172,7 @@ class ScorePage:
         result has no permalink, the entered solution is saved instead."""
         require(request, Right.WRITE)
         state = PageState.read(values)
-        entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
+        entered = state.displayed()
         saved = save_trace(self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset)
         for chosen in filter(self.evaluators.gives_scores, entered.evaluators):
             name, budget = self.evaluators.fit(chosen, saved.trace, entered.budget)

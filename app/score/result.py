@@ -24,7 +24,7 @@ from stepsight.app.web.step_bars import (
     JudgedStep,
     TraceJudgments,
     column_names,
-    equations_html,
+    conclusion_html,
     failing_steps,
     judged_steps,
     legend_html,
@@ -107,10 +107,7 @@ def result_html(
     token = entered.token(list(judged))
     result = ScoredSolution(
         trace,
-        tuple(
-            TraceJudgments(name, evaluators.about(name).outputs, entered.thresholds, dict.fromkeys(Mode, judgment))
-            for name, judgment in judged.items()
-        ),
+        _columns(evaluators, judged, entered.thresholds),
         entered.thresholds,
         token,
         earlier,
@@ -125,6 +122,21 @@ def result_html(
     )
     exports = exports_html(evaluators, trace, list(judged), entered.thresholds, token, read_only=read_only)
     return scored_html(result, exports)
+
+
+def conclusion_of(evaluators: Evaluators, entered: Entered, client_disconnected: ClientDisconnected) -> Markup:
+    """Render the sentence on a solution. Raises the same errors as `result_html`."""
+    judged, _ = _judge(evaluators, entered.trace, entered.chosen, entered.budget, client_disconnected)
+    return conclusion_html(entered.trace, _columns(evaluators, judged, entered.thresholds), entered.thinking)
+
+
+def _columns(
+    evaluators: Evaluators, judged: Mapping[str, Judgment], thresholds: Thresholds
+) -> tuple[TraceJudgments, ...]:
+    return tuple(
+        TraceJudgments(name, evaluators.about(name).outputs, thresholds, dict.fromkeys(Mode, judgment))
+        for name, judgment in judged.items()
+    )
 
 
 def _judge(
@@ -184,7 +196,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         "score/judged.html",
         result=result,
         note=note_html(result.note),
-        equations=equations_html(result.trace, result.scores),
+        conclusion=conclusion_html(result.trace, result.scores, result.thinking),
         failing=failing_steps(result.trace),
         sections=section_starts(result.trace, by_substeps=True),
         verdicts=verdicts,
@@ -198,19 +210,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         legend=legend_html(result.scores),
     )
     body += exports or ""
-    return render("score/result.html", result=result, body=body, said=_sentence(result, verdicts))
-
-
-def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    """Describe the verdicts in a sentence for screen readers."""
-    words = {True: "valid", False: "not valid"}
-    said = [
-        f"{one.name}: " + ", ".join(f"{line['mode']} {words[line['verdict'].valid]}" for line in lines)
-        for one, lines in zip(result.scores, verdicts, strict=True)
-    ]
-    failing = [result.trace.step_name(i) for i in failing_steps(result.trace)]
-    equations = f" Equations fail in step {', '.join(failing)}." if failing else ""
-    return f"Scored by {'; '.join(said)}.{equations}"
+    return render("score/result.html", result=result, body=body)
 
 
 def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:

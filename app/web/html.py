@@ -14,14 +14,14 @@ from markupsafe import Markup
 from stepsight.app.access.current import script_nonce
 from stepsight.app.access.rules import API, PAGES
 from stepsight.app.markup.markdown import markdown_html
-from stepsight.app.markup.text import EXACTNESS, MARKS, TERMS, VERDICT_WORDS, counted, sentence, text_html
+from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, sentence, text_html
 from stepsight.app.web.bundles import ADDRESSES
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import format_bytes
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES, nonce=script_nonce)
-_TEMPLATES.globals.update(EXACTNESS=EXACTNESS, MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
+_TEMPLATES.globals.update(MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)
 _TEMPLATES.filters["sentence"] = sentence
 

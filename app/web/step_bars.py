@@ -3,32 +3,31 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
+from stepsight.core.evaluators.conclusion import Opinion, conclude
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
-from stepsight.app.markup.text import CHECK_WORDS, MARKS, VERDICT_WORDS, text_html
+from stepsight.app.markup.text import CHECK_WORDS, MARKS, VERDICT_WORDS
 from stepsight.app.web.html import macro
 from stepsight.app.web.page_query import Query, read_number
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check
-from stepsight.core.equations.evaluator import checks_of, fault, faults, finding
+from stepsight.core.equations.evaluator import checks_of, faults
+from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
 from stepsight.core.text.sections import find_sections
 from stepsight.core.trace import Step, Trace
+from stepsight.training.evaluate.strength import opinion_of
 
 _TEMPLATE = "step_bars.html"
 NOTABLE = 0.1
 """The smallest retroactive change that is coloured."""
-
-_MOST_NAMED = 6
-"""The largest number of failing equations, and of blamed steps, that a line names."""
 
 ONLY_VALIDITY = "gives validity only, not redundancy"
 """The remark on an evaluator whose outputs are not three-way."""
@@ -69,6 +68,11 @@ class TraceJudgments:
     def judgments(self) -> tuple[Judgment, ...]:
         """The standing judgments without duplicates. A single judgment may stand in several modes."""
         return tuple(dict.fromkeys(self.by_mode.values()))
+
+    @property
+    def opinion(self) -> Opinion:
+        """What the evaluator says, for the sentence that heads the result."""
+        return opinion_of(self.name, self.outputs, self.thresholds, self.judgments)
 
     @property
     def is_three_way(self) -> bool:
@@ -351,37 +355,13 @@ def _marked(trace: Trace, i: int, checks: Sequence[Check], html: Markup) -> Mark
     for span, title in _together(places, _formulas(html)):
         mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
         html = mark_spans(html, [span], mark)
-    return html + macro(_TEMPLATE, "findings", [(*_shown(text, check), fault(trace, check)) for check in failing])
+    return html + macro(_TEMPLATE, "findings", [finding(trace, i, check) for check in failing])
 
 
-def equations_html(trace: Trace, columns: Sequence[TraceJudgments]) -> Markup:
-    """Render a line that names the failing equations and miscopied numbers of a trace, and then the sub-steps that
-    each evaluator blames. It is empty if nothing fails.
-
-    An evaluator is read with the whole solution in view, or online if it has no offline scores.
-    """
-    failing = [(i, check) for i, part in enumerate(checks_of(trace)) for check in faults(part)]
-    if not failing:
-        return Markup()
-    found = [
-        (trace.step_name(i), *_shown(trace.substeps[i], check), check.source is None, fault(trace, check))
-        for i, check in failing[:_MOST_NAMED]
-    ]
-    places = list(accumulate((len(one.modes) for one in columns), initial=-1))[1:]
-    blames = [
-        (one.name, place, blamed(one, trace)) for one, place in zip(columns, places, strict=True) if one.modes
-    ]
-    return macro(_TEMPLATE, "equations", found, len(failing) - len(found), blames)
-
-
-def blamed(one: TraceJudgments, trace: Trace) -> str:
-    """Describe which sub-steps an evaluator calls not valid, such as `blames step 4` or `blames steps 2, 4`."""
-    mode = list(one.modes)[-1]
-    wrong = [trace.step_name(i) for i in range(len(trace.substeps)) if one.verdict(mode, i) == "not valid"]
-    if not wrong:
-        return "blames no step"
-    more = " …" if len(wrong) > _MOST_NAMED else ""
-    return f"blames step{'s' if len(wrong) > 1 else ''} {', '.join(wrong[:_MOST_NAMED])}{more}"
+def conclusion_html(trace: Trace, columns: Sequence[TraceJudgments], thinking: int | None = None) -> Markup:
+    """Render the sentence that heads a result, about a trace and its judgments by evaluators. `thinking` is as in
+    `conclude`."""
+    return macro(_TEMPLATE, "conclusion", conclude(trace, [one.opinion for one in columns], thinking))
 
 
 def failing_steps(trace: Trace) -> list[int]:
@@ -411,13 +391,6 @@ def section_starts(trace: Trace, *, by_substeps: bool = False, seen: int | None 
 def checked_step(trace: Trace, step: int) -> list[Markup]:
     """Render the sub-steps of the step with this index, with failing equations and miscopied numbers marked."""
     return [row.html for row in judged_steps(trace, places=substeps_of(trace, range(step, step + 1)))]
-
-
-def only_miscopies(trace: Trace, step: int) -> bool:
-    """True if a step miscopies a number and no equation of it fails. `step` is its index."""
-    places = substeps_of(trace, range(step, step + 1))
-    failing = [check for part in checks_of(trace, places.stop)[places.start :] for check in faults(part)]
-    return bool(failing) and all(check.source is not None for check in failing)
 
 
 def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:
@@ -461,20 +434,6 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
         if at < 0:
             return None
     return at, at + len(equation)
-
-
-def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
-    """Render an equation and the value that would be correct. If the equation is in a formula, both are
-    formulas."""
-    pieces, texts = read_pieces(text_html(text))
-    start = 0
-    for number, (piece, written) in enumerate(zip(pieces, texts, strict=True)):
-        end = start + len(written)
-        if number % 2 and start <= check.start and check.end <= end and "math" in piece:
-            right = f"${check.right}$" if check.right else ""
-            return text_html(f"${text[check.start : check.end].strip('$ ')}$"), text_html(right)
-        start = end
-    return text_html(text[check.start : check.end]), escape(check.right)
 
 
 def first_steps(count: int, *, whole: bool = False) -> range:

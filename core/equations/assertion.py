@@ -173,11 +173,10 @@ _REMAINDER = re.compile(
 )
 
 
-def remainder_behind(text: str, end: int) -> int | None:
-    """Return the remainder that `text` states right after a quotient, or None if it states none. `end` is the
-    position at which the quotient ends."""
-    match = _REMAINDER.match(text, end)
-    return int(match[1]) if match else None
+def remainder_behind(text: str, end: int) -> re.Match[str] | None:
+    """Match the remainder that `text` states right after a quotient, with its digits as the group, or return None
+    if it states none. `end` is the position at which the quotient ends."""
+    return _REMAINDER.match(text, end)
 
 
 _OWN_ARITHMETIC = re.compile(

@@ -20,10 +20,11 @@ PROBLEM = -1
 
 
 class Method(StrEnum):
-    """The kind of check: of arithmetic, of an identity (an expansion or simplification), of an equation with
-    unknowns, or of a number that is copied."""
+    """The kind of check: of arithmetic, of a statement in words, of an identity (an expansion or simplification),
+    of an equation with unknowns, or of a number that is copied."""
 
     ARITHMETIC = "arithmetic"
+    STATEMENT = "statement"
     IDENTITY = "identity"
     SOLUTION = "solution"
     COPY = "copy"
@@ -36,6 +37,9 @@ class Check:
     If the equation fails, `text[fault_start:fault_end]` is the faulty side, `right` is the correct value as a
     person would write it, and `difference` is the stated value minus the correct one. If an equation contradicts
     several others, no single side of it is known to be correct; `right` and `difference` are then "".
+
+    For an equation with unknowns that the solution of an earlier one does not fit, `sides` has the start and
+    end of both sides, each with its value there, or with "" if it has no unknowns.
 
     A miscopied number is a failing check of its own, of method `COPY`. `right` is the number that was stated, and
     `source` the index of the sub-step that states it, or `PROBLEM`. For all other checks, `source` is None.
@@ -50,6 +54,7 @@ class Check:
     right: str = ""
     difference: str = ""
     source: int | None = None
+    sides: tuple[tuple[int, int, str], ...] = ()
 
 
 def check_pair(left: Member, right: Member, relation: str, exact_texts: Collection[str], text: str) -> Check | None:
@@ -98,7 +103,7 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
     quotient = value_of(right.expression)
     if rest is None or dividend is None or not divisor or quotient is None or quotient.number is None:
         return None
-    if divisor * quotient.number + rest == dividend:
+    if divisor * quotient.number + int(rest[1]) == dividend:
         return Check(left.start, right.end, True, Method.ARITHMETIC)
     proper = f"{dividend // divisor} with a remainder of {dividend % divisor}"
     return Check(left.start, right.end, False, Method.ARITHMETIC, right.start, right.end, proper)

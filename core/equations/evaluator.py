@@ -11,7 +11,8 @@ from threading import Lock
 import numpy as np
 
 from stepsight.core.equations.checker import Checker
-from stepsight.core.equations.checks import PROBLEM, Check
+from stepsight.core.equations.checks import Check
+from stepsight.core.equations.wording import finding
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import RuleEvaluator
 from stepsight.core.models.location import EQUATIONS
@@ -104,21 +105,6 @@ def faults(checks: Sequence[Check]) -> list[Check]:
         return any(check.start <= start and end <= check.end for start, end in inner)
 
     return [check for check in failing if check.source is not None or not is_repeated(check)]
-
-
-def finding(trace: Trace, i: int, check: Check) -> str:
-    """Describe a failing check of sub-step `i` in one line, for example "74 − 5 = 70: is 69" or "54: the problem
-    states 45"."""
-    written = " ".join(trace.substeps[i][check.start : check.end].split())
-    return f"{written}: {fault(trace, check)} {check.right}".rstrip()
-
-
-def fault(trace: Trace, check: Check) -> str:
-    """Return the words that join a failing equation or a miscopied number to the correct value, if that is
-    known."""
-    if check.source is None:
-        return "is" if check.right else "does not hold"
-    return f"{'the problem' if check.source == PROBLEM else f'step {trace.step_name(check.source)}'} states"
 
 
 def _rows(trace: Trace, checks: Sequence[Sequence[Check]]) -> list[tuple[float, float, float]]:

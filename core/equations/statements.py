@@ -120,8 +120,8 @@ def _minutes(match: re.Match[str], name: str) -> int:
 
 def _check(match: re.Match[str], stated: str | int, holds: bool, right: str) -> Check:
     if holds:
-        return Check(match.start(), match.end(), True, Method.ARITHMETIC)
-    return Check(match.start(), match.end(), False, Method.ARITHMETIC, *match.span(stated), right)
+        return Check(match.start(), match.end(), True, Method.STATEMENT)
+    return Check(match.start(), match.end(), False, Method.STATEMENT, *match.span(stated), right)
 
 
 # Each with a word without which there is nothing to read.

@@ -9,8 +9,9 @@ from stepsight.core.equations.algebra import value_of
 from stepsight.core.equations.assertion import is_assertion, is_one_of_several, is_stated, sentence_around
 from stepsight.core.equations.chains import Chain
 from stepsight.core.equations.checks import Check, Method, decimals_of
+from stepsight.core.equations.formatting import write_value
 from stepsight.core.equations.parsing import values
-from stepsight.core.equations.parsing.values import AlgebraicValue
+from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedError
 from stepsight.core.equations.systems import System
 
 
@@ -107,8 +108,9 @@ class Unknowns:
         if holds:
             yield Check(chain.start, chain.end, True, Method.SOLUTION)
         elif holds is False and is_stated(text, chain.start, chain.end, True):
-            right = solutions.write_equation(earlier)
-            yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
+            right, whole = solutions.write_equation(earlier), (chain.start, chain.end)
+            sides = _sides(chain, earlier)
+            yield Check(*whole, False, Method.SOLUTION, *whole, right, sides=sides)
 
     def _of_system(self, chain: Chain, left: AlgebraicValue, right: AlgebraicValue, text: str) -> Iterator[Check]:
         """Check a linear equation against all earlier linear equations together."""
@@ -141,6 +143,25 @@ class Unknowns:
             between = text[earlier.end : chain.start]
             return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
         return f"{earlier.behind}\n{text[: chain.start]}"
+
+
+def _sides(chain: Chain, earlier: solutions.Stated) -> tuple[tuple[int, int, str], ...]:
+    """Return both sides of an equation with their values at the solution of an earlier one (see `Check`). Returns
+    an empty tuple if that solution is not a single number."""
+    polynomial = solutions.coefficients(earlier)
+    at = solutions.roots(polynomial) if polynomial else []
+    values_of_sides = [value_of(member.expression) for member in chain.members]
+    if len(at) != 1 or len(chain.members) != 2 or None in values_of_sides:
+        return ()
+    there = {name: values.number(at[0]) for name in earlier.letters}
+    try:
+        return tuple(
+            (member.start, member.end, write_value(values.substitute(value, there)) if value.letters else "")
+            for member, value in zip(chain.members, values_of_sides, strict=True)
+            if value is not None
+        )
+    except UndecidedError:
+        return ()
 
 
 def _unknown_pair(sides: Sequence[AlgebraicValue | None]) -> tuple[AlgebraicValue, AlgebraicValue] | None:

@@ -5,16 +5,24 @@ The figures of a shipped evaluator are read from its model card.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from stepsight.core.evaluators.conclusion import Opinion, conclude
+
+from stepsight.core.judgment import Judgment
+from stepsight.core.judgment_record import Described, JudgmentRecord, judgment_record
 from stepsight.core.models.location import shipped_folder
+from stepsight.core.scores import Outputs, Thresholds
 from stepsight.training.evaluate.gallery import DATASET as GALLERY
 
 # In a model card: the row of a dataset, which ends in the difference from the best baseline, and a sentence.
 _ROW = re.compile(r"^\| ([\w-]+) \| (?:offline|online) \|.* \[([-+][\d.]+), [-+][\d.]+\] \|$", re.MULTILINE)
 _EXPOSED = re.compile(r"(?<!\d)(\d+) of (\d+) first errors that a later\s+step exposes")
 _VISIBLE = re.compile(r"(?<!\d)(\d+) of (\d+) errors visible at once found")
+_SHARES = {"few": 0.1, "about a quarter": 1 / 4, "about a third": 1 / 3, "about half": 1 / 2,
+           "about two thirds": 2 / 3, "about three quarters": 3 / 4, "most": 0.9}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,9 +45,32 @@ class Strength:
         return list(self.clears.values()).count(False)
 
     @property
+    def weakness(self) -> str:
+        """What a demonstration is and, after a colon, what it finds, to complete "It is …" (see `Opinion`); "" for
+        any other evaluator."""
+        if not self.exposed:
+            return ""
+        parts = [f"{_share(*self.exposed)} of those that a later step exposes"]
+        if self.visible:
+            parts.append(f"{_share(*self.visible)} of the others")
+        return f"a demonstration: of the errors in the examples it finds {' and '.join(parts)}"
+
+    @property
     def is_weak(self) -> bool:
         """True if the evaluator does not beat the baselines on half of the datasets measured, or on more."""
         return self.short > 0 and 2 * self.short >= len(self.clears)
+
+
+def _share(found: str, of: str) -> str:
+    """Return a share in words, such as "about half"."""
+    share = int(found) / int(of)
+    return (
+        "none"
+        if not share
+        else "all"
+        if share == 1
+        else min(_SHARES, key=lambda words: abs(_SHARES[words] - share))
+    )
 
 
 @cache
@@ -53,6 +84,21 @@ def read_card(name: str) -> Strength:
     rows = reversed(_ROW.findall(text))
     exposed, visible = (found.groups() if (found := one.search(text)) else () for one in (_EXPOSED, _VISIBLE))
     return Strength({dataset: float(low) > 0 for dataset, low in rows}, exposed, visible)
+
+
+def opinion_of(evaluator: str, outputs: Outputs, thresholds: Thresholds, judgments: Sequence[Judgment]) -> Opinion:
+    """Return what an evaluator says of a trace, with what is known of its strength."""
+    return Opinion(evaluator, outputs, thresholds, judgments, read_card(evaluator).weakness)
+
+
+def concluded_record(
+    judgment: Judgment, evaluator: Described, thresholds: Thresholds, name: str = ""
+) -> JudgmentRecord:
+    """Build the record of a judgment like `judgment_record`, with the sentence on the solution unless the judgment
+    is stale."""
+    opinion = opinion_of(name or evaluator.name, evaluator.outputs, thresholds, [judgment])
+    sentence = None if judgment.stale else conclude(judgment.trace, [opinion]).text
+    return judgment_record(judgment, evaluator, thresholds, name, conclusion=sentence)
 
 
 def shows_strength(dataset: str) -> bool:

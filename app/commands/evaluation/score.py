@@ -29,12 +29,12 @@ from stepsight.app.options.shared import (
 )
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.plain import read_plain
+from stepsight.training.evaluate.strength import concluded_record
 from stepsight.training.runs.ray_scoring import AnyScorer, open_scorer
 
 
@@ -142,7 +142,7 @@ def _score_file(args: argparse.Namespace, scorer: AnyScorer, skipped: _Skipped |
     with open_output(args.output) as out:
         judgments = judge(scorer, traces, mode, skipped, budget=args.hindsight_budget)
         for judgment in progress(judgments, None, "traces"):
-            out.write(judgment_record(judgment, evaluator, thresholds).model_dump_json() + "\n")
+            out.write(concluded_record(judgment, evaluator, thresholds).model_dump_json() + "\n")
 
 
 def _read_traces(path: str) -> Iterator[Trace]:

@@ -7,10 +7,10 @@ from fastapi.testclient import TestClient
 
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH, JSON_PATH, score_files
-from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
+from stepsight.training.evaluate.strength import concluded_record
 from tests.app.client import let_in
 from tests.app.entries import typed
 from tests.cases import each
@@ -29,7 +29,7 @@ def test_the_json_file_holds_what_the_command_writes(client, evaluators):
     answer = client.get(JSON_PATH, params={"s": FORM.token()})
     assert answer.headers["content-disposition"] == 'attachment; filename="stepsight.json"'
     records = [
-        judgment_record(evaluators.judge(name, TRACE), evaluators.about(name), Thresholds(0.4, 0.2), name=name)
+        concluded_record(evaluators.judge(name, TRACE), evaluators.about(name), Thresholds(0.4, 0.2), name=name)
         for name in FORM.evaluators
     ]
     assert json.loads(answer.text) == {

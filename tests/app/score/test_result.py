@@ -4,7 +4,6 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from stepsight.app.markup.text import EXACTNESS
 from stepsight.app.score.comparison import StepMatches
 from stepsight.app.score.entered import EarlierSolution
 from stepsight.app.score.result import ScoredSolution, scored_html
@@ -222,21 +221,21 @@ def test_problems_stand_above_the_result_and_the_note_within():
     assert page.one("p", cls="reveals").text == "About this solution: Step 3 exposes step 2."
 
 
-def test_a_result_says_its_verdicts_in_a_sentence():
-    assert view().one("section")["data-said"] == "Scored by mini: online not valid, offline not valid."
-    both = view(scores=(MINI, OTHER), thresholds=Thresholds(0.3)).one("section")["data-said"]
-    assert both == "Scored by mini: online valid, offline not valid; other: online valid, offline valid."
-
-
-def test_failing_equations_and_the_steps_that_an_evaluator_blames_are_told_apart():
+def test_the_sentence_heads_the_result_and_is_announced():
     trace = Trace.of("What is $50 - 5$?", ["Take $5$.", "So $45 - 15 = 20$.", "Done."])
-    page = view(trace, scores=(MINI, PRM))
-    line = " ".join(page.one("p", cls="faults").text.split())
-    blames = "mini blames steps 2, 3, PRM blames steps 2, 3."
-    assert line == f"Equations: ✕ Step 2: 45 - 15 = 20 fails, is 30. {blames} {EXACTNESS}"
-    assert [one["data-blames"] for one in page.all("span") if "data-blames" in one.attributes] == ["1", "3"]
-    assert page.one("section")["data-said"].endswith("offline not valid. Equations fail in step 2.")
-    assert not view().all("p", cls="faults")
+    section = view(trace, scores=(MINI, PRM)).one("section")
+    first = section.children[0]
+    assert first["class"] == "conclusion accuses"
+    assert first["data-said"] == "Step 2 is wrong: 45 - 15 is 30, not 20. mini and PRM blame it too."
+    assert "valid" not in first.text
+    # Offline validities 0.9, 0.25 and 0.3, online 0.9, 0.8 and 0.3: the third step made the second fall from 0.8.
+    said = view().one("p", cls="conclusion")["data-said"]
+    assert said == "mini blames steps 2 and 3; step 3 is its evidence."
+
+
+def test_the_sentence_says_which_step_belongs_to_the_thinking():
+    said = view(thinking=2).one("p", cls="conclusion")["data-said"]
+    assert said.endswith("Step 2 belongs to the thinking before the solution.")
 
 
 def test_the_script_finds_the_steps_that_are_edited_in_place():

@@ -1,7 +1,8 @@
 """Numbers that a step takes over from the problem or an earlier step."""
 
 from stepsight.core.equations import Method, check_steps
-from stepsight.core.equations.evaluator import checks_of, faults, finding
+from stepsight.core.equations.evaluator import checks_of, faults
+from stepsight.core.equations.wording import finding
 from stepsight.core.trace import Trace
 from tests.cases import each
 
@@ -101,18 +102,18 @@ def test_numbers_of_texts_that_are_not_checked_count_as_stated() -> None:
 def test_a_miscopied_number_is_described_with_its_source() -> None:
     trace = Trace.of(BOOK, ["Ben: 3 * 1250 = 3750.", ["So 3570 + 1 = 3571.", "Ann: 54 / 5 = 10.8."]])
     found = [finding(trace, i, check) for i, part in enumerate(checks_of(trace)) for check in faults(part)]
-    assert found == ["3570: step 1 states 3750", "54: the problem states 45"]
+    assert found == ["step 1 states 3750, not 3570", "the problem states 45, not 54"]
 
 
 def test_a_source_in_a_divided_step_has_the_name_of_the_sub_step() -> None:
     trace = Trace.of(BOOK, [["We multiply.", "3 * 1250 = 3750."], "So 3570 + 1 = 3571."])
     ((check,),) = [faults(part) for part in checks_of(trace) if faults(part)]
-    assert finding(trace, 2, check) == "3570: step 1.2 states 3750"
+    assert finding(trace, 2, check) == "step 1.2 states 3750, not 3570"
 
 
 def test_an_equation_that_fails_stands_beside_the_number_that_it_miscopies() -> None:
     trace = Trace.of(BOOK, ["54 / 5 = 11.8"])
     assert [finding(trace, 0, check) for check in faults(checks_of(trace)[0])] == [
-        "54: the problem states 45",
-        "54 / 5 = 11.8: is 10.8",
+        "the problem states 45, not 54",
+        "54 / 5 is 10.8, not 11.8",
     ]

@@ -37,7 +37,7 @@ def test_a_step_is_wrong_right_or_not_spoken_of(equations, mode):
     # The second sub-step belongs to a step in which something was checked.
     assert getattr(judgment, mode.value).probs.tolist() == [NOTHING, FAILS, HOLDS, HOLDS, NOTHING]
     assert judgment.solution == 0.0
-    assert judgment.rationale == "Step 2: 74 - 5 = 70: is 69."
+    assert judgment.rationale == "Step 2: 74 - 5 is 69, not 70."
 
 
 def test_later_steps_change_nothing(equations):
@@ -67,7 +67,7 @@ def test_a_solution_whose_equations_hold_is_right(equations):
 
 def test_the_record_has_verdicts_and_the_reason(equations):
     record = judgment_record(judge(equations, TRACE), equations)
-    assert record.rationale == "Step 2: 74 - 5 = 70: is 69."
+    assert record.rationale == "Step 2: 74 - 5 is 69, not 70."
     assert [step.valid for step in record.offline.steps] == [None, False, True, True, None]
     assert record.offline.solution.valid is False
 

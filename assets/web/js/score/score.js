@@ -18,6 +18,7 @@ let base = null;
 
 const part = (id) => document.getElementById(id);
 const result = () => document.querySelector("#result section.scored");
+const sentence = () => document.querySelector("#result .conclusion");
 const problem = () => document.querySelector("#problem textarea");
 const boxes = () => [...document.querySelectorAll("#evaluators input")];
 const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
@@ -98,7 +99,7 @@ const put = (text, how, from = entered()) => {
     replaceResult(content);
   }
   settleResult(how);
-  tell(result()?.dataset.said);
+  tell(sentence()?.dataset.said);
   scored = from;
   markStale();
   wait();
@@ -231,9 +232,21 @@ onSteps((isDrawn) => {
   return true;
 });
 
+// The sentence on a result is the server's, which has its scores.
+const conclude = latest(async (signal) => {
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const answer = signal.aborted ? null : await ask("conclude", [state()], signal).catch(() => null);
+  if (!answer || signal.aborted) return;
+  const content = html(answer.conclusion);
+  drawMaths(content);
+  sentence()?.replaceWith(content);
+  tell(sentence()?.dataset.said);
+});
+
 document.addEventListener("thresholds", ({ target: section }) => {
   thresholds = thresholdsOf(section);
   putAddress(section, "replaceState");
+  conclude();
 });
 
 const keep = (section) => {

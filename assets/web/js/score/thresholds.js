@@ -68,22 +68,11 @@ export const settle = (section) => {
   if (reset) reset.disabled = ORDER.every((name) => Number(section.dataset[name]) === DEFAULTS[name]);
 };
 
-// The steps that an evaluator blames, beside the failing equations, as `app.web.step_bars.blamed` puts it.
-const MOST_NAMED = 6;
-const blamed = (rows, scores, at, place) => {
-  const wrong = rows.filter((_, i) => scores[i][place][0] < at.validity).map((row) => row.querySelector(".pick").textContent);
-  if (!wrong.length) return "blames no step";
-  const more = wrong.length > MOST_NAMED ? " …" : "";
-  return `blames step${wrong.length > 1 ? "s" : ""} ${wrong.slice(0, MOST_NAMED).join(", ")}${more}`;
-};
-
 const rejudge = (section, at) => {
   const rows = [...section.querySelectorAll("ol.steps > li")];
   const scores = rows.map((row) => JSON.parse(row.dataset.scores));
   rows.forEach((row, i) => row.querySelectorAll(".c").forEach((cell, j) => mark(cell, verdict(scores[i][j], at))));
   section.querySelectorAll(".said").forEach((said, j) => conclude(said, scores.map((row) => row[j]), at));
-  for (const place of section.querySelectorAll("[data-blames]"))
-    place.textContent = blamed(rows, scores, at, Number(place.dataset.blames));
   for (const name of ORDER) {
     for (const place of section.querySelectorAll(`[data-threshold=${name}]`)) place.textContent = at[name];
   }

@@ -17,6 +17,12 @@ const NEAR = "1200px 0px";
 /** True if the content of a step's item is there. */
 export const isThere = (item) => !item.classList.contains("later");
 
+const drawn = (text) => {
+  const content = html(text);
+  drawMaths(content);
+  return content;
+};
+
 // What belongs to the item rather than to its content stays, such as a fold.
 const fill = (item, content) => {
   for (const { name, value } of content.attributes) if (name !== "class") item.setAttribute(name, value);
@@ -99,7 +105,8 @@ class LaterSteps {
   async fetchMarks() {
     const response = await patiently(this.list.dataset.marksOf);
     if (!response.ok) return;
-    const marks = await response.json();
+    const { marks, conclusion } = await response.json();
+    document.querySelector(".conclusion.checking")?.replaceWith(drawn(conclusion));
     this.items.forEach((item, step) => !isThere(item) && (item.dataset.marks = marks[step]));
   }
 }

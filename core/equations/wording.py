@@ -1,0 +1,67 @@
+"""Failing equations and miscopied numbers in words: "180 / 2.5 is 72, not 75"."""
+
+import re
+
+from stepsight.core.equations.assertion import remainder_behind
+from stepsight.core.equations.checks import PROBLEM, Check, Method
+from stepsight.core.trace import Trace
+
+_RELATION = r"(?:[=≈]|\\approx(?![a-z])|\b[a-z]+\b)"
+_AT_END = re.compile(rf"[\s$&]*{_RELATION}[\s$&]*$")
+_AT_START = re.compile(rf"[\s$&]*{_RELATION}[\s$&]*")
+# As in "from 10 p.m. to 6 a.m., which is 6 - 10 = -4 hours".
+_CALCULATION = re.compile(r"\d[\d\s.]*(?:[-+][\d\s.]*)+=\s*$")
+_WITH_UNIT = re.compile(r"^([-−]?\d[\d.,]*)\s+[A-Za-z][^\d=]*$")
+_TEX = re.compile(r"[\\^_{}]")
+_LONG_POWER = re.compile(r"\^(-?\d{2,})")
+_ENDS_OF_CELLS = re.compile(r"(?:\\\\|[\s&])+$")
+
+
+def finding(trace: Trace, i: int, check: Check) -> str:
+    """Say in a clause what is right in place of a failing equation or a miscopied number of sub-step `i`, for
+    example "74 − 5 is 69, not 70" or "the problem states 45, not 54". Formulas in LaTeX stand between dollar
+    signs."""
+    text = trace.substeps[i]
+    right = _formula(check.right)
+    if check.source is not None:
+        where = "the problem" if check.source == PROBLEM else f"step {trace.step_name(check.source)}"
+        return f"{where} states {right}, not {_formula(text[check.start : check.end])}"
+    if check.method is Method.SOLUTION:
+        return _of_unknown(text, check)
+    before, behind = text[check.start : check.fault_start], text[check.fault_end : check.end]
+    stated = _formula(_WITH_UNIT.sub(r"\1", text[check.fault_start : check.fault_end]))
+    if check.method is Method.STATEMENT:
+        corrected = " ".join(f"{_CALCULATION.sub('', before).rstrip('$')}{right}{behind.lstrip('$')}".split())
+        return f"{corrected[0].lower()}{corrected[1:]}, not {stated}"
+    if "remainder" in right and (rest := remainder_behind(text, check.fault_end)):
+        stated = text[check.fault_start : rest.end()]
+    other = _AT_END.sub("", before) if before else _AT_START.sub("", behind, count=1)
+    return f"{_formula(other)} is {right}, not {stated}"
+
+
+def _of_unknown(text: str, check: Check) -> str:
+    """Describe an equation with unknowns that an earlier one refutes. `check.right` is the solution of that one, or
+    the equation itself if its solutions are not rational."""
+    written = _formula(text[check.start : check.end])
+    name, _, values = check.right.partition(" = ")
+    if not check.right:
+        return f"{written} contradicts the equations before it"
+    if not name.isalpha():
+        return f"{written} does not follow from {_formula(check.right)}"
+    solution = f"{name} is {values.replace(f'{name} = ', '')}"
+    if check.sides:
+        sides = " and ".join(f"{_formula(text[a:b])} is {value}" for a, b, value in check.sides if value)
+        others = [f"not {_formula(text[a:b])}" for a, b, value in check.sides if not value]
+        return ", ".join([f"{solution}, so {sides}", *others])
+    if check.fault_start == check.start:
+        return f"{written} does not fit, since {solution}"
+    return f"{solution}, not {_formula(text[check.fault_start : check.fault_end])}"
+
+
+def _formula(text: str) -> str:
+    """Return a piece of a text on one line, between dollar signs if it is in LaTeX."""
+    piece = " ".join(_ENDS_OF_CELLS.sub("", text).split())
+    if "$" in piece.strip("$ ") or not _TEX.search(piece):
+        return piece
+    formula = _LONG_POWER.sub(r"^{\1}", piece.strip("$ "))
+    return f"${formula}$"

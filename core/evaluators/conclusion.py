@@ -1,0 +1,218 @@
+"""The sentence that heads every result: what is wrong, where, how sure that is, and who says so.
+
+A failing equation comes first, whatever evaluators say. Where none fails, each evaluator names the steps that it
+blames, and the later step that made it do so. Where nobody blames a step, the sentence says how little that means.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepsight.core.arrays import Bools
+from stepsight.core.equations.evaluator import checks_of, faults
+from stepsight.core.equations.wording import finding
+from stepsight.core.evidence import Revision, largest_revision, revisions
+from stepsight.core.judgment import Judgment
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
+from stepsight.core.text.section_words import SectionKind
+from stepsight.core.text.sections import find_sections
+from stepsight.core.text.split import THOUGHT_STEPS
+from stepsight.core.trace import Trace
+
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The sentence, in which formulas in LaTeX stand between dollar signs. `accuses` is True if it says that
+    something is wrong, and `is_exact` if an equation shows it."""
+
+    text: str
+    accuses: bool
+    is_exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Opinion:
+    """What an evaluator says of a trace: its judgments, which may be in different modes, at its thresholds.
+
+    `weakness` completes "It is …" for an evaluator that is known to be weak: what it is and, after a colon, what it
+    finds. It is "" for any other.
+    """
+
+    evaluator: str
+    outputs: Outputs
+    thresholds: Thresholds
+    judgments: Sequence[Judgment]
+    weakness: str = ""
+
+    @cached_property
+    def _offline(self) -> StepScores | None:
+        return next((one.offline for one in self.judgments if one.offline is not None), None)
+
+    @cached_property
+    def scores(self) -> StepScores | None:
+        """The scores with the whole solution in view or, if there are none, the online ones. None if the evaluator
+        says nothing of any step."""
+        online = next((one.online for one in self.judgments if one.online is not None), None)
+        scores = self._offline or online
+        return scores if self.outputs.has_steps and scores is not None and scores.probs.any() else None
+
+    @property
+    def mode(self) -> str:
+        """Words that follow a verdict: " online" if no step was judged with later ones in view, or ""."""
+        return " online" if self._offline is None else ""
+
+    @property
+    def solution(self) -> float | None:
+        """The evaluator's own score of the whole solution, or None if it gives none."""
+        return next((one.solution for one in self.judgments if one.solution is not None), None)
+
+    @cached_property
+    def wrong(self) -> tuple[int, ...]:
+        """The indices of the sub-steps that the evaluator blames."""
+        least = 0.5 if self.outputs.in_words else self.thresholds.validity
+        return () if self.scores is None else self._where(self.scores.validity < least)
+
+    @cached_property
+    def redundant(self) -> tuple[int, ...]:
+        """The indices of the sub-steps that the evaluator calls redundant."""
+        if self.scores is None or not self.outputs.has_redundancy:
+            return ()
+        return self._where(self.scores.redundancy >= (0.5 if self.outputs.in_words else self.thresholds.redundancy))
+
+    def _where(self, condition: Bools) -> tuple[int, ...]:
+        """Return the indices that meet a condition, without the sub-steps of which the evaluator says nothing."""
+        assert self.scores is not None
+        return tuple(np.flatnonzero(condition & self.scores.probs.any(axis=1)).tolist())
+
+    @property
+    def finds_error(self) -> bool:
+        """True if the evaluator blames a step, or says in words that the solution is wrong."""
+        is_refuted = self.outputs == Outputs.VERDICT and self.solution == 0 and not self.redundant
+        return bool(self.wrong) or is_refuted
+
+    def revisions(self, trace: Trace) -> list[Revision]:
+        """The revision of each step by later steps, or an empty list if it is unknown."""
+        triangles = (one.hindsight for one in self.judgments if one.hindsight is not None)
+        hindsight: Hindsight | None = next(triangles, None) if self.outputs.has_scores else None
+        return [] if hindsight is None else revisions(hindsight, trace, self.thresholds.validity)
+
+
+def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = None) -> Conclusion:
+    """Return the sentence on a trace. The first `thinking` steps are thinking before the solution; if it is None,
+    the trace's metadata say how many are."""
+    checks = checks_of(trace)
+    failing = [i for i, part in enumerate(checks) if faults(part)]
+    # Equations speak for themselves. Those who are known to be weak come last.
+    heard = [one for one in opinions if one.judgments and one.outputs != Outputs.CHECKS]
+    heard.sort(key=lambda one: one.weakness != "")
+    blaming = [one for one in heard if one.finds_error]
+    if failing:
+        sentences = _failing(trace, failing, heard)
+    elif blaming:
+        sentences = [f"{_who(one)} {_blame(trace, one)}." for one in blaming]
+        silent = [one.evaluator for one in heard if one.scores is not None and one not in blaming]
+        sentences += [f"{_join(silent)} {'blames' if len(silent) == 1 else 'blame'} no step."] if silent else []
+    else:
+        sentences = _nothing_wrong(trace, heard, sum(map(bool, checks)))
+    first = next(iter([*failing, *(place for one in blaming for place in one.wrong)]), None)
+    thoughts = int(trace.meta.get(THOUGHT_STEPS) or 0) if thinking is None else thinking
+    if first is not None and trace.owners[first] < thoughts:
+        sentences.append(f"Step {trace.step_name(first)} belongs to the thinking before the solution.")
+    return Conclusion(" ".join(sentences), bool(failing or blaming), bool(failing))
+
+
+def _failing(trace: Trace, failing: Sequence[int], heard: Sequence[Opinion]) -> list[str]:
+    """Say what is right in place of the first failing equation, and which evaluators see that its step is wrong."""
+    first, *others = failing
+    check = min(faults(checks_of(trace)[first]), key=lambda check: check.source is not None)
+    sentences = [f"Step {trace.step_name(first)} is wrong: {finding(trace, first, check)}."]
+    if others:
+        sentences.append(f"{_steps(trace, others).capitalize()} {'is' if len(others) == 1 else 'are'} wrong too.")
+    by_verdict: dict[tuple[str, str], list[str]] = {}
+    for one in heard:
+        if one.scores is None:
+            continue
+        elsewhere = f"{_steps(trace, one.wrong)} instead" if one.wrong else ""
+        verdict = ("do", "not see it")
+        if one.wrong:
+            verdict = ("blame", "it too" if first in one.wrong else elsewhere)
+        by_verdict.setdefault(verdict, []).append(one.evaluator)
+    singular = {"do": "does", "blame": "blames"}
+    for (verb, rest), names in by_verdict.items():
+        sentences.append(f"{_join(names)} {singular[verb] if len(names) == 1 else verb} {rest}.")
+    return sentences
+
+
+def _blame(trace: Trace, one: Opinion) -> str:
+    """Say which steps an evaluator blames, and which later step made it blame the first of them."""
+    if not one.wrong:
+        return "finds an error and names no step"
+    blames = f"blames {_steps(trace, one.wrong)}{one.mode}"
+    revision = next(iter(one.revisions(trace)[int(trace.owners[one.wrong[0]]) :]), None)
+    if revision is None or not revision.crosses or revision.change > 0 or revision.jump is None:
+        return blames
+    jump = revision.jump
+    if jump.skipped:
+        before, last = trace.step_name(jump.revealed - jump.skipped), trace.step_name(jump.revealed)
+        return f"{blames}; steps {before} to {last} are its evidence"
+    return f"{blames}; step {trace.step_name(jump.revealed)}{_as_check(trace, jump.revealed)} is its evidence"
+
+
+def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list[str]:
+    """Say who calls no step wrong, and how much that means. `checked` is the number of sub-steps with equations
+    that were checked."""
+    judging = [one for one in heard if one.scores is not None]
+    if not judging:
+        if checked:
+            where = "all steps" if checked == len(trace.substeps) else f"{checked} of {len(trace.substeps)} steps"
+            sentences = [f"No equation fails, in {where}. Most errors are of another kind."]
+        else:
+            sentences = ["Nothing is known of the steps: they state no equation that can be checked."]
+    else:
+        sure = [one.evaluator for one in judging if not one.weakness]
+        by = f" by {_join(sure, 'or')}" if sure else ""
+        sentences = [f"No step is called wrong{judging[0].mode}{by}."]
+    for one in judging:
+        if one.redundant:
+            sentences.append(f"{one.evaluator} calls {_steps(trace, one.redundant)} redundant.")
+        cleared = [revision for revision in one.revisions(trace) if revision.crosses and revision.change > 0]
+        if (largest := largest_revision(cleared)) is not None and largest.jump is not None:
+            doubted, until = largest.step + 1, trace.step_name(largest.jump.revealed)
+            sentences.append(f"{one.evaluator} blamed step {doubted} until it saw step {until}.")
+    for one in heard:
+        if one.scores is None and one.outputs == Outputs.SOLUTION and one.solution is not None:
+            sentences.append(f"{one.evaluator} gives the whole solution {one.solution:.3g}.")
+        elif one.scores is None:
+            sentences.append(f"{one.evaluator} says nothing of the steps.")
+        elif one.weakness:
+            sentences.append(f"{one.evaluator} is {one.weakness}.")
+    return sentences
+
+
+def _as_check(trace: Trace, place: int) -> str:
+    step = int(trace.owners[place])
+    parts = find_sections([step.text for step in trace.steps]).parts
+    is_check = any(part.start <= step < part.stop and part.kind == SectionKind.CHECK for part in parts)
+    return ", the check," if is_check else ""
+
+
+def _who(one: Opinion) -> str:
+    """Name an evaluator and, if it is weak, say what it is."""
+    return f"{one.evaluator}, {one.weakness.partition(':')[0]}," if one.weakness else one.evaluator
+
+
+def _steps(trace: Trace, places: Sequence[int]) -> str:
+    """List the names of sub-steps, such as `steps 3, 5 and 8`. The end of a long list is replaced by a count."""
+    names = [trace.step_name(place) for place in places[:_MOST_NAMED]]
+    if len(places) > _MOST_NAMED:
+        names.append(f"{len(places) - _MOST_NAMED} more")
+    return f"step{'s' if len(names) > 1 else ''} {_join(names)}"
+
+
+def _join(names: Sequence[str], word: str = "and") -> str:
+    *others, last = names
+    return f"{', '.join(others)} {word} {last}" if others else last
