@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 from markupsafe import Markup
-from stepsight.core.evaluators.conclusion import Opinion, conclude
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
@@ -18,6 +17,7 @@ from stepsight.core.equations.checks import Check
 from stepsight.core.equations.evaluator import checks_of, faults
 from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.conclusion import Opinion, conclude
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from stepsight.core.evaluators.conclusion import Opinion, conclude
-
 from stepsight.core.judgment import Judgment
 from stepsight.core.judgment_record import Described, JudgmentRecord, judgment_record
 from stepsight.core.models.location import shipped_folder
