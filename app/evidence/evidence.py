@@ -16,11 +16,9 @@ from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import (
     change_sentence,
     constant_sentence,
-    elsewhere_sentence,
     equation_sentence,
     gold_sentence,
     left_out_sentence,
-    miscopied_sentence,
     only_offline_sentence,
     rest_sentence,
     sampled_sentence,
@@ -31,6 +29,7 @@ from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators, HindsightBud
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps, note_html
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
+from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.evidence import Revision, largest_jump, revisions
@@ -225,19 +224,13 @@ class Evidence:
         }
 
     def equation_sentence(self, step: int) -> str:
-        """Describe the failing equations of a sub-step, those of earlier ones that it contradicts, and the numbers
-        that it miscopies. If the evaluator blames the sub-step and none of its equations fails, name the sub-steps
-        whose equations fail. Returns "" if there is nothing to say."""
-        failing = [(one.substep, one.contradicted) for one in self.failing if one.check.source is None]
-        sources = [one.check.source for one in self.failing if one.substep == step and one.check.source is not None]
-        return " ".join(filter(None, (
-            equation_sentence(self.names, failing, step),
-            miscopied_sentence(self.names, sources, step),
-            elsewhere_sentence(self.names, {place for place, _ in failing}, step) if self._is_blamed(step) else "",
-        )))  # fmt: skip
-
-    def _is_blamed(self, step: int) -> bool:
-        return self.judgments.verdict(Mode.OFFLINE, step) == "not valid"
+        """Say what is right in place of the failing equations and miscopied numbers of a sub-step, which later
+        steps contradict it, and which earlier ones it contradicts. Returns "" if there is nothing to say."""
+        own = [one for one in self.failing if one.substep == step]
+        findings = [finding(self.trace, step, one.check) for one in own]
+        against = {later for one in own for later in one.contradicted}
+        contradicted = {one.substep for one in self.failing if step in one.contradicted}
+        return equation_sentence(self.names, findings, against, contradicted, step)
 
     def gold_sentence(self, step: int) -> str:
         """Compare in words a step's revision with its gold label. `step` is the index of one of its sub-steps.

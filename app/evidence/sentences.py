@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Sequence
 
+from stepsight.core.evaluators.conclusion import join_words, name_steps
 from stepsight.core.evidence import Jump, Revision
 from stepsight.core.left_out import NOTABLE, Dependence, Removal
 from stepsight.core.scores import Hindsight
 
 # A change that two decimals do not show does not count.
 _VISIBLE = 0.005
-# The largest number of steps that a sentence names.
-_MOST_NAMED = 6
 
 
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
@@ -83,7 +82,7 @@ def left_out_sentence(
     most = max(abs(removal.validity - offline) for removal in removals)
     if most < NOTABLE:
         known = sorted(removal.left_out for removal in removals)
-        which = "any one later step" if len(known) == len(names) - 1 - step else _steps(names, known)
+        which = "any one later step" if len(known) == len(names) - 1 - step else name_steps(names, known)
         bound = "less than 0.01" if most < 0.005 else f"at most {most:.2f}"
         return f"Leaving out {which} changes its validity by {bound}."
     changed = max(removals, key=lambda removal: abs(removal.validity - offline))
@@ -99,7 +98,7 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
     carried = dependence.carries(step)
     fallen = [other for other in carried if dependence.turns[step, other]]
     if fallen:
-        these = _steps(names, sorted(fallen))
+        these = name_steps(names, sorted(fallen))
         falls, rest = ("falls", f"{these} rests") if len(fallen) == 1 else ("fall", "they rest")
         below = f"{falls} below {dependence.threshold:.2f}: {rest} on it."
         parts.append(f"Without step {names[step]}, {these} {below}")
@@ -110,49 +109,31 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
         parts.append(f"No other step rests on step {names[step]}.")
     under = dependence.rests_on(step)
     if under:
-        parts.append(f"Step {names[step]} rests on {_steps(names, sorted(under))}.")
+        parts.append(f"Step {names[step]} rests on {name_steps(names, sorted(under))}.")
     return " ".join(parts)
 
 
-def equation_sentence(names: Sequence[str], failing: Sequence[tuple[int, Collection[int]]], step: int) -> str:
-    """Describe the failing equations of a sub-step, and those of earlier ones that it contradicts.
+def equation_sentence(
+    names: Sequence[str],
+    findings: Sequence[str],
+    against: Collection[int],
+    contradicted: Collection[int],
+    step: int,
+) -> str:
+    """Say what is right in place of the failing equations and miscopied numbers of a sub-step.
 
-    `failing` has the sub-step of each failing equation, and the later ones that contradict it. Returns "" if there
-    is nothing to say.
+    `against` holds the later sub-steps that contradict its equations, and `contradicted` the earlier ones with a
+    failing equation that it contradicts. Returns "" if there is nothing to say.
     """
-    own = [later for place, later in failing if place == step]
-    earlier = sorted({place for place, later in failing if step in later})
     parts = []
-    if own:
-        number = "An equation" if len(own) == 1 else f"{len(own)} equations"
-        later = sorted({place for one in own for place in one})
-        verb = "contradicts" if len(later) == 1 else "contradict"
-        against = f", and {_steps(names, later)} {verb} {'it' if len(own) == 1 else 'them'}" if later else ""
-        parts.append(f"{number} of step {names[step]} {'fails' if len(own) == 1 else 'fail'}{against}.")
-    if earlier:
-        parts.append(f"Step {names[step]} contradicts an equation of {_steps(names, earlier)} that fails.")
+    if findings:
+        parts.append(f"In step {names[step]}, {'; '.join(findings)}.")
+    if against:
+        later = name_steps(names, sorted(against)).capitalize()
+        parts.append(f"{later} {'contradicts' if len(against) == 1 else 'contradict'} it.")
+    if contradicted:
+        parts.append(f"It contradicts an equation of {name_steps(names, sorted(contradicted))} that fails.")
     return " ".join(parts)
-
-
-def elsewhere_sentence(names: Sequence[str], failing: Collection[int], step: int) -> str:
-    """Say that the equations find the error elsewhere than in a sub-step that the evaluator blames. `failing` holds
-    the sub-steps with a failing equation. Returns "" if there are none, or if the sub-step is one of them."""
-    if not failing or step in failing:
-        return ""
-    where = _steps(names, sorted(failing))
-    return f"The evaluator blames step {names[step]}; by the equations the error is in {where}."
-
-
-def miscopied_sentence(names: Sequence[str], sources: Sequence[int], step: int) -> str:
-    """Say which numbers a sub-step miscopies. `sources` holds the sub-step that states each number, or -1 for the
-    problem. Returns "" if there are none."""
-    earlier = sorted({source for source in sources if source >= 0})
-    stated = ["the problem"] * (-1 in sources) + ([_steps(names, earlier)] if earlier else [])
-    if not stated:
-        return ""
-    return (
-        f"Step {names[step]} miscopies {'a number' if len(sources) == 1 else 'numbers'} of {' and '.join(stated)}."
-    )
 
 
 def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
@@ -163,17 +144,7 @@ def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
         return ""
     if len(unused) == len(names) - 1:
         return f"No step loses {NOTABLE:.2f} of its validity or more without any other."
-    return f"No other step rests on {_steps(names, unused)}."
-
-
-def _steps(names: Sequence[str], places: Sequence[int]) -> str:
-    """List the names of sub-steps, such as `steps 3, 5 and 8`. The end of a long list is replaced by a count."""
-    shown = [names[place] for place in places[:_MOST_NAMED]]
-    if len(places) == 1:
-        return f"step {shown[0]}"
-    if len(places) > _MOST_NAMED:
-        return f"steps {', '.join(shown)} and {len(places) - _MOST_NAMED} more"
-    return f"steps {', '.join(shown[:-1])} and {shown[-1]}"
+    return f"No other step rests on {name_steps(names, unused)}."
 
 
 def constant_sentence(evaluator: str) -> str:
@@ -197,6 +168,5 @@ def _as_well(names: Sequence[str], others: Sequence[int]) -> str:
         return ""
     if len(others) > 3:
         return f" Leaving out any of {len(others)} other steps restores it as well."
-    listed = [names[other] for other in others]
-    text = " or ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
-    return f" Leaving out step {text} restores it as well."
+    listed = join_words([names[other] for other in others], "or")
+    return f" Leaving out step {listed} restores it as well."

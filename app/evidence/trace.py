@@ -13,6 +13,7 @@ from stepsight.app.agents.context_html import after_html, before_html, said_text
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
+from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
@@ -138,7 +139,7 @@ def checks_record(evidence: Evidence) -> dict[str, Any]:
         "fails": failing_steps(evidence.trace),
         "marked": _marked_cells(evidence),
         "conclusion": _conclusion(evidence),
-        "says": {i: sentence for i, sentence in sentences.items() if sentence},
+        "says": {i: text_html(sentence) for i, sentence in sentences.items() if sentence},
     }
 
 

@@ -1,6 +1,7 @@
 """Failing equations and miscopied numbers in words: "180 / 2.5 is 72, not 75"."""
 
 import re
+from fractions import Fraction
 
 from stepsight.core.equations.assertion import remainder_behind
 from stepsight.core.equations.checks import PROBLEM, Check, Method
@@ -12,6 +13,7 @@ _AT_START = re.compile(rf"[\s$&]*{_RELATION}[\s$&]*")
 # As in "from 10 p.m. to 6 a.m., which is 6 - 10 = -4 hours".
 _CALCULATION = re.compile(r"\d[\d\s.]*(?:[-+][\d\s.]*)+=\s*$")
 _WITH_UNIT = re.compile(r"^([-−]?\d[\d.,]*)\s+[A-Za-z][^\d=]*$")
+_DECIMAL = re.compile(r"-?\d+\.\d+")
 _TEX = re.compile(r"[\\^_{}]")
 _LONG_POWER = re.compile(r"\^(-?\d{2,})")
 _ENDS_OF_CELLS = re.compile(r"(?:\\\\|[\s&])+$")
@@ -35,6 +37,8 @@ def finding(trace: Trace, i: int, check: Check) -> str:
         return f"{corrected[0].lower()}{corrected[1:]}, not {stated}"
     if "remainder" in right and (rest := remainder_behind(text, check.fault_end)):
         stated = text[check.fault_start : rest.end()]
+    else:
+        right = _like(stated, right)
     other = _AT_END.sub("", before) if before else _AT_START.sub("", behind, count=1)
     return f"{_formula(other)} is {right}, not {stated}"
 
@@ -56,6 +60,16 @@ def _of_unknown(text: str, check: Check) -> str:
     if check.fault_start == check.start:
         return f"{written} does not fit, since {solution}"
     return f"{solution}, not {_formula(text[check.fault_start : check.fault_end])}"
+
+
+def _like(stated: str, right: str) -> str:
+    """Return a number written like another: with as many decimals, or as a fraction."""
+    if not _DECIMAL.fullmatch(right):
+        return right
+    if "/" in stated or "frac" in stated:
+        return str(Fraction(right))
+    decimals = stated.partition(".")[2]
+    return right + "0" * (len(decimals) - len(right.partition(".")[2])) if decimals.isdecimal() else right
 
 
 def _formula(text: str) -> str:

@@ -114,10 +114,11 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
         sentences = _failing(trace, failing, heard)
     elif blaming:
         sentences = [f"{_who(one)} {_blame(trace, one)}." for one in blaming]
-        silent = [one.evaluator for one in heard if one.scores is not None and one not in blaming]
-        sentences += [f"{_join(silent)} {'blames' if len(silent) == 1 else 'blame'} no step."] if silent else []
+        if content := [one.evaluator for one in heard if one.scores is not None and one not in blaming]:
+            sentences.append(f"{join_words(content)} {'blames' if len(content) == 1 else 'blame'} no step.")
     else:
-        sentences = _nothing_wrong(trace, heard, sum(map(bool, checks)))
+        checked = {owner for owner, part in zip(trace.owners.tolist(), checks, strict=True) if part}
+        sentences = _nothing_wrong(trace, heard, len(checked))
     first = next(iter([*failing, *(place for one in blaming for place in one.wrong)]), None)
     thoughts = int(trace.meta.get(THOUGHT_STEPS) or 0) if thinking is None else thinking
     if first is not None and trace.owners[first] < thoughts:
@@ -143,7 +144,7 @@ def _failing(trace: Trace, failing: Sequence[int], heard: Sequence[Opinion]) -> 
         by_verdict.setdefault(verdict, []).append(one.evaluator)
     singular = {"do": "does", "blame": "blames"}
     for (verb, rest), names in by_verdict.items():
-        sentences.append(f"{_join(names)} {singular[verb] if len(names) == 1 else verb} {rest}.")
+        sentences.append(f"{join_words(names)} {singular[verb] if len(names) == 1 else verb} {rest}.")
     return sentences
 
 
@@ -163,18 +164,18 @@ def _blame(trace: Trace, one: Opinion) -> str:
 
 
 def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list[str]:
-    """Say who calls no step wrong, and how much that means. `checked` is the number of sub-steps with equations
-    that were checked."""
+    """Say who calls no step wrong, and how much that means. `checked` is the number of steps with equations that
+    were checked."""
     judging = [one for one in heard if one.scores is not None]
     if not judging:
         if checked:
-            where = "all steps" if checked == len(trace.substeps) else f"{checked} of {len(trace.substeps)} steps"
+            where = "all steps" if checked == len(trace.steps) else f"{checked} of {len(trace.steps)} steps"
             sentences = [f"No equation fails, in {where}. Most errors are of another kind."]
         else:
             sentences = ["Nothing is known of the steps: they state no equation that can be checked."]
     else:
         sure = [one.evaluator for one in judging if not one.weakness]
-        by = f" by {_join(sure, 'or')}" if sure else ""
+        by = f" by {join_words(sure, 'or')}" if sure else ""
         sentences = [f"No step is called wrong{judging[0].mode}{by}."]
     for one in judging:
         if one.redundant:
@@ -206,13 +207,18 @@ def _who(one: Opinion) -> str:
 
 
 def _steps(trace: Trace, places: Sequence[int]) -> str:
-    """List the names of sub-steps, such as `steps 3, 5 and 8`. The end of a long list is replaced by a count."""
-    names = [trace.step_name(place) for place in places[:_MOST_NAMED]]
+    return name_steps([trace.step_name(i) for i in range(len(trace.substeps))], places)
+
+
+def name_steps(names: Sequence[str], places: Sequence[int]) -> str:
+    """List sub-steps by their names, such as `steps 3, 5 and 8`. The end of a long list is replaced by a count."""
+    listed = [names[place] for place in places[:_MOST_NAMED]]
     if len(places) > _MOST_NAMED:
-        names.append(f"{len(places) - _MOST_NAMED} more")
-    return f"step{'s' if len(names) > 1 else ''} {_join(names)}"
+        listed.append(f"{len(places) - _MOST_NAMED} more")
+    return f"step{'s' if len(listed) > 1 else ''} {join_words(listed)}"
 
 
-def _join(names: Sequence[str], word: str = "and") -> str:
-    *others, last = names
-    return f"{', '.join(others)} {word} {last}" if others else last
+def join_words(words: Sequence[str], last: str = "and") -> str:
+    """Join words to a list, such as `a, b and c`, in which `last` joins the last two."""
+    *others, end = words
+    return f"{', '.join(others)} {last} {end}" if others else end

@@ -13,6 +13,7 @@ from stepsight.core.evaluators.conclusion import Opinion, conclude
 from stepsight.core.judgment import Judgment
 from stepsight.core.judgment_record import Described, JudgmentRecord, judgment_record
 from stepsight.core.models.location import shipped_folder
+from stepsight.core.reading import split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.training.evaluate.gallery import DATASET as GALLERY
 
@@ -74,9 +75,9 @@ def _share(found: str, of: str) -> str:
 
 @cache
 def read_card(name: str) -> Strength:
-    """Return the strength of a shipped evaluator from its model card. For any other evaluator, nothing is known.
-    Offline figures take precedence over online ones."""
-    folder = shipped_folder(name)
+    """Return the strength of a shipped evaluator, with any reading, from its model card. For any other evaluator,
+    nothing is known. Offline figures take precedence over online ones."""
+    folder = shipped_folder(split_reading(name)[0])
     if folder is None:
         return Strength()
     text = (folder / "README.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 from stepsight.app.evidence.sentences import (
     change_sentence,
     constant_sentence,
-    elsewhere_sentence,
+    equation_sentence,
     gold_sentence,
     jump_sentence,
     left_out_sentence,
@@ -143,7 +143,8 @@ def test_a_causal_evaluator_has_no_story():
     )
 
 
-def test_a_blamed_step_is_told_from_one_whose_equation_fails():
-    said = elsewhere_sentence(NAMES, {1, 4}, 3)
-    assert said == "The evaluator blames step 3; by the equations the error is in steps 2.1 and 4."
-    assert elsewhere_sentence(NAMES, {1, 4}, 4) == elsewhere_sentence(NAMES, set(), 3) == ""
+def test_what_fails_in_a_step_is_said_with_the_steps_that_contradict_it():
+    said = equation_sentence(NAMES, ["74 - 5 is 69, not 70", "the problem states 45, not 54"], {4, 5}, set(), 3)
+    assert said == "In step 3, 74 - 5 is 69, not 70; the problem states 45, not 54. Steps 4 and 5 contradict it."
+    assert equation_sentence(NAMES, [], set(), {1}, 3) == "It contradicts an equation of step 2.1 that fails."
+    assert equation_sentence(NAMES, [], set(), set(), 3) == ""

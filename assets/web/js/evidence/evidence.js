@@ -90,7 +90,9 @@ class Evidence extends RevealedJudgment {
   tellChecks() {
     if (!this.checks) return;
     for (const told of this.section.querySelectorAll(".told")) {
-      setText(told.querySelector(".equations"), this.checks.says[told.dataset.of] ?? "");
+      const content = html(this.checks.says[told.dataset.of] ?? "");
+      drawMaths(content);
+      told.querySelector(".equations").replaceChildren(content);
     }
   }
 
