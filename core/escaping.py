@@ -10,11 +10,22 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 # Where a cell may begin: at the start of a text, and after what separates cells and rows where the separator is not
-# the comma, since a quote protects only the first cell of a row there. Spreadsheets take full-width signs for the
-# others, and skip white space before them.
+# the comma, since a quote protects only the first cell of a row there.
 _START = r"(?<![^;\t\r\n])"
-_FORMULA = r"""(?=(?:['"]|[^\S\t\r\n])*[=+\-@＝＋－＠])"""
+# What shows nothing before a sign, so that a program may skip it: white space, controls, signs of format (Unicode's
+# category Cf), fillers, and signs that only choose how the one before them is drawn.
+_UNSEEN = (
+    r"[^\S\t\r\n]|[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
+    r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# The signs that begin a formula, and those that stand for them: small, full-width, raised and lowered ones.
+_SIGNS = r"[=+\-@⁼₌⩵⩶﹦＝⁺₊﬩﹢＋﹣－﹫＠]"
+_FORMULA = rf"""(?=(?:['"]|{_UNSEEN})*{_SIGNS})"""
 _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(_START + "'" + _FORMULA)
+
+BYTE_ORDER_MARK = "\ufeff"
+"""The beginning of a CSV file, without which Excel takes UTF-8 for the old encoding of its country."""
 
 
 def inert(text: str) -> str:
@@ -28,17 +39,26 @@ def plain(cell: str) -> str:
     return _MARKED.sub("", cell)
 
 
-def cell(value: object) -> object:
-    """Return a value as a CSV cell: text is passed through `inert`, and any other value is returned unchanged."""
-    return inert(value) if isinstance(value, str) else value
+def csv_text(rows: Iterable[Sequence[object]], line_end: str = "\r\n", *, begins: bool = True) -> str:
+    """Return rows as the text of a CSV file or, unless it `begins` the file, of a later part of one.
 
-
-def csv_text(rows: Iterable[Sequence[object]], line_end: str = "\r\n") -> str:
-    """Return the rows as CSV text, with each value passed through `cell`. Texts are quoted, numbers are not."""
-    lines = io.StringIO()
+    Every CSV file is written by this function. It begins with `BYTE_ORDER_MARK`. Texts are quoted and go through
+    `inert`, numbers are neither, and what is missing is an empty text.
+    """
+    lines = io.StringIO(BYTE_ORDER_MARK if begins else "")
+    lines.seek(0, io.SEEK_END)
     writer = csv.writer(lines, quoting=csv.QUOTE_NONNUMERIC, lineterminator=line_end)
-    writer.writerows([cell(value) for value in row] for row in rows)
+    cells = _InertCells()
+    writer.writerows([cells[value] if isinstance(value, str) else value for value in row] for row in rows)
     return lines.getvalue()
+
+
+class _InertCells(dict[str, str]):
+    """Texts and what `inert` makes of them. Most texts of a table stand in many of its rows."""
+
+    def __missing__(self, text: str) -> str:
+        cell = self[text] = inert(text)
+        return cell
 
 
 def breakable(name: str) -> Markup:

@@ -3,7 +3,6 @@
 Rows and pandas frames become CSV, Parquet or JSON Lines. Traces are written in the plain format.
 """
 
-import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepsight.core.arrays import DIGITS
 from stepsight.core.errors import UserError
-from stepsight.core.escaping import csv_text, inert
+from stepsight.core.escaping import csv_text
 from stepsight.core.files.arrow import load_pyarrow
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.trace import Trace
@@ -99,7 +98,7 @@ def _check_format(format: str) -> None:
 def _csv(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
     yield csv_text([tuple(columns)]).encode()
     for part in _parts(rows):
-        yield csv_text([tuple(row.values()) for row in part]).encode()
+        yield csv_text((tuple(row.values()) for row in part), begins=False).encode()
 
 
 def _jsonl(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
@@ -123,17 +122,15 @@ def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
 
 def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     for number, frame in enumerate(frames):
-        shown = frame.apply(_shown)
-        yield shown.to_csv(
-            index=False, header=not number, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n"
-        ).encode()
+        if not number:
+            yield csv_text([tuple(frame)]).encode()
+        columns = [_cells(_rounded(frame[name])) for name in frame]
+        yield csv_text(zip(*columns, strict=True), begins=False).encode()
 
 
-def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Prepare a column for a spreadsheet by rounding scores and neutralising formulas."""
-    if column.dtype == "category":
-        return column.cat.rename_categories([inert(text) for text in column.cat.categories])
-    return _rounded(column)
+def _cells(column: "pd.Series[Any]") -> list[object]:
+    """Return the cells of a column, in which None stands for what is missing."""
+    return column.astype(object).where(column.notna(), None).tolist()
 
 
 def _rounded(column: "pd.Series[Any]") -> "pd.Series[Any]":

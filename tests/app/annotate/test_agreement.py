@@ -105,7 +105,7 @@ def test_every_table_as_csv(local):
         found = local.get(f"{PATH}?campaign=1&table={name}")
         assert found.headers["content-type"].startswith("text/csv")
         assert found.headers["content-disposition"] == f'attachment; filename="agreement-1-{name}.csv"'
-        tables[name] = list(csv.DictReader(found.text.splitlines()))
+        tables[name] = list(csv.DictReader(found.text.removeprefix("\ufeff").splitlines()))
         assert tables[name]
     assert [row["neg"] for row in tables["steps"]] == ["0", "2", "1", "0", "0"]
     assert [row["majority"] for row in tables["steps"]] == ["pos", "neg", "pos", "pos", "pos"]

@@ -61,7 +61,7 @@ def test_each_ones_labels_come_where_they_are_asked_for_and_nothing_is_left_behi
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     answer = client.get(PATH, params={"campaign": made.id, "format": "csv", "each": "1"})
     assert answer.headers["content-disposition"] == 'attachment; filename="All-of-sums-labels-csv-by-person.csv"'
-    rows = list(csv.DictReader(io.StringIO(answer.content.decode(), newline="")))
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))
     assert {row["annotator"] for row in rows} == {"annotator 1", "annotator 2", "annotator 3"}
     # What would be a formula is none.
     assert "'=1+1 begins like a formula, “quoted”" in {row["comment"] for row in rows}

@@ -157,7 +157,7 @@ def test_the_spread_of_an_ensemble_is_wherever_its_scores_are(sqlite_store, tmp_
             (BROWSE_CSV, {"trace": trace.trace_id, "evaluator": "ActPRM"}),
             (SCORE_CSV, {"s": form.token()}),
         ):
-            rows = list(csv.DictReader(io.StringIO(client.get(path, params=query).text)))
+            rows = list(csv.DictReader(io.StringIO(client.get(path, params=query).text.removeprefix("\ufeff"))))
             names = [name for name in rows[0] if name.endswith("spread")]
             found = [float(row[names[-1]]) for row in rows]
             assert found[-len(spread) :] == pytest.approx(spread, abs=1e-5)

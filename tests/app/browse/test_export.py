@@ -41,7 +41,7 @@ def client(sqlite_store, evaluators):
 
 
 def read_csv(answer):
-    return list(csv.DictReader(io.StringIO(answer.content.decode(), newline="")))
+    return list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))
 
 
 def logged_in(store, person):

@@ -282,7 +282,9 @@ def check_files(judged: Judged, evaluators: Evaluators) -> None:
         record = client.get(JSON_PATH, params=query).json()
         assert {Mode(one["mode"]) for one in record["judgments"]} == judged.modes[trace.id]
         if judged.in_numbers:
-            rows = csv.DictReader(io.StringIO(client.get(CSV_PATH, params=query).text, newline=""))
+            rows = csv.DictReader(
+                io.StringIO(client.get(CSV_PATH, params=query).text.removeprefix("\ufeff"), newline="")
+            )
             found = {
                 Mode(row["mode"]): judged.shown(float(row["validity"]) if row["validity"] else None)
                 for row in rows

@@ -78,7 +78,7 @@ def test_the_json_file_can_be_imported_again(client, trace):
 def test_the_csv_file_has_a_row_per_substep_evaluator_and_mode(client, trace):
     answer = client.get(CSV_PATH, params={"trace": trace.trace_id, "beside": ["tiny", *SAID]})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
-    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    rows = list(csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff"), newline="")))
     # tiny has two modes, two others one each, of 4 sub-steps; one number for the solution has a row of its own.
     assert len(rows) == (2 + 1 + 1) * 4 + 1
     assert (rows[-1]["step"], rows[-1]["solution_score"]) == ("", "0.25")

@@ -209,7 +209,9 @@ def side_by_side_and_in_the_files(page: Page) -> None:
     assert len(bars(page, "offline")) == 2 * number
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV", exact=True).click()
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_bytes().decode(), newline="")))
+    rows = list(
+        csv.DictReader(io.StringIO(Path(download.value.path()).read_bytes().decode("utf-8-sig"), newline=""))
+    )
     assert len(rows) == 4 * number
     with page.expect_download() as download:
         page.get_by_role("link", name="JSON", exact=True).click()

@@ -159,7 +159,7 @@ def fetched(page: Page, href: str) -> str:
 
 def no_formula(text: str) -> int:
     """Check every cell of a CSV file, and return how many there are."""
-    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    cells = [cell for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")) for cell in row]
     assert [cell for cell in cells if cell.lstrip().startswith(("=", "+", "-", "@")) and not is_number(cell)] == []
     return len(cells)
 

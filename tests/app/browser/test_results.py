@@ -38,7 +38,7 @@ def test_from_the_overview_to_the_traces_behind_a_number(page):
     expect(confusion).to_be_visible(timeout=MEASURED)
     with page.expect_download() as download:
         page.locator(".finding").first.get_by_role("link", name="CSV").click()
-    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines()))
+    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()))
     assert {"mini-bidir", "baseline:length"} <= {row["evaluator"] for row in rows}
 
     # A number of the table leads to its traces, by keyboard.
@@ -66,7 +66,7 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as SVG").first.click()
     assert download.value.suggested_filename == "roc-of-validity-step-level-online.svg"
-    picture = Path(download.value.path()).read_text(encoding="utf-8")
+    picture = Path(download.value.path()).read_text(encoding="utf-8-sig")
     assert re.match(r"<svg [^>]*><rect [^>]*fill: rgb\(255, 255, 255\)", picture)
     assert "mini-causal, AUC" in picture
     assert "mini-bidir, AUC" not in picture

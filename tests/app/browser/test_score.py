@@ -86,7 +86,7 @@ def comes_back_by_its_link_and_is_downloaded(page: Page) -> None:
     assert [len(row) for row in record["hindsight"]] == [1, 2, 3, 4, 5]
     with page.expect_download() as download:
         page.get_by_role("link", name="Download CSV").click()
-    rows = list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
+    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()))
     assert [row["text"] for row in rows] == STEPS
 
 

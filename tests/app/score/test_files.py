@@ -43,7 +43,7 @@ def test_the_json_file_holds_what_the_command_writes(client, evaluators):
 def test_the_csv_file_has_a_row_per_evaluator_and_sub_step(client, evaluators):
     answer = client.get(CSV_PATH, params={"s": FORM.token()})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
-    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    rows = list(csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff"), newline="")))
     assert [(row["evaluator"], row["step"], row["substep"]) for row in rows] == [
         (name, *place) for name in FORM.evaluators for place in (("1", "1"), ("2", "1"), ("2", "2"))
     ]

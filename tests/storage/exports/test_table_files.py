@@ -6,11 +6,12 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from stepsight.storage.exports.table_files import MEDIA_TYPES, TABLE_FORMATS, table_parts
+from stepsight.storage.exports.table_files import MEDIA_TYPES, TABLE_FORMATS, frame_parts, table_parts
 from tests.messages import refused
 
 COLUMNS: dict[str, type] = {"id": str, "step": int, "validity": float, "rationale": str}
@@ -25,7 +26,7 @@ def file(format: str, rows: list[dict[str, Any]]) -> bytes:
 
 
 def test_csv_has_a_head_and_no_formulas() -> None:
-    read = list(csv.reader(io.StringIO(file("csv", ROWS).decode(), newline="")))
+    read = list(csv.reader(io.StringIO(file("csv", ROWS).decode("utf-8-sig"), newline="")))
     assert read == [list(COLUMNS), ["a", "1", "0.25", "'=1+1, “quoted”\nand more"], ["b", "", "", ""]]
 
 
@@ -43,7 +44,7 @@ def test_a_table_without_rows_is_a_file_all_the_same(format: str) -> None:
     if format == "parquet":
         assert pyarrow.parquet.read_table(io.BytesIO(content)).column_names == list(COLUMNS)
     else:
-        assert content.decode() == {"csv": '"id","step","validity","rationale"\r\n', "jsonl": ""}[format]
+        assert content.decode() == {"csv": '\ufeff"id","step","validity","rationale"\r\n', "jsonl": ""}[format]
 
 
 @pytest.mark.parametrize("format", TABLE_FORMATS)
@@ -76,3 +77,11 @@ def test_an_unwritable_table_is_refused_before_the_first_byte(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with refused():
         table_parts(COLUMNS, ROWS, "parquet")
+
+
+def test_every_text_of_a_frame_is_inert_and_the_mark_stands_once() -> None:
+    texts = ["=HYPERLINK(1)", None, "\u200b+1"]
+    frame = pd.DataFrame({"text": texts, "kind": pd.Categorical(texts), "change": [-0.5, float("nan"), 1.0]})
+    content = b"".join(frame_parts([frame, frame], "csv")).decode()
+    rows = '"\'=HYPERLINK(1)","\'=HYPERLINK(1)",-0.5\r\n"","",""\r\n"\'\u200b+1","\'\u200b+1",1.0\r\n'
+    assert content == '\ufeff"text","kind","change"\r\n' + 2 * rows

@@ -67,7 +67,7 @@ def test_borders_of_sections_are_stored_and_go_round(store: Store, other: Store,
     assert annotation.borders == (0, 2)
     label_all(store, take(store, made, ann), ann, ["pos", "neg", "pos", "pos"])
     export_labels(store, made.name, tmp_path / "table", "csv", per_annotator=True)
-    rows = list(csv.DictReader((tmp_path / "table").read_text().splitlines()))
+    rows = list(csv.DictReader((tmp_path / "table").read_text("utf-8-sig").splitlines()))
     assert [row["section"] for row in rows] == ["1", "1", "2", "2"]
     for format in ("events", "jsonl"):
         export_labels(store, made.name, tmp_path / format, format)

@@ -147,7 +147,7 @@ def test_annotations_of_texts_labelled_before_are_marked_and_count(store: Store,
             read = annotations(other, find_campaign(other, format))
             assert {name: one.labelled_before for name, one in read.items()} == {ann.name: True, ben.name: False}
     export_labels(store, second.name, tmp_path / "table.csv", "csv", per_annotator=True)
-    with open(tmp_path / "table.csv", newline="") as file:
+    with open(tmp_path / "table.csv", newline="", encoding="utf-8-sig") as file:
         told = {(row["annotator"], row["labelled_before"]) for row in csv.DictReader(file)}
     assert told == {(ann.name, "1"), (ben.name, "0")}
 

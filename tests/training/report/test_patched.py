@@ -177,7 +177,7 @@ def test_the_part(sqlite_store: Store, dataset: Dataset) -> None:
         "sums-patched-patch",
     ]
     # The figures are those of test_patched.py.
-    told = next(csv.DictReader(io.StringIO(to_csv(tables[0]))))
+    told = next(csv.DictReader(io.StringIO(to_csv(tables[0]).removeprefix("\ufeff"))))
     assert (told["evaluator"], float(told["sol_auc"]), float(told["sol_auc_change"])) == ("first", 1.0, 0.25)
     assert tables[0].notes == ("4 solutions and 7 steps count with the benchmark's labels, 4 and 8 with the patch",)
     assert tables[2].rows == (("A", "2", "neg", "pos", "It is right.", "anna"),)

@@ -53,7 +53,7 @@ def evaluation(sqlite_store):
 
 
 def rows_of(table):
-    return list(csv.DictReader(io.StringIO(to_csv(table))))
+    return list(csv.DictReader(io.StringIO(to_csv(table).removeprefix("\ufeff"))))
 
 
 @pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])

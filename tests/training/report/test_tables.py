@@ -46,7 +46,7 @@ def test_cells_for_reading(cell, kind, text):
 
 
 def test_csv_gives_back_every_digit():
-    rows = list(csv.DictReader(io.StringIO(to_csv(TABLE))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(TABLE).removeprefix("\ufeff"))))
     assert [row["evaluator"] for row in rows] == ["mini_bidir|x", "100% & <co>"]
     assert float(rows[0]["f1"]) == 2 / 3
     assert (float(rows[0]["f1_low"]), float(rows[0]["f1_high"])) == (0.5, 0.75)
@@ -99,7 +99,7 @@ def test_a_row_of_another_length_is_refused():
 
 def test_a_table_without_rows_has_its_header():
     empty = Table("t", "c", (Column("a", "A", CellKind.TEXT), Column("b", "B")), ())
-    assert to_csv(empty) == '"a","b"\n'
+    assert to_csv(empty) == '\ufeff"a","b"\n'
     assert to_markdown(empty).count("\n| ") == 2
     assert r"\bottomrule" in to_latex(empty)
 
@@ -107,4 +107,4 @@ def test_a_table_without_rows_has_its_header():
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1"])
 def test_a_name_in_csv_is_no_formula(name):
     table = Table("t", "c", (Column("e", "E", CellKind.TEXT), Column(name, "F1")), ((name, Value(-0.5)),))
-    assert to_csv(table) == f'"e","\'{name}"\n"\'{name}",-0.5\n'
+    assert to_csv(table) == f'\ufeff"e","\'{name}"\n"\'{name}",-0.5\n'

@@ -31,7 +31,7 @@ def test_the_report_has_the_numbers_that_evaluate_prints(db, tmp_path, capsys):
     }
     assert len(said) == 22
     for (errors, mode, evaluator), row in said.items():
-        with open(folder / "tables" / f"three-way-{errors}-{mode}.csv", encoding="utf-8", newline="") as file:
+        with open(folder / "tables" / f"three-way-{errors}-{mode}.csv", encoding="utf-8-sig", newline="") as file:
             (told,) = [line for line in csv.DictReader(file) if line["evaluator"] == evaluator]
         for name in ("sol_f1", "sol_auc", "step_f1", "step_auc"):
             assert (float(told[name]) if told[name] else None) == row[name]

@@ -66,7 +66,7 @@ def test_our_own_importers_read_what_is_written(store: Store, path: Path, kind: 
 def test_a_table_with_a_row_per_step_and_nothing_to_calculate(store: Store, path: Path) -> None:
     labelled(store)
     export_labels(store, "first", path, "csv", per_annotator=True)
-    with open(path, encoding="utf-8", newline="") as file:
+    with open(path, encoding="utf-8-sig", newline="") as file:
         found = list(csv.DictReader(file))
     # 3 annotators, each 2 + 3 + 1 steps.
     assert len(found) == 18

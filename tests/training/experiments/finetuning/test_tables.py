@@ -62,7 +62,7 @@ def test_subsets_are_means_over_the_seeds_against_the_random_one():
     assert (random[4].number, random[6].exists) == (pytest.approx(0.1), False)
     assert table.rules == (1,)
     assert to_csv(table).startswith(
-        '"scorer","filter","rows","seeds","accuracy","tokens","difference","difference_low","difference_high"'
+        '\ufeff"scorer","filter","rows","seeds","accuracy","tokens","difference","difference_low","difference_high"'
     )
     assert list(sentences(RESULTS)) == [
         "mini-bidir, Red-only: +20.0 points against the random subset, not clearly different from zero."
