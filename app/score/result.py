@@ -98,11 +98,13 @@ def result_html(
 
     def begin(pending: Mapping[str, PendingScore[Judgment]]) -> None:
         scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}
-        on_begin(RunningScores(trace, entered.thresholds, scorings))
+        on_begin(RunningScores(trace, entered.thresholds, scorings, entered.thinking))
 
     judged, problems = _judge(evaluators, trace, names, entered.budget, client_disconnected, begin)
     if not judged:
-        return Markup().join(map(notice_html, problems))
+        # A failing equation needs no evaluator.
+        shown = conclusion_html(trace, (), entered.thinking) if failing_steps(trace) else Markup()
+        return shown + Markup().join(map(notice_html, problems))
     earlier = entered.earlier
     token = entered.token(list(judged))
     result = ScoredSolution(

@@ -1,5 +1,5 @@
-"""The scores of a solution that is still being judged: the online ones, from the first step on, or, if only some
-prefixes are read, those in the whole solution."""
+"""What is known of a solution that is still being judged: failing equations, and the online scores from the first
+step on, or, if only some prefixes are read, those in the whole solution."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import TraceJudgments
+from stepsight.app.web.step_bars import TraceJudgments, conclusion_html, failing_steps
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
@@ -53,10 +53,12 @@ class RunningScores:
     trace: Trace
     thresholds: Thresholds
     evaluators: Mapping[str, EvaluatorScoring]
+    thinking: int = 0
 
     def html(self) -> Markup:
-        """Render the progress of each evaluator, the verdicts so far, and the first steps that are not valid.
-        Returns "" until there is a verdict."""
+        """Render the sentence on failing equations, the progress of each evaluator, the verdicts so far, and the
+        first steps that are not valid. Returns "" until an equation fails or there is a verdict."""
+        failing = failing_steps(self.trace)
         known = {name: scoring.known for name, scoring in self.evaluators.items()}
         judged = {
             name: TraceJudgments(
@@ -68,17 +70,18 @@ class RunningScores:
             for name, scores in known.items()
             if scores is not None
         }
-        if not judged:
+        if not judged and not failing:
             return Markup()
         words = {
             name: [one.verdict(mode, i) for mode, scores in one.modes.items() for i in range(len(scores))]
             for name, one in judged.items()
         }
-        count = max(map(len, words.values()))
+        count = max(map(len, words.values()), default=0)
         marks = [[own[i] if i < len(own) else "" for own in words.values()] for i in range(count)]
         flagged = [i for i, of_step in enumerate(marks) if "not valid" in of_step]
         return render(
             "score/running.html",
+            conclusion=conclusion_html(self.trace, (), self.thinking) if failing else "",
             trace=self.trace,
             total=len(self.trace.substeps),
             evaluators={name: words.get(name, []) for name in known},

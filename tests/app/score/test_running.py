@@ -64,6 +64,14 @@ def test_nothing_is_shown_until_a_step_is_judged():
     assert RunningScores(TRACE, Thresholds(), {"mini": pending((1, VALID))}).html() == ""
 
 
+def test_a_failing_equation_is_shown_before_any_step_is_judged():
+    trace = Trace.of("What is 1 + 1?", ["So 1 + 1 = 3.", "Done."])
+    page = read(RunningScores(trace, Thresholds(), {"mini": pending()}).html())
+    assert page.one("p", cls="conclusion").text.startswith("Step 1 is wrong: 1 + 1 is 2, not 3.")
+    assert page.one("div", cls="meter")["aria-valuenow"] == "0"
+    assert page.all("div", cls="marks") == []
+
+
 def test_a_page_reads_what_is_known_under_its_key_until_it_has_the_result(tiny, tmp_path):
     evaluators, scorer = hold_up(tiny)
     scorer.known = [np.array(WRONG, np.float32)]

@@ -68,6 +68,13 @@ def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
     assert read(result_html(evaluators, FORM)).all("p", cls="reveals") == []
 
 
+def test_a_failing_equation_is_told_of_a_solution_that_no_evaluator_can_read(evaluators):
+    """A step of 20,000 digits fits into no window."""
+    html = result_html(evaluators, typed(PROBLEM, f"1. 2 + 3 = 6.\n2. {'7' * 20_000}", ("tiny",)))
+    assert read(html).one("p", cls="conclusion").text.startswith("Step 1 is wrong: 2 + 3 is 5, not 6.")
+    assert "tiny reads at most 1,024." in notices(html)[0]
+
+
 @pytest.mark.parametrize(
     ("form", "message"),
     [
