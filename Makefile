@@ -20,12 +20,11 @@ app: $(VENV)/.app
 
 # Without the tests that are slow by nature, which test-slow runs.
 test: $(VENV)/.dev
-	$(BIN)/python -m tests.browser
+	$(BIN)/python -m tests.programs chromium
 	$(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m tests.browser
-	$(BIN)/python -m tests.proxied
+	$(BIN)/python -m tests.programs chromium nginx
 	$(PYTEST) -m slow
 
 test-all: test test-slow
@@ -47,12 +46,12 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench.evaluation
 	$(BIN)/python -m tests.bench.browse
 	$(BIN)/python -m tests.bench.kills
-	$(BIN)/python -m tests.browser
+	$(BIN)/python -m tests.programs chromium
 	$(BIN)/python -m tests.bench.page
 	$(BIN)/python -m tests.bench.loading
 
 screenshots: $(VENV)/.dev
-	$(BIN)/python -m tests.browser
+	$(BIN)/python -m tests.programs chromium
 	$(BIN)/python -m tests.screenshots
 
 # For all files of each package, on every platform.

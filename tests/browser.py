@@ -1,15 +1,10 @@
-"""The Chromium that the browser tests drive.
+"""The Chromium that the browser tests drive: `STEPSIGHT_CHROMIUM`, an installed one, or Playwright's own.
 
-    python -m tests.browser
-
-makes sure there is one: `STEPSIGHT_CHROMIUM`, an installed one, Playwright's own, or Debian's package. The shell
-without windows comes first, which is what Playwright's own is: a page costs two thirds of the work there.
+The shell without windows comes first, which is what Playwright's own is: a page costs two thirds of the work there.
 """
 
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -134,37 +129,11 @@ def _as_new(page: Page, base: str, options: dict[str, Any]) -> bool:
     return True
 
 
-def main() -> int:
-    """Install a browser where there is none; returns the exit code."""
-    attempts = [
-        None,
-        [sys.executable, "-m", "playwright", "install", "chromium"],
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-y", "-qq", "chromium-headless-shell"],
-        ["apt-get", "install", "-y", "-qq", "chromium"],
-    ]
-    for command in attempts:
-        if command is not None:
-            print(f"No Chromium yet: {' '.join(command)}", file=sys.stderr)
-            try:
-                subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            except OSError:
-                continue
-        if works():
-            return 0
-    print("The browser tests need Chromium. Install it, or set STEPSIGHT_CHROMIUM to its path.", file=sys.stderr)
-    return 2
-
-
 def works() -> bool:
-    """Whether a browser can be started."""
+    """True if a browser can be started."""
     try:
         with sync_playwright() as playwright:
             launch(playwright).close()
-    except Exception:  # whatever keeps it from starting, the next attempt may cure it
+    except Exception:  # whatever keeps it from starting, installing one may cure it
         return False
     return True
-
-
-if __name__ == "__main__":
-    sys.exit(main())

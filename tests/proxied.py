@@ -1,19 +1,12 @@
-"""Servers, each a `stepsight app` of its own, behind nginx with the file that the manual has for it.
-
-    python -m tests.proxied
-
-installs nginx where it is missing and Debian's package can be had; the tests that need it are skipped elsewhere.
-"""
+"""Servers, each a `stepsight app` of its own, behind nginx with the file that the manual has for it."""
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -21,6 +14,7 @@ import pytest
 
 from stepsight.app.commands.server.app import listen
 from tests.forked import Forked
+from tests.programs import find_nginx
 
 FILE = Path(__file__).parents[1] / "docs" / "deployment" / "nginx.conf"
 _SECONDS = 30
@@ -107,11 +101,6 @@ def servers(address: str, count: int) -> Iterator[list[AppServer]]:
         yield started
 
 
-def find_nginx() -> str | None:
-    """The program; its folder need not be in a user's path."""
-    return shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-
-
 @contextmanager
 def proxied(ports: Sequence[int], folder: Path) -> Iterator[int]:
     """The port of an nginx in front of the servers at `ports`, which get requests in turn: what one of them did is
@@ -170,18 +159,3 @@ def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
             time.sleep(0.02)
         finally:
             connection.close()
-
-
-def main() -> None:
-    """Install nginx where there is none."""
-    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "nginx-light"]):
-        if find_nginx() is None:
-            print(f"No nginx yet: {' '.join(command)}", file=sys.stderr)
-            with suppress(OSError):
-                subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    if find_nginx() is None:
-        print("The tests of servers behind nginx are skipped: it is not installed.", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

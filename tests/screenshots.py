@@ -1,13 +1,20 @@
-"""Takes the README's screenshots from the running application.
+"""Takes the pictures of the README and the manual from the running application.
 
-python -m tests.screenshots
+    python -m tests.screenshots
+
+Each file also holds the outline of its page, with which a slow test compares the page of today: pixels differ
+between machines.
 """
 
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 
+from PIL import Image, PngImagePlugin
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from stepsight.core.paths import asset
@@ -23,7 +30,6 @@ class Shot:
     path: str
     there: str
     height: int
-    scheme: str = "light"
     first: Callable[[Page], None] | None = None
 
 
@@ -34,6 +40,7 @@ def _score_example(page: Page) -> None:
 def _begin_to_label(page: Page) -> None:
     """Make a campaign, and label some steps of its first trace."""
     page.get_by_label("Name", exact=True).fill("Gallery, once more")
+    page.locator("details.more > summary").click()
     page.locator("select[name=ordering]").select_option("file")
     page.get_by_role("button", name="Make the campaign").click()
     page.get_by_role("link", name="Start labelling").click()
@@ -47,7 +54,6 @@ def _begin_to_label(page: Page) -> None:
 SHOTS = (
     Shot("score", "/", "#result .steps .katex", 1130, first=_score_example),
     Shot("evidence", "/evidence?trace=2", "text=rests on 2", 1110),
-    Shot("evidence-dark", "/evidence?trace=2", "text=rests on 2", 1110, scheme="dark"),
     Shot("browse", "/browse?dataset=gallery&gold=error", "#browse .katex", 720),
     Shot("trace", "/browse?trace=2", "ol.steps .katex", 860),
     Shot("results", "/results?dataset=gallery", "main .js-plotly-plot .main-svg", 1130),
@@ -55,15 +61,29 @@ SHOTS = (
 )
 
 
+FOLDER = asset("screenshots")
+_OUTLINE = "Outline"
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
 def main() -> None:
     """Write every picture into assets/screenshots."""
-    folder = asset("screenshots")
-    folder.mkdir(exist_ok=True)
+    FOLDER.mkdir(exist_ok=True)
+    with running() as (browser, address):
+        for shot in SHOTS:
+            with page_of(browser, address, shot) as page:
+                path = picture(shot)
+                page.screenshot(path=path)
+                _add_outline(path, outline(page))
+
+
+@contextmanager
+def running() -> Iterator[tuple[Browser, str]]:
+    """A browser, and the address of the application with its gallery."""
     with tempfile.TemporaryDirectory() as store, serving(Path(store)) as address, sync_playwright() as playwright:
         browser = launch(playwright)
         _wait_for_baselines(browser, address)
-        for shot in SHOTS:
-            take(browser, address, shot, folder / f"{shot.name}.png")
+        yield browser, address
         browser.close()
 
 
@@ -76,11 +96,11 @@ def _wait_for_baselines(browser: Browser, address: str) -> None:
     page.context.close()
 
 
-def take(browser: Browser, address: str, shot: Shot, path: Path) -> None:
-    """One picture, in a browser window of its own."""
+@contextmanager
+def page_of(browser: Browser, address: str, shot: Shot) -> Iterator[Page]:
+    """The page of a picture, as it is taken, in a browser window of its own."""
     size = {"width": 1200, "height": shot.height}
-    scheme = "dark" if shot.scheme == "dark" else "light"
-    page = browser.new_page(base_url=address, viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    page = browser.new_page(base_url=address, viewport=size, color_scheme="light", reduced_motion="reduce")
     # Results are computed while the page waits.
     page.set_default_timeout(120_000)
     page.goto(shot.path)
@@ -89,8 +109,46 @@ def take(browser: Browser, address: str, shot: Shot, path: Path) -> None:
     page.locator(shot.there).first.wait_for()
     page.wait_for_timeout(500)
     page.evaluate("scrollTo(0, 0)")
-    page.screenshot(path=path)
+    yield page
     page.context.close()
+
+
+def picture(shot: Shot) -> Path:
+    return FOLDER / f"{shot.name}.png"
+
+
+def outline(page: Page) -> str:
+    """Headings, text, links, tables and forms of a page, as a screen reader has them."""
+    return page.locator("body").aria_snapshot()
+
+
+def _add_outline(path: Path, text: str) -> None:
+    info = PngImagePlugin.PngInfo()
+    info.add_itxt(_OUTLINE, text, zip=True)
+    with Image.open(path) as image:
+        image.save(path, pnginfo=info, optimize=True)
+
+
+def stored_outline(shot: Shot) -> str:
+    """The outline of the page as it was when the picture was taken, "" if the picture has none."""
+    with Image.open(picture(shot)) as image:
+        return str(image.info.get(_OUTLINE, ""))
+
+
+def differences(before: str, after: str) -> str:
+    """How two outlines differ, "" if they do not. The last decimal of a number may: machines round differently."""
+    numbers = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=False)
+    if _NUMBER.sub("0", before) == _NUMBER.sub("0", after) and all(_is_close(*pair) for pair in numbers):
+        return ""
+    return "\n".join(unified_diff(before.splitlines(), after.splitlines(), "picture", "page", lineterm="", n=1))
+
+
+def _is_close(before: str, after: str) -> bool:
+    """True if two numbers have as many decimals, and differ by one in the last of them at most."""
+    decimals = len(before.partition(".")[2])
+    if len(after.partition(".")[2]) != decimals:
+        return False
+    return before == after or (decimals > 0 and abs(float(before) - float(after)) < 1.5 / 10**decimals)
 
 
 if __name__ == "__main__":

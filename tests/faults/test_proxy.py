@@ -21,7 +21,8 @@ from stepsight.storage.people.users import Role, add_user, set_password
 from stepsight.storage.traces.queries import find_dataset
 from tests.annotators import faults, label_together, prepare
 from tests.app.processes import until
-from tests.proxied import find_nginx, proxied, servers
+from tests.programs import find_nginx
+from tests.proxied import proxied, servers
 from tests.storage.samples import add, many
 
 # As many log in on the page, which takes its time.

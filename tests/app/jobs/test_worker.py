@@ -90,7 +90,8 @@ def test_every_trace_is_scored_once_without_each_of_its_steps(sqlite_store, tiny
         if len(seen) == 2:
             cancel_job(sqlite_store, job.id)
             # The next heartbeat learns of it.
-            time.sleep(0.2)
+            while not check():
+                time.sleep(0.01)
         return whole(self, trace, gap, check)
 
     monkeypatch.setattr(Scorer, "leave_one_out", leave_one_out)
@@ -464,16 +465,15 @@ def test_a_server_that_dies_fails_the_job_which_goes_on_later(sqlite_store, tiny
 def test_a_worker_that_is_told_to_stop_does_not_wait_for_a_server(sqlite_store, tiny, behind):
     server, given = behind
     add(sqlite_store)
-    server.day = Day(spares=3, seconds=20)
+    server.day = Day(spares=3, seconds=600)
     job = start(sqlite_store, tiny, **given)
     signals = WorkerSignals()
     worker = threading.Thread(target=Worker(sqlite_store, signals).work_one)
     worker.start()
     until(lambda: server.day.at_once > 0)
-    began = time.monotonic()
     signals.stop()
-    worker.join(10)
-    assert time.monotonic() - began < 5
+    worker.join(300)
+    assert not worker.is_alive()
     server.day.hurry.set()
     assert get_job(sqlite_store, job.id).state == State.QUEUED
 

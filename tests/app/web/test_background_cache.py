@@ -136,7 +136,8 @@ def test_after_one_that_took_long_another_one_is_begun_late(monkeypatch):
     cache = BackgroundCache()
     first = newest(cache, 1, make=lambda: time.sleep(0.05) or "long")
     assert first.is_current
-    assert 50 <= first.again <= 5_000
+    # 1,000 times as long, and 50 ms or more.
+    assert first.again >= 50
     second = newest(cache, 2)
     assert (second.result, second.is_current) == ("long", False)
     # Nor does it keep others.

@@ -11,7 +11,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.checkpoint_files import is_hub_id
 from stepsight.core.hubs.hub_cache import find_fetched, list_fetched
-from stepsight.core.models import memory
+from stepsight.core.models import kernels, memory
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder
 from stepsight.core.models.location import cached, can_load
 from stepsight.core.models.placement import Placement
@@ -102,6 +102,8 @@ def test_a_model_without_weights_is_refused(hub, published):
 
 def test_a_model_larger_than_memory_is_not_fetched(hub, monkeypatch):
     with monkeypatch.context() as patch:
+        # Whether the processor has instructions for bfloat16 decides how large the weights are.
+        patch.setattr(kernels, "is_native", lambda dtype: True)
         patch.setattr(memory, "total_memory", lambda: 1_000_000)
         with refused():
             evaluator_folder(MODEL, Placement())
