@@ -27,12 +27,14 @@ from stepsight.storage.importers.rows.fields import (
     check_identifier,
     content_id,
     describe,
+    from_spreadsheet,
     inner,
     is_missing,
     labelled_step,
     listed_value,
     located,
     meaning,
+    unescaped,
     until_first_error,
     whole_number,
 )
@@ -134,6 +136,7 @@ class _RowsSeen:
     def add(self, where: str, row: Row) -> None:
         """Take the row at `where` into account."""
         text = _find(row, self._columns.steps)
+        text = unescaped(text) if isinstance(text, str) else text
         self._endless.add(text)
         if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
             self._solutions += 1
@@ -235,14 +238,15 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
             if not name:
                 raise UserError(f"no column is named for the {what}.", "Choose one.")
         problem, (steps, split) = _text(row, columns.problem), _steps(row, columns)
-        labels = _find(row, columns.labels) if columns.labels else None
-        if labels is _MISSING:
-            raise _missing(row, columns.labels)
+        labels = _cell(row, columns.labels) if columns.labels else None
         return Trace(
             id=_id(row, columns.id) if columns.id else content_id(row),
             problem=problem,
             steps=_labelled(steps, labels, columns),
-            meta=_rest(row, [columns.problem, columns.steps, columns.labels, columns.id])
+            meta={
+                name: unescaped(value) if isinstance(value, str) else value
+                for name, value in _rest(row, [columns.problem, columns.steps, columns.labels, columns.id]).items()
+            }
             | ({THOUGHT_STEPS: split.thinking} if split.thinking else {}),
             context=split.context,
         )
@@ -315,27 +319,33 @@ def _missing(row: Row, name: str) -> UserError:
     return UserError(f"the column {name!r:.60} is missing (found: {names}).", "Check the name, or the row.")
 
 
-def _text(row: Row, name: str) -> str:
+def _cell(row: Row, name: str) -> Any:
+    """Return the value of a column. A text is returned as a spreadsheet shows it, unless it is a list of steps, in
+    which a line break has to be written otherwise. Raises `UserError` if the row does not have the column, or if it
+    holds what a spreadsheet leaves in place of a text."""
     value = _find(row, name)
     if value is _MISSING:
         raise _missing(row, name)
+    if not isinstance(value, str):
+        return value
+    text = from_spreadsheet(value, f"the column {name!r:.60}")
+    return value if holds_steps(value) else text
+
+
+def _text(row: Row, name: str) -> str:
+    value = _cell(row, name)
     if not isinstance(value, str):
         raise UserError(f"the column {name!r:.60} is {describe(value)}, expected a text.", "Choose another column.")
     return value
 
 
 def _id(row: Row, name: str) -> str:
-    value = _find(row, name)
-    if value is _MISSING:
-        raise _missing(row, name)
-    return check_identifier(value, f"the column {name!r:.60}")
+    return check_identifier(_cell(row, name), f"the column {name!r:.60}")
 
 
 def _steps(row: Row, columns: ColumnMap) -> tuple[list[tuple[str, ...]], Split]:
     """Return the steps of a row, and how they were found in the text of a solution."""
-    value, name = _find(row, columns.steps), columns.steps
-    if value is _MISSING:
-        raise _missing(row, name)
+    value, name = _cell(row, columns.steps), columns.steps
     split = _split_text(value, columns) if isinstance(value, str) else Split(())
     steps = list(split.steps) if isinstance(value, str) else value
     if is_missing(value) or not isinstance(steps, list):
@@ -350,7 +360,7 @@ def _steps(row: Row, columns: ColumnMap) -> tuple[list[tuple[str, ...]], Split]:
             within = [key for key, one in step.items() if isinstance(one, str)] if isinstance(step, dict) else []
             hint = f"Name what is within, such as {name}.{within[0]}." if within else ""
             raise UserError(f"step {number} is {describe(step)}, expected a text or a list of texts.", hint)
-        found.append(texts)
+        found.append(tuple(map(unescaped, texts)))
     return found, split
 
 

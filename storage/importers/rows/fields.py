@@ -38,6 +38,16 @@ _LONGEST_WORD = 40
 # With a decimal comma too; three digits behind a comma may be thousands.
 _WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*|,0{1,2})?")
 
+# Signs that XML does not hold, as spreadsheets write them: a carriage return with its line feed, others, and what
+# would look like one itself.
+_ESCAPED = re.compile(r"_x000[Dd]_(?:\r?\n|_x000[Aa]_)?|_x(00[01][0-9A-Fa-f]|005[Ff](?=_x[0-9A-Fa-f]{4}_))_")
+# Those of Excel, LibreOffice and Google's in their languages, and what stands in a cell that is too narrow.
+_ERROR_VALUE = re.compile(
+    r"#[¡¿]?[^\W\d_a-z]+(?:/[^\W_a-z]+)?[!?]|#(?:N/[AD]|NV|Н/Д|NB|I/T|YOK|BRAK|PUUTTUU|SAKNAS!?|GETTING_DATA)|Err:[0-9]{3}|#{3,}"
+)
+_LONGEST_ERROR = 30
+_MOST_IN_CELL = {32_767: "Excel", 65_535: "LibreOffice"}
+
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
@@ -202,6 +212,44 @@ def is_missing(value: object) -> bool:
         word = value.strip()
         return len(word) <= _LONGEST_WORD and comparable(word).strip().lower() in MISSING
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def unescaped(text: str) -> str:
+    """Return a text with the signs that spreadsheets write as `_x000D_` and the like, as some readers of such files
+    leave them. A carriage return is one line break with the one that follows; other controls are left out."""
+    return _ESCAPED.sub(_sign, text) if "_x00" in text else text
+
+
+def _sign(escape: re.Match[str]) -> str:
+    if escape[1] is None:
+        # At the end of a text, no line follows.
+        return "\n" if escape.end() < len(escape.string) else ""
+    code = int(escape[1], 16)
+    return chr(code) if code == ord("_") or chr(code) in "\t\n" else ""
+
+
+def from_spreadsheet(value: str, what: str) -> str:
+    """Return the text of a cell, called `what` in messages, as a spreadsheet shows it. Raises `UserError` if it is
+    an error value, or was cut."""
+    if len(value) <= _LONGEST_ERROR and _ERROR_VALUE.fullmatch(value.strip()):
+        raise UserError(
+            f"{what} is {value.strip()!r}, an error value of a spreadsheet.", "Mend its formula, or give it a text."
+        )
+    program = _cut_by(value)
+    if program:
+        raise UserError(
+            f"{what} ends at the most characters of a cell of {program}, which cuts longer ones.",
+            "Take the text from where it was before. If it is whole, add a space at its end.",
+        )
+    return unescaped(value)
+
+
+def _cut_by(value: str) -> str | None:
+    if len(value) < min(_MOST_IN_CELL) // 2:
+        return None
+    # Some programs count signs beyond 65,535 twice, and some write one sign as seven.
+    lengths = (len(value), len(value.encode("utf-16-le", "replace")) // 2, len(_ESCAPED.sub("_", value)))
+    return next((_MOST_IN_CELL[length] for length in lengths if length in _MOST_IN_CELL), None)
 
 
 def says_not_applicable(value: object) -> bool:

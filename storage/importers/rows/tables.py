@@ -5,8 +5,8 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
-from itertools import chain, dropwhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, dropwhile, islice
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -15,10 +15,15 @@ from stepsight.core.files.arrow import load_pyarrow, parquet_batches
 from stepsight.core.files.batches import batch_rows, check_columns
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
+from stepsight.storage.importers.rows.fields import unescaped
 from stepsight.storage.importers.rows.kind import OnBad, Rows
 
 _LONGEST_CELL = 10_000_000
-_TAB, _SEPARATORS = "\t", ",;"
+_TAB, _SEPARATORS = "\t", ",;|"
+# The most lines of a header.
+_MOST_LINES = 1_000
+_AT_RETURNS = re.compile(r"[^\r]*\r\n?|[^\r]+")
+_BREAKS = re.compile(r"\s*[\r\n]\s*")
 _QUOTED = re.compile(r'"[^"]*"?')
 _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*')
 _CLASSES = "ClassLabel"
@@ -28,26 +33,25 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     """Yield (where, row) for each row of a CSV file after its header. Every value is text.
 
     Blank rows and repetitions of the header, as in concatenated files, are skipped. A column without a name, such
-    as the row numbers that pandas writes, is named by its position, such as `column 1`. The separator is a tab if
-    the header has one outside quotes, and otherwise a comma or a semicolon, whichever is more frequent there,
-    unless a line such as `sep=;` before the header names it. If all names are quoted, as StepSight writes them, the
-    marks before text that looks like a formula are removed (`core.escaping`). Invalid UTF-8 and invalid CSV raise
+    as the row numbers that pandas writes, is named by its position, such as `column 1`. A line break in a name is a
+    space. The separator is a tab if the header has one outside quotes, and otherwise a comma, a semicolon or a bar,
+    whichever is the most frequent there, unless a line such as `sep=;` before the header names it. Rows end with
+    line feeds, carriage returns or both. If all names are quoted, as StepSight writes them, the marks before text
+    that looks like a formula are removed (`core.escaping`). Invalid UTF-8 and invalid CSV raise
     `UserError`, because nothing after them can be read. A row with more or fewer cells than the header is passed to
     `on_bad`. Without `on_bad`, it raises `UserError`.
     """
-    numbered = enumerate(utf8_lines(lines, name), start=1)
-    every = (decode_line(line, number, name) for number, line in numbered)
-    texts = dropwhile(lambda text: not text.strip(), every)
-    head = next(texts, "")
+    texts = dropwhile(lambda text: not text.strip(), _texts(lines, name))
+    head = _header(texts)
     # Excel writes its separator into a line before the header.
-    named = _SEPARATOR.fullmatch(head)
+    named = _SEPARATOR.fullmatch(head[0])
     if named:
-        head = next(texts, "")
-    unquoted = _QUOTED.sub("", head)
+        head = _header(texts)
+    unquoted = _QUOTED.sub("", "".join(head) if _is_closed(head) else head[0])
     separator = named[1] if named else _separator(unquoted)
     read = str if unquoted.strip(",\r\n") else plain
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(chain([head], texts), delimiter=separator, strict=True)
+    reader = csv.reader(chain(head, texts), delimiter=separator, strict=True)
     number = 0
     try:
         header = next(reader, [])
@@ -70,6 +74,35 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
             on_bad(where, error, separator.join(cells).encode())
     except csv.Error as error:
         raise UserError(f"{name} row {number + 1}: not CSV ({error}).", "Save the table as CSV again.") from None
+
+
+def _texts(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yield the lines of a table as text. A carriage return alone ends a line too; within quotes, where it ends no
+    row, the reader joins the lines again."""
+    for number, line in enumerate(utf8_lines(lines, name), start=1):
+        text = decode_line(line, number, name)
+        place = text.find("\r")
+        if place < 0 or text[place:] == "\r\n":
+            yield text
+        else:
+            yield from _AT_RETURNS.findall(text)
+
+
+def _header(texts: Iterator[str]) -> list[str]:
+    """Return the lines of a header, of which there are several if names have line breaks within quotes."""
+    head: list[str] = []
+    quotes = 0
+    for text in islice(texts, _MOST_LINES):
+        head.append(text)
+        quotes += text.count('"')
+        if quotes % 2 == 0:
+            break
+    return head or [""]
+
+
+def _is_closed(lines: Sequence[str]) -> bool:
+    """True if every quote that the lines open is closed."""
+    return sum(line.count('"') for line in lines) % 2 == 0
 
 
 def _separator(header: str) -> str:
@@ -197,10 +230,12 @@ def _names(header: list[str], name: str) -> list[str]:
     """Return the names of the columns. Raises `UserError` if there are fewer than two, or if two are the same."""
     if len(header) < 2:
         raise UserError(
-            f"{name}: the first line is not the header of a table.", "Expected the names of the columns."
+            f"{name}: the first line is {''.join(header)!r:.60}, not the names of columns.",
+            "Expected two names or more, with commas, semicolons, tabs or bars between them.",
         )
     check_columns(len(header), name)
-    names = [cell.strip() or f"column {place}" for place, cell in enumerate(header, start=1)]
+    cells = (_BREAKS.sub(" ", unescaped(cell)).strip() for cell in header)
+    names = [cell or f"column {place}" for place, cell in enumerate(cells, start=1)]
     twice = sorted(one for one, count in Counter(names).items() if count > 1)
     if twice:
         raise UserError(f"{name}: the column {twice[0]!r:.60} is there twice.", "Give each a name of its own.")

@@ -3,7 +3,10 @@
 import json
 from typing import Any
 
+import pytest
+
 from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
+from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind, guess_columns
@@ -274,3 +277,55 @@ def test_columns_are_guessed_by_their_names_and_values() -> None:
     # As CSV has them.
     texts = [{"query": "?", "answer": "a", "ratings": json.dumps([1, -1])}]
     assert guess_columns(column_names(texts), texts) == ColumnMap("query", "answer", "ratings", "ratings")
+
+
+@each(
+    "cell", ["#REF!", " #VALUE! ", "#DIV/0!", "#NAME?", "#NV", "#N/D", "#¡VALOR!", "#ЗНАЧ!", "Err:502", "#######"]
+)
+def test_an_error_value_of_a_spreadsheet_is_no_text(cell: str) -> None:
+    for row in ({"q": cell, "s": "a"}, {"q": "?", "s": cell}):
+        with pytest.raises(UserError, match="an error value of a spreadsheet"):
+            parse(row, **NAMES)
+    assert parse({"q": f"What is {cell}?", "s": "a", "l": cell}, **NAMES).meta == {"l": cell}
+
+
+@each("text", ["#### 42", "# Solution", "#1", "#REF! is wrong", "Err: 502", "A#!"])
+def test_a_text_that_only_looks_like_an_error_value_is_kept(text: str) -> None:
+    assert parse({"q": text, "s": [text]}, **NAMES).problem == text
+
+
+@each(
+    "text, cut",
+    [
+        ("a" * 32_767, True),
+        # Excel counts this sign twice, and wrote one break as seven signs.
+        ("a" * 32_765 + "😀", True),
+        ("a" * 32_765 + "_x000D_b", True),
+        ("a" * 65_535, True),
+        ("a" * 32_766, False),
+        ("a" * 32_768, False),
+        ("a" * 32_767 + " ", False),
+    ],
+)  # fmt: skip
+def test_a_text_that_a_spreadsheet_cut_is_refused(text: str, cut: bool) -> None:
+    for row in ({"q": text, "s": "a"}, {"q": "?", "s": text}, {"q": "?", "s": f'["{text[4:]}"]'}):
+        if cut:
+            with pytest.raises(UserError, match="the most characters of a cell of (Excel|LibreOffice)"):
+                parse(row, **NAMES)
+        else:
+            parse(row, **NAMES)
+    # Steps of a list were never cells.
+    assert len(parse({"q": "?", "s": [text]}, **NAMES).steps) == 1
+
+
+def test_only_the_escapes_of_spreadsheets_are_read_as_signs() -> None:
+    text = "_x000D_a_x005F_x000D_ b_x0009_c_x0007_ d_x005F_ x_x0041_ _x00G0_ _X000D_"
+    shown = "\na_x000D_ b\tc d_x005F_ x_x0041_ _x00G0_ _X000D_"
+    trace = parse({"q": text, "s": [text], "m": text}, **NAMES)
+    assert (trace.problem, trace.steps[0].text, trace.meta["m"]) == (shown, shown, shown)
+
+
+def test_what_a_spreadsheet_leaves_is_named_with_a_cure() -> None:
+    for solution in ("#REF!", "a" * 32_767):
+        with refused():
+            parse({"q": "?", "s": solution}, **NAMES)

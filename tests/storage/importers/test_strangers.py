@@ -26,7 +26,7 @@ from tests.fuzz.test_containers import at_the_command, on_the_page
 STEPS = ["4 + 4 = 8.", "8 + 1 = 10.", 'So "10".']
 MIXED, FIRST, SOUND, NONE = ["valid", "neg", "neg"], ["valid", "neg", None], ["valid"] * 3, [None] * 3
 VALIDITY, ERROR = ColumnMap("q", "s", "l", "validity"), ColumnMap("q", "s", "l", "error-from-0")
-SPLIT = ColumnMap("q", "s", "l", "validity", split="\n\n")
+SPLIT, LINES = (ColumnMap("q", "s", "l", "validity", split=text) for text in ("\n\n", "\n"))
 NESTED = ColumnMap("item.q", "work.s", "work.l", "validity")
 
 
@@ -78,6 +78,14 @@ FILES: dict[str, Iterable[tuple[bytes, ColumnMap, list[str | None]]]] = {
     "a text with CRLF that is split": (
         (csv("\r\n\r\n".join(STEPS), ""), SPLIT, NONE),
         (csv("\n \n".join(STEPS), ""), SPLIT, NONE),
+    ),
+    "line breaks as spreadsheets write them in XML": (
+        (csv("_x000D_\n".join(STEPS), ""), LINES, NONE),
+        (csv("_x000d_\r\n_x000D_\r\n".join(STEPS) + "_x000D_", ""), SPLIT, NONE),
+        (csv("_x000D__x000A__x000D_\n".join(STEPS), ""), SPLIT, NONE),
+        (csv(json.dumps([f"{step}_x000D_" for step in STEPS]), "[1, 0, 0]"), VALIDITY, MIXED),
+        (parquet([1, 0, 0], s="_x000D_".join(STEPS)), VALIDITY, MIXED),
+        (lines("[1, 0, 0]", s="_x000B__x000D_\n".join(STEPS)), VALIDITY, MIXED),
     ),
     "a separator that is named, and two bytes for a sign": (
         (b"sep=;\n" + csv(STEPS, "-1").replace(b'?,"', b'?;"').replace(b'","', b'";"').replace(b"q,s,l", b"q;s;l"),

@@ -59,6 +59,10 @@ def test_a_file_that_is_not_a_table_is_refused(text: str) -> None:
         # The numbers of rows, and a column in which there is nothing.
         (" a ,, b\n1,,2\n3,x,4\n", [{"a": "1", "b": "2"}, {"a": "3", "column 2": "x", "b": "4"}]),
         (",a,\n0,1,\n", [{"column 1": "0", "a": "1"}]),
+        # Names with line breaks, and rows that carriage returns end around line breaks in cells.
+        ('"a\n(x)";"b_x000D_\r\n,c"\r\n1,5;2\r\n', [{"a (x)": "1,5", "b ,c": "2"}]),
+        ('a,"b\n"\r"1\n2","3\r4"\r5,6\r', [{"a": "1\n2", "b": "3\r4"}, {"a": "5", "b": "6"}]),
+        ("a|b\n1,5|2\n", [{"a": "1,5", "b": "2"}]),
         ("a,b\r1,2\r3,4\r", [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]),
         # A blank line within a cell is its own.
         ('a,b\n"1\n\n,\n2",3\n', [{"a": "1\n\n,\n2", "b": "3"}]),
