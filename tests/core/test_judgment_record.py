@@ -54,6 +54,7 @@ def test_a_record_names_trace_evaluator_mode_and_thresholds() -> None:
         "format": "stepsight-judgment", "version": 1, "id": "t-1", "evaluator": "mini (bfloat16)",
         "fingerprint": "f" * 64, "outputs": "three-way", "mode": "online",
         "thresholds": {"validity": 0.5, "redundancy": 0.15}, "offline": None, "hindsight": None, "sampled": None,
+        "conclusion": None,
         "solution_score": None, "rationale": None, "left_out": None, "spent": None, "created": None, "stale": False,
     }  # fmt: skip
 

@@ -230,7 +230,10 @@ def test_of_a_long_trace_the_page_holds_the_first_steps_and_the_marks_of_all():
     # The lanes of the verdict, of equations and of gold; the equations of later steps are checked behind the page.
     assert {step: mark for step, mark in marks.items() if mark.strip()} == {151: "  ✕", 159: "✕  ", 169: "○  "}
     assert page.one("ol", cls="steps")["data-marks-of"] == "/marks"
-    assert {i + 1: mark for i, mark in enumerate(marks_json(trace, answers)) if mark.strip()} == {
+    assert page.one("p", cls="conclusion").text == "The equations of its steps are being checked."
+    found = marks_json(trace, answers)
+    assert "Step 4.2 is wrong: 2 + 2 is 4, not 5. Step 121.2 is wrong too." in found["conclusion"]
+    assert {i + 1: mark for i, mark in enumerate(found["marks"]) if mark.strip()} == {
         4: " ✕ ", 8: "  ✕", 121: " ✕ ", 151: "  ✕", 159: "✕  ", 169: "○  "
     }  # fmt: skip
     assert "data-marks-of" not in str(trace_html(trace, answers, "", later=later))

@@ -84,7 +84,7 @@ def plays_to_the_end(page: Page) -> None:
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".player .now")).to_have_text("after step 1 of 5")
     expect(page.locator("li.unrevealed")).to_have_count(4)
-    for told in (".told:not([hidden])", ".opened .sum", "li.unrevealed .t", ".matrix tr.later td"):
+    for told in (".told:not([hidden])", ".opened .conclusion", "li.unrevealed .t", ".matrix tr.later td"):
         expect(page.locator(told).first).to_be_hidden()
     expect(page.locator(".player .now")).to_have_text("after step 2 of 5")
     page.get_by_role("button", name="Pause").click()
@@ -95,7 +95,7 @@ def plays_to_the_end(page: Page) -> None:
     page.keyboard.press("p")
     expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-    expect(page.locator(".opened .sum")).to_be_visible()
+    expect(page.locator(".opened .conclusion")).to_be_visible()
 
 
 def is_walked_by_keyboard(page: Page) -> None:
@@ -253,7 +253,7 @@ def test_steps_of_a_very_long_trace_arrive_with_their_stories(opened):
         item, later, told = page.locator("ol.steps > li"), page.locator("li.later"), page.locator(".told:visible")
         expect(item).to_have_count(220)
         expect(later.first).to_be_attached()
-        expect(page.locator(".faults")).to_contain_text("Step 180")
+        expect(page.locator(".conclusion")).to_contain_text("Step 180")
         page.keyboard.press("f")
         expect(item.nth(179)).to_be_focused()
         expect(item.nth(179).locator("small.fails")).to_be_in_viewport()

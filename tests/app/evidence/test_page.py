@@ -256,13 +256,13 @@ def test_a_failing_equation_is_evidence_and_so_is_the_step_that_contradicts_it(k
     page = read(evidence_page(kept, evaluators, read_query(f"s={token}")).html)
     told = [[line.text for line in one.all("p", cls="equations")] for one in page.all("div", cls="told")]
     assert told == [
-        ["An equation of step 1 fails, and step 3 contradicts it."],
+        ["In step 1, 14 * 17 is 238, not 228. Step 3 contradicts it."],
         [],
-        ["Step 3 contradicts an equation of step 1 that fails."],
+        ["It contradicts an equation of step 1 that fails."],
     ]
     rows = page.one("table", role="grid").all("tr")[1:]
-    line = " ".join(page.one("p", cls="faults").text.split())
-    assert line.startswith("Equations: ✕ Step 1: 14 * 17 = 228 fails, is 238. tiny blames no step.")
+    heading = page.one("p", cls="conclusion")["data-said"]
+    assert heading == "Step 1 is wrong: 14 * 17 is 238, not 228. tiny does not see it."
     marked = [["title" in cell.attributes for cell in row.all("td")] for row in rows]
     assert marked == [[True], [False, False], [True, False, False]]
 
@@ -274,7 +274,7 @@ def test_a_miscopied_number_is_evidence_of_its_own(kept, evaluators):
     told = [[line.text for line in one.all("p", cls="equations")] for one in page.all("div", cls="told")]
     assert told == [
         [],
-        ["An equation of step 2 fails. Step 2 miscopies numbers of the problem and step 1."],
+        ["In step 2, step 1 states 3750, not 3570; the problem states 45, not 54; 54 / 5 is 10.8, not 11.8."],
     ]
 
 
@@ -489,7 +489,7 @@ def test_of_a_long_trace_the_page_holds_the_first_steps_and_asks_for_the_others(
         said = {part.text for part in told[one["data-of"]].all("p")}
         assert said | {checks["says"].get(one["data-of"], "")} == {part.text for part in one.all("p")}
     assert json.dumps(checks["marked"]) == section(whole)["data-marked"]
-    assert read(checks["line"]).text == whole.one(cls="faults").text
+    assert read(checks["conclusion"]).text == whole.one(cls="conclusion").text
     assert checks["fails"] == [4, 122]
 
 

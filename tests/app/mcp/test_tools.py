@@ -45,7 +45,7 @@ def test_equations_are_worked_out(call):
     assert [(one["step"], one["substep"], one["text"], one["right"]) for one in found["equations"]] == [
         (1, 1, "2 + 3 = 6", "5"), (2, 1, "1 + 1 = 2", ""), (2, 2, "4 / 2 = 3", "2"),
     ]  # fmt: skip
-    assert found["equations"][0]["finding"] == "2 + 3 = 6: is 5"
+    assert found["equations"][0]["finding"] == "2 + 3 is 5, not 6"
 
 
 def test_traces_are_found_with_their_steps_and_gold(call):
