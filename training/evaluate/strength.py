@@ -92,13 +92,14 @@ def opinion_of(evaluator: str, outputs: Outputs, thresholds: Thresholds, judgmen
 
 
 def concluded_record(
-    judgment: Judgment, evaluator: Described, thresholds: Thresholds, name: str = ""
+    judgment: Judgment, evaluator: Described, thresholds: Thresholds | None = None, name: str = ""
 ) -> JudgmentRecord:
     """Build the record of a judgment like `judgment_record`, with the sentence on the solution unless the judgment
     is stale."""
-    opinion = opinion_of(name or evaluator.name, evaluator.outputs, thresholds, [judgment])
+    at = thresholds or Thresholds()
+    opinion = opinion_of(name or evaluator.name, evaluator.outputs, at, [judgment])
     sentence = None if judgment.stale else conclude(judgment.trace, [opinion]).text
-    return judgment_record(judgment, evaluator, thresholds, name, conclusion=sentence)
+    return judgment_record(judgment, evaluator, at, name, conclusion=sentence)
 
 
 def shows_strength(dataset: str) -> bool:

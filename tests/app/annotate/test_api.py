@@ -390,7 +390,7 @@ def test_equations_that_fail_are_told_only_where_the_campaign_marks_them(
     marked = campaign(store, [FAILS], name="marked", view=view, shows_equations=True)
     _, told = ann.claim(marked)
     assert told["campaign"]["equations"] is True
-    assert told["equations"] == ([["74 - 5 = 70: is 69"], []] if view == "whole" else [["74 - 5 = 70: is 69"]])
+    assert told["equations"] == ([["74 - 5 is 69, not 70"], []] if view == "whole" else [["74 - 5 is 69, not 70"]])
 
 
 def test_no_request_gets_marks_where_they_are_off(store: Store, ann: Browser) -> None:

@@ -98,11 +98,11 @@ def test_equations_that_fail_are_marked_where_the_campaign_says_so(sqlite_store)
     assert page_of(sqlite_store, take(sqlite_store, plain, ann), ann).all(cls="fails") == []
     task = take(sqlite_store, marked, ann)
     page = page_of(sqlite_store, task, ann)
-    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 = 70: is 69", "70 + 2 = 73: is 72"]
+    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 is 69, not 70", "70 + 2 is 72, not 73"]
     # What is heard of it.
     assert [line.text for line in page.all("small", cls="fails")] == [
-        "✕ 74 - 5 = 70: is 69",
-        "✕ 70 + 2 = 73: is 72",
+        "✕ 74 - 5 is 69, not 70",
+        "✕ 70 + 2 is 72, not 73",
     ]
     assert [part.text.split("✕")[0] for part in page.one("ol", cls="steps").all(cls="t")] == [
         "74 - 5 = 70 are left.", "2.1A pair.", "2.2So 70 + 2 = 73.",
@@ -132,11 +132,11 @@ def test_step_by_step_marks_come_with_their_steps(sqlite_store):
     ann = person(sqlite_store, "ann")
     task = take(sqlite_store, made, ann)
     page = page_of(sqlite_store, task, ann)
-    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 = 70: is 69"]
+    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 is 69, not 70"]
     do(sqlite_store, task.slot_id, ann, "label", 0, "neg")
     do(sqlite_store, task.slot_id, ann, "reveal", None, 2)
     new = read(steps_html(sqlite_store, task, read_annotation(sqlite_store, task.slot_id), ann, range(1, 9)))
-    assert [mark["title"] for mark in new.all("mark")] == ["70 + 2 = 73: is 72"]
+    assert [mark["title"] for mark in new.all("mark")] == ["70 + 2 is 72, not 73"]
 
 
 def test_sections_are_those_of_the_steps_in_view(sqlite_store):

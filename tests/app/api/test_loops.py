@@ -14,10 +14,10 @@ from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.server import build_app
 from stepsight.core.files.jsonl import format_trace, parse_trace
 from stepsight.core.judgment import Mode
-from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.trace import Trace
+from stepsight.training.evaluate.strength import concluded_record
 from tests.app.client import asking, assert_alike
 from tests.app.held_up import hold_up, posted, served
 from tests.app.processes import until
@@ -56,7 +56,7 @@ def test_a_batch_has_a_line_for_each_solution(client, evaluators, name, mode):
     for place in (0, 1, 49):
         problem, steps = traces[place]
         alone = evaluators.scorer(name).score_one(Trace.of(problem, steps), mode)
-        said = judgment_record(alone, evaluators.about(name)).model_dump(mode="json")
+        said = concluded_record(alone, evaluators.about(name)).model_dump(mode="json")
         assert_alike(lines[place], said | {"index": place}, 2e-5)
 
 
@@ -71,7 +71,7 @@ def test_a_line_of_an_export_is_read_with_its_context(filled, client, evaluators
     body = {"traces": [line, line | {"context": None}], "evaluator": "tiny", "mode": "hindsight"}
     lines = lines_of(client.post("/api/v1/score/batch", json=body))
     read, bare = lines[0], lines[1]
-    said = judgment_record(evaluators.scorer("tiny").score_one(stored), evaluators.about("tiny"))
+    said = concluded_record(evaluators.scorer("tiny").score_one(stored), evaluators.about("tiny"))
     assert_alike(read, said.model_dump(mode="json") | {"index": 0}, 2e-5)
     assert read["hindsight"][0][0] == pytest.approx(bare["hindsight"][0][0], abs=2e-5)
     assert read["hindsight"][1][0] != pytest.approx(bare["hindsight"][1][0], abs=2e-3)

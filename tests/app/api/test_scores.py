@@ -12,7 +12,6 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH as SCORE_CSV
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
-from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
@@ -21,6 +20,7 @@ from stepsight.storage.exports.frames import frame
 from stepsight.storage.judgments.evaluators import Threshold, register_loaded, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.strength import concluded_record
 from tests.app.client import asking, assert_alike
 from tests.cases import each
 from tests.checkpoints import write_actprm
@@ -40,7 +40,7 @@ def post(client, **changes):
 def test_the_answer_is_the_record_of_the_scorers_judgment(mixed, sqlite_store, name, mode):
     with asking(sqlite_store, mixed) as client:
         answer = post(client, mode=mode.value, evaluator=name).json()
-    expected = judgment_record(mixed.scorer(name).score_one(TRACE, mode), mixed.about(name))
+    expected = concluded_record(mixed.scorer(name).score_one(TRACE, mode), mixed.about(name))
     # What is scored together differs by no more than 1e-5.
     assert_alike(answer, expected.model_dump(mode="json"), 2e-5)
     assert answer["fingerprint"] == mixed.scorer(name).evaluator.fingerprint
@@ -127,7 +127,7 @@ def test_an_evaluator_in_words_gives_verdicts_and_no_numbers(filled, tiny):
 
 def _check_words(client):
     answer = post(client, evaluator="equations", mode="hindsight").json()
-    assert (answer["outputs"], answer["rationale"]) == ("checks", "Step 1: 2 + 3 = 6: is 5.")
+    assert (answer["outputs"], answer["rationale"]) == ("checks", "Step 1: 2 + 3 is 5, not 6.")
     offline = answer["offline"]
     assert [row["valid"] for row in offline["steps"]] == [False, True, True]
     assert {row["validity"] for row in offline["steps"]} == {None}

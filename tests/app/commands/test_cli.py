@@ -24,6 +24,7 @@ from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from stepsight.training.evaluate.strength import concluded_record
 from tests.app.client import assert_alike
 from tests.cases import each
 from tests.checkpoints import write_evaluator
@@ -122,7 +123,7 @@ def test_a_file_is_scored_in_each_mode(score, tiny, file, mode):
     scorer = Scorer(load_evaluator(tiny))
     for row, source in zip(outcome.rows, ROWS, strict=True):
         judgment = scorer.score_one(parse_trace(source, "here"), mode or "offline")
-        assert_alike(row, judgment_record(judgment, scorer.evaluator).model_dump(mode="json"), 2e-5)
+        assert_alike(row, concluded_record(judgment, scorer.evaluator).model_dump(mode="json"), 2e-5)
 
 
 def test_thresholds_of_the_command_line_decide(score, file):

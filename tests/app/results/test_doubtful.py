@@ -39,7 +39,7 @@ def show(client, query="", **headers):
 def test_a_label_has_its_step_in_context_its_reasons_and_a_dispute_filled_in_with_them(sqlite_store, client):
     judged(sqlite_store)
     first, second = show(client, "dataset=sums").one("ol", cls="doubts").all("li", cls="card")[:2]
-    assert first.one("p", cls="reason").text == "Gold calls step 1 valid: 3 + 1 = 5: is 4."
+    assert first.one("p", cls="reason").text == "Gold calls step 1 valid: 3 + 1 is 4, not 5."
     assert first.one("mark", cls="fails").text == "3 + 1 = 5"
     assert [one.one("b").text for one in first.one("div", cls="context").children] == ["1", "2"]
     assert second.one("span", cls="who").text == "guess"
@@ -49,7 +49,7 @@ def test_a_label_has_its_step_in_context_its_reasons_and_a_dispute_filled_in_wit
     link = first.one("a", cls="dispute")["href"]
     assert parse_qs(urlsplit(link).query)["proposed"] == ["neg"]
     form = client.get(link, headers=PAGE).text
-    assert ">Gold calls step 1 valid: 3 + 1 = 5: is 4.</textarea>" in form
+    assert ">Gold calls step 1 valid: 3 + 1 is 4, not 5.</textarea>" in form
     assert 'value="neg" required checked' in form
     filed = {"trace": traces["3"], "step": 0, "proposed": "neg", "reason": "Read."}
     assert client.post("/annotate/disputes", json=filed).status_code == 201
@@ -66,7 +66,7 @@ def test_pages_hold_twenty_labels_and_the_file_has_all(sqlite_store, client):
     assert page.one("p", cls="pager").text.strip().startswith("Previous41–42 of 42")
     lines = client.get(f"{PATH}/file?dataset=sums").text.splitlines()
     assert len(lines) == 42
-    assert json.loads(lines[0])["finding"] == "3 + 1 = 5: is 4"
+    assert json.loads(lines[0])["finding"] == "3 + 1 is 4, not 5"
     assert "ends before page 9" in show(client, "dataset=sums&page=9").text
 
 

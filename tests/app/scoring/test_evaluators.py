@@ -130,7 +130,7 @@ def test_a_kept_judgment_has_its_rationale_in_every_mode():
     for mode in (Mode.HINDSIGHT, *Mode):
         judgment = evaluators.submit(EQUATIONS, wrong, mode).result(30)
         assert (judgment.mode, judgment.solution) == (mode, 0.0)
-        assert judgment.rationale == "Step 1: 2 + 3 = 6: is 5."
+        assert judgment.rationale == "Step 1: 2 + 3 is 5, not 6."
 
 
 def test_a_bounded_number_of_judgments_is_kept_and_the_least_recently_used_go(fresh, monkeypatch):
@@ -286,7 +286,7 @@ def test_equations_are_scored_with_and_are_no_evaluator_of_scores():
     assert evaluators.all_names == [*evaluators.names, "equations"]
     assert evaluators.spec("equations") == "equations"
     trace = Trace.of("Add.", ["2 + 2 = 5."])
-    assert evaluators.judge("equations", trace).rationale == "Step 1: 2 + 2 = 5: is 4."
+    assert evaluators.judge("equations", trace).rationale == "Step 1: 2 + 2 is 4, not 5."
 
 
 def test_one_behind_a_server_is_offered_beside_the_others(tiny, monkeypatch):

@@ -41,7 +41,7 @@ def _scores(trace, low):
 def test_a_failing_equation_comes_first_and_each_label_has_its_reasons(sqlite_store):
     ranking = rank_labels(sqlite_store, judged(sqlite_store))
     first, second = ranking.labels[:2]
-    assert (first.trace, first.step, first.reason()) == ("3", 1, "Gold calls step 1 valid: 3 + 1 = 5: is 4.")
+    assert (first.trace, first.step, first.reason()) == ("3", 1, "Gold calls step 1 valid: 3 + 1 is 4, not 5.")
     assert (second.trace, second.step) == ("4", 2)
     assert second.reason() == "Gold calls step 2 wrong: guess gives 0.90; its equations hold."
     assert (len(ranking.labels), ranking.mode, ranking.notes) == (18, Mode.OFFLINE, ())
@@ -77,7 +77,7 @@ def test_failing_equations_alone_are_enough(sqlite_store):
     add(sqlite_store, TRACES, NAME)
     dataset = find_dataset(sqlite_store, NAME)
     ranking = rank_labels(sqlite_store, dataset)
-    assert ranking.labels[0].reason() == "Gold calls step 1 valid: 3 + 1 = 5: is 4."
+    assert ranking.labels[0].reason() == "Gold calls step 1 valid: 3 + 1 is 4, not 5."
     assert ranking.labels[1].finding == ""
     assert ranking.mode is None
     assert ranking.notes == (

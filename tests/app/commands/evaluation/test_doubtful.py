@@ -44,7 +44,7 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
     assert (code, err) == (0, "")
     head, first, second = told.splitlines()
     assert head == "The most doubtful of 14 labels of sums, by offline judgments:"
-    assert first.endswith("slip: Gold calls step 1 valid: 7 + 3 = 11: is 10.")
+    assert first.endswith("slip: Gold calls step 1 valid: 7 + 3 is 10, not 11.")
     assert second.endswith("0: Gold calls step 2 wrong: PRM gives 0.97.")
     written = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["id"], row["step"], row["gold"]) for row in written[:2]] == [
