@@ -17,7 +17,6 @@ from stepsight.app.commands.cli import main
 from stepsight.app.commands.server.app import listen
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace
-from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import KINDS
@@ -529,7 +528,7 @@ def test_scores_of_the_command_are_imported_as_they_were_scored(run, score, stor
     with open_store(stored) as store:
         found = [read_judgments(store, trace)[0] for trace in iterate_traces(store, find_dataset(store, "sums").id)]
     for one, line in zip(found, written.read_text().splitlines(), strict=True):
-        again = judgment_record(one, one.evaluator).model_dump(mode="json")
+        again = concluded_record(one, one.evaluator).model_dump(mode="json")
         expected = json.loads(line) | {"fingerprint": "imported:tiny", "created": again["created"]}
         assert_alike(again, expected, 2e-6)
 
