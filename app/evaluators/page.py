@@ -19,7 +19,8 @@ from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.evaluators.model_list import PATIENCE, Shelf, first_choice, judges, ordered, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.help.manual import document_html
-from stepsight.app.jobs.page import duration, fetch_progress
+from stepsight.app.jobs.page import fetch_progress
+from stepsight.app.markup.text import duration
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body

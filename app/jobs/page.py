@@ -4,7 +4,6 @@ The page's script refreshes the list every few seconds.
 """
 
 from collections.abc import Sequence
-from math import ceil
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
@@ -12,7 +11,7 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
-from stepsight.app.markup.text import counted
+from stepsight.app.markup.text import counted, duration
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
@@ -138,11 +137,3 @@ def _import_progress(job: Job) -> str:
     if job.left_out:
         parts.append(f"{counted(job.left_out, 'bad row')} left out")
     return " · ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """Format a number of seconds, rounded up, such as `40 s`, `4 min` or `2 h 5 min`."""
-    if seconds < 60:
-        return f"{ceil(seconds)} s"
-    minutes = ceil(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,7 +1,8 @@
-"""Text as HTML with its formulas marked, the symbols for labels and verdicts, and counts in words."""
+"""Text as HTML with its formulas marked, the symbols for labels and verdicts, and counts and times in words."""
 
 import re
 from collections.abc import Iterator
+from math import ceil
 
 from markupsafe import Markup, escape
 
@@ -102,3 +103,11 @@ def counted(number: int, noun: str, several: str = "") -> str:
     """Return a count with its noun, such as `1 trace` or `2,000 traces`. `several` is the plural if it is
     irregular."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
+
+
+def duration(seconds: float) -> str:
+    """Format a number of seconds, rounded up, such as `40 s`, `4 min` or `2 h 5 min`."""
+    if seconds < 60:
+        return f"{ceil(seconds)} s"
+    minutes = ceil(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

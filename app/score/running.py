@@ -1,9 +1,10 @@
 """What is known of a solution that is still being judged: failing equations, and the online scores from the first
 step on, or, if only some prefixes are read, those in the whole solution."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from markupsafe import Markup
@@ -48,12 +49,13 @@ class EvaluatorScoring:
 
 @dataclass(frozen=True)
 class RunningScores:
-    """A solution that is being judged, by each of several evaluators."""
+    """A solution that is being judged, by each of several evaluators, since `start` on the monotonic clock."""
 
     trace: Trace
     thresholds: Thresholds
     evaluators: Mapping[str, EvaluatorScoring]
     thinking: int = 0
+    start: float = field(default_factory=time.monotonic)
 
     def html(self) -> Markup:
         """Render the sentence on failing equations, the progress of each evaluator, the verdicts so far, and the
@@ -84,6 +86,7 @@ class RunningScores:
             conclusion=conclusion_html(self.trace, (), self.thinking) if failing else "",
             trace=self.trace,
             total=len(self.trace.substeps),
+            left={name: self._seconds_left(len(own)) for name, own in words.items()},
             evaluators={name: words.get(name, []) for name in known},
             modes={name: self._mode(name).value for name in known},
             names=list(words),
@@ -91,6 +94,10 @@ class RunningScores:
             flagged=flagged[:_MOST_FLAGGED],
             more=len(flagged[_MOST_FLAGGED:]),
         )
+
+    def _seconds_left(self, judged: int) -> float:
+        """Estimate the seconds until the last sub-step is judged. A prefix takes as long as it has sub-steps."""
+        return (time.monotonic() - self.start) * ((len(self.trace.substeps) / judged) ** 2 - 1)
 
     def _mode(self, name: str) -> Mode:
         return Mode.OFFLINE if self.evaluators[name].is_offline else Mode.ONLINE

@@ -1,8 +1,8 @@
 """Rendering pages and parts of pages as HTML from the templates in `app/web/templates`.
 
 Every template can use `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS`, `VERDICT_WORDS` and `nonce()`, the attribute
-`nonce` of a script within a page. The filters are `counted`, `sentence`, `format_bytes`, `maths`
-(`app.markup.text.text_html`), `markdown` (`app.markup.markdown.markdown_html`) and those of
+`nonce` of a script within a page. The filters are `counted`, `duration`, `sentence`, `format_bytes`,
+`maths` (`app.markup.text.text_html`), `markdown` (`app.markup.markdown.markdown_html`) and those of
 `core.escaping.load_templates`.
 """
 
@@ -14,7 +14,7 @@ from markupsafe import Markup
 from stepsight.app.access.current import script_nonce
 from stepsight.app.access.rules import API, PAGES
 from stepsight.app.markup.markdown import markdown_html
-from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, sentence, text_html
+from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, duration, sentence, text_html
 from stepsight.app.web.bundles import ADDRESSES
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import format_bytes
@@ -23,7 +23,7 @@ _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES, nonce=script_nonce)
 _TEMPLATES.globals.update(MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)
-_TEMPLATES.filters["sentence"] = sentence
+_TEMPLATES.filters.update(sentence=sentence, duration=duration)
 
 EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
 """The notice of a page that has nothing to show."""

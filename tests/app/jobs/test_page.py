@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from stepsight.app.jobs.page import duration, jobs_html
+from stepsight.app.jobs.page import jobs_html
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import now
@@ -80,19 +80,3 @@ def test_a_read_only_page_has_no_control(sqlite_store, evaluators):
     assert "0 of 4 traces" in shown
     for control in ("<form", "<button", "data-post", "<select"):
         assert control not in shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (0.2, "1 s"),
-        (59, "59 s"),
-        (60, "1 min"),
-        (61, "2 min"),
-        (3540, "59 min"),
-        (3600, "1 h 0 min"),
-        (7500, "2 h 5 min"),
-    ],
-)
-def test_durations_are_rounded_up(seconds, said):
-    assert duration(seconds) == said

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from stepsight.app.markup.text import sentence, text_html
+from stepsight.app.markup.text import duration, sentence, text_html
 from tests.app.elements import INJECTIONS, read
 from tests.cases import each
 from tests.cost import is_linear
@@ -145,3 +145,19 @@ def test_many_openers_take_linear_time(opener):
 def test_a_message_begins_with_a_capital_letter_unless_with_a_name(text):
     capital = text.startswith(("there ", "the "))
     assert sentence(text) == (text.capitalize() if capital else text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "1 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (61, "2 min"),
+        (3540, "59 min"),
+        (3600, "1 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_durations_are_rounded_up(seconds, words):
+    assert duration(seconds) == words

@@ -1,5 +1,6 @@
 """What is known of a solution while it is judged."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -38,6 +39,13 @@ def test_the_first_steps_are_shown_as_far_as_all_before_them_are_judged():
     ]
     assert [mark.one("i")["data-verdict"] for mark in page.all("span", cls="mark")] == ["valid", "not valid"]
     assert [" ".join(item.text.split()) for item in page.one("ul", cls="flagged").all("li")] == ["✕ Step 2 So 3."]
+
+
+def test_the_time_left_is_estimated_from_the_lengths_of_the_prefixes():
+    """Half of the steps have a quarter of the work: three quarters take three times as long, here 300 s."""
+    start = time.monotonic() - 99
+    running = RunningScores(TRACE, Thresholds(), {"mini": pending((0, VALID), (1, VALID))}, start=start)
+    assert read(running.html()).one("div", cls="sum").text.strip().endswith("all valid so far · about 5 min left")
 
 
 def test_who_is_done_or_has_failed_is_shown_with_all_steps_or_none():

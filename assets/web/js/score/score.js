@@ -45,6 +45,8 @@ const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.
 // A busy button can be pressed again, and the last press counts.
 const setBusy = (isBusy) => {
   setText(part("score"), isBusy ? "Scoring" : "Score");
+  // Until the result says something, and without moving what is below.
+  if (isBusy) setText(part("scoring"), "\u00a0");
   part("score").setAttribute("aria-busy", String(isBusy));
   part("result").setAttribute("aria-busy", String(isBusy));
   part("cancel").hidden = !isBusy;

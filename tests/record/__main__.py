@@ -1,0 +1,78 @@
+"""Write the record, or compare today's product with it:
+
+python -m tests.record write [PART ...]
+python -m tests.record compare [PART ...]
+"""
+
+import argparse
+import difflib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.record import commands, equations, pages, scores
+from tests.record.scene import build
+
+DATA = Path(__file__).parent / "data"
+# Equations come last, since they add the benchmarks to the store.
+PARTS = {"commands": commands, "pages": pages, "scores": scores, "equations": equations}
+TOLERANCE = 1e-5
+_SHOWN = 40
+
+
+def main() -> int:
+    """Run the parts that are named, or all; returns 1 if anything differs from the record."""
+    parser = argparse.ArgumentParser(prog="python -m tests.record", description="Record what the product does.")
+    parser.add_argument("action", choices=["write", "compare"])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
+    args = parser.parse_args()
+    differing = 0
+    for name, text in _record([part for part in PARTS if part in args.parts or not args.parts]):
+        path = DATA / name
+        if args.action == "write":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n", encoding="utf-8")
+        elif not path.is_file():
+            differing += 1
+            print(f"{name} is new")
+        elif not _are_equal(before := path.read_text(encoding="utf-8")[:-1], text, path.parent.name == "scores"):
+            differing += 1
+            lines = difflib.unified_diff(before.splitlines(), text.splitlines(), name, "today", n=1, lineterm="")
+            print("\n".join(line[:300] for line in list(lines)[:_SHOWN]))
+    print(f"{differing} differ" if args.action == "compare" else f"written to {DATA}")
+    return int(differing > 0)
+
+
+def _record(parts: list[str]) -> Iterator[tuple[str, str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "scene"
+        place.mkdir()
+        scene = build(place)
+        for part in parts:
+            yield from PARTS[part].record(scene)
+
+
+def _are_equal(before: str, now: str, is_numbers: bool) -> bool:
+    """True if the texts are equal, numbers within `TOLERANCE`."""
+    if before == now or not is_numbers:
+        return before == now
+    then, today = ([json.loads(line) for line in text.splitlines()] for text in (before, now))
+    return _flat(then)[0] == _flat(today)[0] and all(
+        abs(a - b) <= TOLERANCE for a, b in zip(_flat(then)[1], _flat(today)[1], strict=True)
+    )
+
+
+def _flat(value: object) -> tuple[str, list[float]]:
+    """Return the shape of a JSON value as text, and its numbers in order."""
+    if isinstance(value, float):
+        return "n", [value]
+    if isinstance(value, list):
+        parts = [_flat(part) for part in value]
+        return f"[{','.join(shape for shape, _ in parts)}]", [number for _, numbers in parts for number in numbers]
+    return json.dumps(value), []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
