@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,7 +29,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 
 Answerer = Callable[[Any, Iterator[bytes]], Any]
-"""Answers a request, in the child. It gets the request and the content that comes with it, and returns JSON."""
+"""Answers a request, in the child. It gets the request and the content that comes with it, and returns JSON. A
+generator's pieces of bytes are sent to the parent first, as it yields them."""
 
 TOO_LONG = "it takes too long"
 TOO_MUCH = "it takes too much memory"
@@ -38,9 +39,9 @@ _CRASHED = "its reader crashes, or takes too much memory"
 
 _LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 26
-_READY, _MORE = b"ready", b"more"
-# By this signal a copy ends that has answered.
-_DONE = signal.SIGTERM
+_READY, _MORE, _PIECE = b"ready", b"more", b"+"
+# With this exit status a copy ends that has answered.
+_ANSWERED = 113
 _CODE = "from stepsight.core.files.child import serve; serve()"
 # Arrow's own pool takes as much address space as it can get, and every thread takes some.
 _THREADS = {"OMP_NUM_THREADS": "4", "RAYON_NUM_THREADS": "4", "MALLOC_ARENA_MAX": "2"}
@@ -104,12 +105,19 @@ class Child:
 
         Thread(target=begin, daemon=True).start()
 
-    def ask(self, request: Any, content: Iterable[bytes] = (), bounds: Bounds | None = None) -> Any:
+    def ask(
+        self,
+        request: Any,
+        content: Iterable[bytes] = (),
+        bounds: Bounds | None = None,
+        keep: Callable[[bytes], object] | None = None,
+    ) -> Any:
         """Return the child's answer to a request, which is JSON. The child gets `content` in pieces, as it asks for
-        them. `bounds` replace the usual ones for this request.
+        them, and `keep` gets the pieces that it sends before it answers. `bounds` replace the usual ones for this
+        request.
 
         Raises the `UserError` that the child raises, `ChildError` if the request exceeds its bounds or fails in
-        any other way, and whatever `content` raises.
+        any other way, and whatever `content` and `keep` raise.
         """
         bounds = bounds or self._bounds
         asked = {"request": request, "seconds": bounds.seconds, "memory": bounds.memory}
@@ -117,7 +125,7 @@ class Child:
             try:
                 process = self._started()
                 with _Deadline(process, bounds.patience) as deadline:
-                    answer = _asked(process, asked, iter(content))
+                    answer = _asked(process, asked, iter(content), keep)
             except EOFError:
                 code = self._end()
                 raise ChildError(TOO_LONG if deadline.is_over else _reason(code)) from None
@@ -186,11 +194,17 @@ class Children:
         for one in self._all:
             one.close()
 
-    def ask(self, request: Any, content: Iterable[bytes] = (), bounds: Bounds | None = None) -> Any:
+    def ask(
+        self,
+        request: Any,
+        content: Iterable[bytes] = (),
+        bounds: Bounds | None = None,
+        keep: Callable[[bytes], object] | None = None,
+    ) -> Any:
         """Return the answer of a child that is free, as `Child.ask` does. Waits until there is one."""
         child = self._free.get()
         try:
-            return child.ask(request, content, bounds)
+            return child.ask(request, content, bounds, keep)
         finally:
             self._free.put(child)
 
@@ -218,11 +232,19 @@ class _Deadline:
         _kill(self._process)
 
 
-def _asked(process: subprocess.Popen[bytes], request: Any, content: Iterator[bytes]) -> dict[str, Any]:
+def _asked(
+    process: subprocess.Popen[bytes],
+    request: Any,
+    content: Iterator[bytes],
+    keep: Callable[[bytes], object] | None,
+) -> dict[str, Any]:
     to, back = _of(process.stdin), _of(process.stdout)
     _write(to, json.dumps(request).encode())
-    while (frame := _read(back)) == _MORE:
-        _write(to, next(content, b""))
+    while (frame := _read(back)) == _MORE or (keep is not None and frame.startswith(_PIECE)):
+        if frame == _MORE:
+            _write(to, next(content, b""))
+        elif keep is not None:
+            keep(frame.removeprefix(_PIECE))
     try:
         answer = parse_json(frame)
     except ValueError:
@@ -242,7 +264,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(code: int) -> str:
-    return TOO_LONG if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU else _CRASHED
+    is_late = hasattr(signal, "SIGXCPU") and code in (-signal.SIGXCPU, _shown(-signal.SIGXCPU))
+    return TOO_LONG if is_late else _CRASHED
+
+
+def _shown(code: int) -> int:
+    """Return the exit status by which a process tells that its copy ended with `code`, as shells do."""
+    return 128 - code if code < 0 else code
 
 
 def _of(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -278,6 +306,7 @@ def is_child() -> bool:
 def serve() -> None:
     """Answer requests from standard input until it is closed. The command-line arguments are the function that
     makes the answerer, as `module:name`, and 1 if copies answer."""
+    _reset_signals()
     target, fresh = sys.argv[1:]
     module, _, name = target.partition(":")
     source, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -296,10 +325,11 @@ def serve() -> None:
     while True:
         # A copy waits for each request, because making it takes longer than most of them.
         if fresh == "1" and (copy := os.fork()):
+            code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+            if code == _ANSWERED:
+                continue
             # The last frame of a copy that was ended may be incomplete, so nothing can follow it.
-            if _ended_as(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])):
-                return
-            continue
+            os._exit(_shown(code))
         try:
             asked = json.loads(_read(source))
         except EOFError:
@@ -310,22 +340,41 @@ def serve() -> None:
         _write(out, _answer(answerer, asked["request"], source, out))
         if fresh == "1":
             # Python would take seconds to tidy up what its libraries made, and the next request waits for that.
-            signal.signal(_DONE, signal.SIG_DFL)
-            os.kill(os.getpid(), _DONE)
+            os._exit(_ANSWERED)
+
+
+def _reset_signals() -> None:
+    """Undo what this process may have inherited: a limit of time ends it, and it is told how its copies end."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for name in ("SIGCHLD", "SIGXCPU"):
+        if number := getattr(signal, name, None):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _answer(answerer: Answerer, asked: Any, source: IO[bytes], out: IO[bytes]) -> bytes:
     try:
-        answer = {"answer": answerer(asked, _content(source, out))}
+        answer = answerer(asked, _content(source, out))
+        frame = {"answer": _sent(answer, out) if isinstance(answer, Generator) else answer}
     except UserError as error:
-        answer = {"refused": [error.message, error.hint]}
+        frame = {"refused": [error.message, error.hint]}
     except MemoryError:
-        answer = {"failed": TOO_MUCH}
+        frame = {"failed": TOO_MUCH}
     except RecursionError:
-        answer = {"failed": TOO_DEEP}
+        frame = {"failed": TOO_DEEP}
     except BaseException as error:  # Rust's panics are no `Exception`.
-        answer = {"failed": f"{error}" or type(error).__name__}
-    return json.dumps(answer).encode()
+        frame = {"failed": f"{error}" or type(error).__name__}
+    return json.dumps(frame).encode()
+
+
+def _sent(pieces: Generator[bytes, None, Any], out: IO[bytes]) -> Any:
+    """Send the pieces to the parent, and return what the generator returns."""
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            return end.value
+        _write(out, _PIECE + piece)
 
 
 def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
@@ -334,17 +383,6 @@ def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
         if not (piece := _read(source)):
             return
         yield piece
-
-
-def _ended_as(status: int) -> bool:
-    """End this process in the same way as its copy, given the copy's exit status, unless the copy has answered.
-    Returns True if there are no more requests."""
-    if status < 0 and status != -_DONE:
-        signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    if status > 0:
-        sys.exit(1)
-    return status == 0
 
 
 def _taken() -> int | None:
@@ -360,4 +398,5 @@ def _limit(resource: str, most: int) -> None:
     with suppress(ImportError):
         limits = import_module("resource")
         kind = getattr(limits, resource)
-        limits.setrlimit(kind, (most, limits.getrlimit(kind)[1]))
+        hardest = limits.getrlimit(kind)[1]
+        limits.setrlimit(kind, (most if hardest == limits.RLIM_INFINITY else min(most, hardest), hardest))

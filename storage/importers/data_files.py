@@ -71,8 +71,12 @@ class DataFiles:
         return stem_of(Path(self.name).resolve())
 
     @property
+    def size(self) -> int:
+        return sum(self._sizes)
+
+    @property
     def fraction(self) -> float:
-        return self._read / max(1, sum(self._sizes))
+        return self._read / max(1, self.size)
 
     @property
     def sha256(self) -> str:

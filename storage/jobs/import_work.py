@@ -16,15 +16,22 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, list_parts
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.recognition import Holds, kind_of
+from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
-from stepsight.storage.jobs.preview import bad_rows, check_upload
-from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
+from stepsight.storage.jobs.preview import bad_rows, check_upload, read_upload_rows
+from stepsight.storage.jobs.uploads import MOST_STORED, UploadSource, check_disk, get_upload, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
 from stepsight.storage.labelling.files.import_labels import import_label_lines
 from stepsight.storage.traces.bad_rows import LeftOutRows
-from stepsight.storage.traces.imports import FileSource, LineSource, import_source
+from stepsight.storage.traces.imports import (
+    FileSource,
+    ImportSummary,
+    LineSource,
+    import_source,
+    store_rows,
+    waiting_rows,
+)
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 Progress = Callable[[int, int], None]
@@ -84,6 +91,7 @@ class _PartLines:
     def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
         self.name = self.file_name = name
         self.sha256 = sha256
+        self.size = sum(path.stat().st_size for path in paths)
         self._paths = paths
         self._done = 0
 
@@ -141,35 +149,35 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
     if wanted.sha256 != upload.sha256:
         raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
     source = UploadSource(store, upload)
-    left_out = 0
-    # This process reads no file of a stranger before.
-    check_upload(source, _watched(source, upload.size, progress), asdict(wanted))
-    if wanted.holds == Holds.SCORES:
-        summary = str(
-            import_score_lines(store, wanted.dataset, source, upload.name, wanted.evaluator, Mode(wanted.mode))
-        )
-    elif wanted.holds == Holds.LABELS:
+    parts = _watched(source, upload.size, progress)
+    # This process reads no file of a stranger before, and none of traces at all.
+    if wanted.holds == Holds.TRACES:
+        done = _import_traces(store, source, parts, wanted, lambda: progress(upload.size, upload.size))
+        remove_upload(store, upload.id)
+        return Imported(str(done), find_dataset(store, wanted.dataset).id, done.left_out)
+    check_upload(source, parts, asdict(wanted))
+    if wanted.holds == Holds.LABELS:
         labels, dataset_id = import_label_lines(
             store, source, upload.name, wanted.user, wanted.campaign, wanted.dataset, wanted.annotator
         )
         remove_upload(store, upload.id)
         return Imported(str(labels), dataset_id)
-    else:
-        kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
-        bad = bad_rows(upload.name, leave_out=wanted.leave_out)
-        # If the job is cancelled meanwhile, nothing is stored.
-        done = import_source(
-            store,
-            kind,
-            source,
-            wanted.dataset,
-            bad,
-            lambda *_: progress(upload.size, upload.size),
-            convention=wanted.convention,
-        )
-        summary, left_out = str(done), done.left_out
+    scores = import_score_lines(store, wanted.dataset, source, upload.name, wanted.evaluator, Mode(wanted.mode))
     remove_upload(store, upload.id)
-    return Imported(summary, find_dataset(store, wanted.dataset).id, left_out)
+    return Imported(str(scores), find_dataset(store, wanted.dataset).id)
+
+
+def _import_traces(
+    store: Store, source: UploadSource, parts: Iterable[bytes], wanted: FileImport, check: Callable[[], None]
+) -> ImportSummary:
+    """Store the rows that a child makes of an upload. If `check` raises an exception, nothing is stored."""
+    bad = bad_rows(source.name, leave_out=wanted.leave_out)
+    with waiting_rows(source.name, source.size, MOST_STORED) as waiting:
+        content = read_upload_rows(source, parts, asdict(wanted), waiting, bad)
+        check_disk(store, source.name, waiting.written)
+        return store_rows(
+            store, wanted.dataset, content, source, waiting, bad, lambda *_: check(), wanted.convention
+        )
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:

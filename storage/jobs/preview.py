@@ -8,7 +8,7 @@ nor a worker reads one before this process has.
 import atexit
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, ChildError, Children
 from stepsight.core.files.jsonl import format_trace, parse_trace
+from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import PARQUET, ZIP
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
@@ -27,9 +28,11 @@ from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, find_reader, kind_of, recognise
+from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.jobs.uploads import Upload, UploadSource, upload_lines
 from stepsight.storage.judgments.score_files import datasets_of, outputs_of, read_scores
 from stepsight.storage.traces.bad_rows import BadRows, LeftOutRows, RefusedRows
+from stepsight.storage.traces.imports import FileContent, WaitingRows, WantedTraces, row_lines
 from stepsight.storage.traces.queries import list_datasets
 
 SHOWN_TRACES = 2
@@ -155,10 +158,38 @@ def _is_text(content: bytes) -> bool:
 
 
 def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:
-    """Read through an upload whose content is given in `parts`. `request` is that of its import. Raises `UserError`
-    if it cannot be imported in this way, or if reading it exceeds the bounds of an import."""
+    """Read through an upload of scores or labels, whose content is given in `parts`. `request` is that of its
+    import. Raises `UserError` if it cannot be imported in this way, or if reading it exceeds the bounds of an
+    import."""
+    _import_upload(source, parts, request)
+
+
+def read_upload_rows(
+    source: UploadSource,
+    parts: Iterable[bytes],
+    request: Mapping[str, Any],
+    waiting: WaitingRows,
+    bad: BadRows,
+) -> FileContent:
+    """Like `check_upload`, but for an upload of traces, whose rows are added to `waiting` and whose bad rows to
+    `bad`. Return what else it holds."""
+
+    def keep(lines: bytes) -> None:
+        # Bad rows are objects.
+        (bad.add_lines if lines.startswith(b"{") else waiting.add)(lines)
+
+    content = _import_upload(source, parts, request, keep)
+    return FileContent(content["kind"], content["labelled"], tuple(content["notes"]))
+
+
+def _import_upload(
+    source: UploadSource,
+    parts: Iterable[bytes],
+    request: Mapping[str, Any],
+    keep: Callable[[bytes], None] | None = None,
+) -> Any:
     try:
-        _reader.ask({"check": {**request, "name": source.name}}, parts, _bounds(source.size))
+        return _reader.ask({"import": {**request, "name": source.name}}, parts, _bounds(source.size), keep)
     except ChildError as error:
         raise _unreadable(source.name, error) from None
 
@@ -191,7 +222,7 @@ def make_reader() -> Answerer:
 def _read(asked: Any, content: Iterator[bytes]) -> Any:
     if "preview" in asked:
         return _preview(asked["preview"], content)
-    return _check(asked["check"], content) if "check" in asked else None
+    return _import(asked["import"], content) if "import" in asked else None
 
 
 _reader = Children(make_reader, _PREVIEW, _AT_ONCE)
@@ -212,19 +243,25 @@ def _columns(asked: Any) -> ColumnMap | None:
     return asked["columns"] and ColumnMap(**asked["columns"])
 
 
-def _check(asked: Any, content: Iterator[bytes]) -> None:
+def _import(asked: Any, content: Iterator[bytes]) -> Any:
     name = asked["name"]
     beginning, lines = _begun(asked, content)
+    if asked["holds"] == Holds.TRACES:
+        return _import_traces(asked, kind_of(asked["kind"], _columns(asked), beginning), lines)
     if asked["holds"] == Holds.SCORES:
         outputs_of(read_scores(lines, name)[0])
-    elif asked["holds"] == Holds.LABELS:
+    else:
         for _ in find_reader(beginning)(lines, name):
             pass
-    else:
-        bad = bad_rows(name, leave_out=asked["leave_out"])
-        kind = kind_of(asked["kind"], _columns(asked), beginning)
-        good = sum(1 for _ in read_traces(kind, lines, name, bad))
-        bad.check(good)
+    return None
+
+
+def _import_traces(asked: Any, kind: FileKind, lines: Iterator[bytes]) -> Generator[bytes, None, dict[str, Any]]:
+    bad = bad_rows(asked["name"], leave_out=asked["leave_out"])
+    traces = WantedTraces(read_traces(kind, lines, asked["name"], bad), RowConditions())
+    bad.check((yield from row_lines(traces, bad, asked["convention"])))
+    yield from bad.lines()
+    return asdict(traces.content(kind))
 
 
 def bad_rows(name: str, *, leave_out: bool) -> BadRows:

@@ -21,10 +21,11 @@ from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.importers.recognition import BEGINNING
 
 LARGEST = 256_000_000
 """The largest file, in bytes, as sent and unpacked."""
+MOST_STORED = 4 * LARGEST
+"""The most bytes that the traces of a file take."""
 PART = 512 * 1024
 """The number of bytes that a browser sends at a time."""
 LASTS = timedelta(days=1)
@@ -73,7 +74,7 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
             f"{name}: {size / 1e6:,.0f} MB; this page takes files of up to {LARGEST / 1e6:,.0f} MB.",
             _BY_COMMAND,
         )
-    _check_disk(store, name, size)
+    check_disk(store, name, size)
     with store.write() as session:
         _sweep(session)
         same = (UploadRow.user_id == user_id, UploadRow.name == name, UploadRow.size == size)
@@ -92,8 +93,9 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
         return _upload(row)
 
 
-def _check_disk(store: Store, name: str, size: int) -> None:
-    """Raise `UserError` if the store is a file and its disk has no room for another upload.
+def check_disk(store: Store, name: str, size: int) -> None:
+    """Raise `UserError` if the store is a file and its disk has no room for another upload, or its traces, of
+    `size` bytes.
 
     On a full disk nothing could be deleted either, because SQLite has to write in order to delete.
     """
@@ -159,13 +161,6 @@ def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> N
     """Remove an upload if it exists and, if `user_id` is given, belongs to that user."""
     with store.write() as session:
         session.execute(delete(UploadRow).where(*_wanted(upload_id, user_id)))
-
-
-def read_beginning(store: Store, upload_id: int) -> bytes:
-    """Return the first bytes of an upload, enough to recognise its content."""
-    with store.read() as session:
-        first = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == 0)
-        return (session.scalar(first) or b"")[:BEGINNING]
 
 
 class UploadSource:

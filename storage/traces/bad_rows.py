@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,13 @@ class RefusedRows:
         counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
         raise self._refusal(f"{counts}; fix them, or leave them out {self._leave_out}.")
 
+    def lines(self) -> Iterator[bytes]:
+        """Yield nothing, because nothing is left out."""
+        return iter(())
+
+    def add_lines(self, lines: bytes) -> None:
+        """Do nothing, because nothing is left out."""
+
     def store(self, session: Session, dataset_id: int) -> None:
         """Do nothing, because nothing is left out."""
 
@@ -85,6 +93,15 @@ class LeftOutRows:
     @property
     def count(self) -> int:
         return len(self._rows)
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows as lines of JSON for `add_lines`, in pieces."""
+        for start in range(0, self.count, _BATCH):
+            yield b"".join(json.dumps(row).encode() + b"\n" for row in self._rows[start : start + _BATCH])
+
+    def add_lines(self, lines: bytes) -> None:
+        """Add the rows of a collector of the same file in another process."""
+        self._rows += map(json.loads, lines.splitlines())
 
     def check(self, good: int) -> None:
         """Raise `UserError` if every row is bad. `good` is the number of good rows."""

@@ -1,11 +1,12 @@
 """Importing files of traces into the store, each in a single transaction."""
 
 import hashlib
+import json
 import os
-import pickle
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import islice
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, gettempdir
 from typing import IO, Protocol
@@ -14,6 +15,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import stem_of
+from stepsight.core.paths import format_bytes
 from stepsight.core.repair import find_convention
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
@@ -26,9 +28,12 @@ from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.traces.bad_rows import BadRows, LeftOutRows, RefusedRows
 from stepsight.storage.traces.writer import TraceRows, TraceWriter, rows_of
 
-# The most traces held in memory at once; of long ones, as many as have so many sub-steps.
+# The most traces held in memory at once; of long ones, as many as take so many bytes.
 _BATCH = 500
-_SUBSTEPS = 20_000
+_BATCH_SIZE = 4_000_000
+# Traces take at most so many times the bytes of their file, which may be compressed, or so many bytes.
+_UNFOLDED = 100
+_SMALL = 50_000_000
 # Fewer are written although rows are bad, since faults that only the store tells are then in the same message.
 _FEW = 5_000
 # The bytes of traces that wait in memory; more wait in a file.
@@ -149,7 +154,8 @@ class LineSource(Protocol):
     """The lines of a file.
 
     `name` is used in messages, and `file_name` is the name that the store records. `fraction` is the fraction of
-    the file read so far, from 0 to 1. `sha256` is the hash of the bytes read so far.
+    the file read so far, from 0 to 1. `size` is the number of its bytes, and `sha256` the hash of those read so
+    far.
     """
 
     @property
@@ -158,6 +164,8 @@ class LineSource(Protocol):
     def file_name(self) -> str: ...
     @property
     def fraction(self) -> float: ...
+    @property
+    def size(self) -> int: ...
     @property
     def sha256(self) -> str: ...
     def __iter__(self) -> Iterator[bytes]: ...
@@ -176,76 +184,126 @@ def import_source(
 ) -> ImportSummary:
     """Like `import_file`, but for any source of lines. `bad` gets the bad rows."""
     check_name(dataset, "the name of the dataset")
-    followed = find_convention(convention)
-    with SpooledTemporaryFile(_IN_MEMORY) as file:
-        waiting = _WaitingRows(file)
-        wanted = _Wanted(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
-        located = iter(wanted)
-        while batch := _batch(located):
-            waiting.add(list(rows_of(batch, bad, followed)))
+    with waiting_rows(source.name, source.size) as waiting:
+        wanted = WantedTraces(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
+        for lines in row_lines(wanted, bad, convention):
+            waiting.add(lines)
             if progress:
                 progress(0, _READING * source.fraction)
         wanted.check(source.name)
-        if not waiting.count and not bad.count:
-            raise UserError(f"{source.name}: no trace found, the file is empty.", "Check the path.")
-        if not waiting.count or waiting.count > _FEW:
-            bad.check(waiting.count)
-        with store.write() as session:
-            writer = TraceWriter(session, dataset, kind.name, source.file_name, followed)
-            for rows in waiting:
-                writer.add_rows(rows, bad)
-                if progress:
-                    progress(writer.read, _READING + (1 - _READING) * writer.read / waiting.count)
-            writer.finish(source.file_name, source.sha256)
-            bad.check(writer.read)
-            bad.store(session, writer.dataset_id)
-    counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count
-    wants = wanted.labelled, wanted.left_out, wanted.given_up
-    return ImportSummary(dataset, kind.name, *counts, *wants, (*kind.notes(), *wanted.unread.notes))
+        content = wanted.content(kind)
+        summary = store_rows(store, dataset, content, source, waiting, bad, progress, convention)
+    return replace(summary, unwanted=wanted.left_out, given_up=wanted.given_up)
 
 
-def _batch(located: Iterator[tuple[str, Trace]]) -> list[tuple[str, Trace]]:
-    """Return the next traces, or an empty list after the last one."""
-    batch: list[tuple[str, Trace]] = []
-    substeps = 0
-    for one in islice(located, _BATCH):
-        batch.append(one)
-        substeps += len(one[1].substeps)
-        if substeps >= _SUBSTEPS:
-            break
-    return batch
+@dataclass(frozen=True)
+class FileContent:
+    """What a file of traces holds beside them: the name of its `kind`, the number of `labelled` steps, and `notes`
+    on what was left out of the rows."""
+
+    kind: str
+    labelled: int
+    notes: tuple[str, ...]
 
 
-class _WaitingRows:
-    """The rows of traces that wait, in a temporary file, until everything has been read. `count` is the number of
-    traces. The file has no name, so that nobody else can write what is unpickled."""
+def row_lines(located: Iterable[tuple[str, Trace]], bad: BadRows, convention: str) -> Generator[bytes, None, int]:
+    """Yield the rows that store traces, as lines of JSON for `WaitingRows`, and return their number. `bad` gets the
+    traces that cannot be stored."""
+    lines: list[bytes] = []
+    size = count = 0
+    for rows in rows_of(located, bad, find_convention(convention)):
+        lines.append(json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        size += len(lines[-1])
+        count += 1
+        if size > _BATCH_SIZE or len(lines) == _BATCH:
+            yield b"".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield b"".join(lines)
+    return count
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._batches = self.count = 0
 
-    def add(self, rows: list[TraceRows]) -> None:
-        """Add a batch. Raises `UserError` if there is no room for it."""
+def store_rows(
+    store: Store,
+    dataset: str,
+    content: FileContent,
+    source: "LineSource",
+    waiting: "WaitingRows",
+    bad: BadRows,
+    progress: Progress | None = None,
+    convention: str = "",
+) -> ImportSummary:
+    """Store the rows of a file that has been read, in one transaction. `bad` has the bad rows, and gets those whose
+    ids belong to different content. Raises `UserError` as `import_file` does."""
+    check_name(dataset, "the name of the dataset")
+    if not waiting.count and not bad.count:
+        raise UserError(f"{source.name}: no trace found, the file is empty.", "Check the path.")
+    if not waiting.count or waiting.count > _FEW:
+        bad.check(waiting.count)
+    with store.write() as session:
+        writer = TraceWriter(session, dataset, content.kind, source.file_name, find_convention(convention))
+        for rows in waiting:
+            writer.add_rows(rows, bad)
+            if progress:
+                progress(writer.read, _READING + (1 - _READING) * writer.read / waiting.count)
+        writer.finish(source.file_name, source.sha256)
+        bad.check(writer.read)
+        bad.store(session, writer.dataset_id)
+    counts = writer.added, writer.unchanged, writer.repeated, writer.total, bad.count, content.labelled
+    return ImportSummary(dataset, content.kind, *counts, notes=content.notes)
+
+
+@contextmanager
+def waiting_rows(name: str, size: int, most: int = sys.maxsize) -> "Iterator[WaitingRows]":
+    """Yield a collector of the rows of the file `name` of `size` bytes. It takes at most `most` bytes, and at most
+    as many as an honest file of that size holds: a small one can refer to a long text again and again."""
+    with SpooledTemporaryFile(_IN_MEMORY) as file:
+        yield WaitingRows(file, name, min(most, max(_SMALL, _UNFOLDED * size)))
+
+
+class WaitingRows:
+    """The rows of traces that wait, in a temporary file without a name, until everything has been read. `count` is
+    the number of traces, and `written` that of the bytes that they take."""
+
+    def __init__(self, file: IO[bytes], name: str, most: int) -> None:
+        self._file, self._name, self._most = file, name, most
+        self.written = self.count = 0
+
+    def add(self, lines: bytes) -> None:
+        """Add what `row_lines` yields. Raises `UserError` if it is too much, or if there is no room for it."""
+        self.written += len(lines)
+        self.count += lines.count(b"\n")
+        if self.written > self._most:
+            raise UserError(
+                f"{self._name}: its traces take more than {format_bytes(self._most)} where they are stored.",
+                "Split the file, or leave out what its rows repeat.",
+            )
         try:
-            pickle.dump(rows, self._file, pickle.HIGHEST_PROTOCOL)
+            self._file.write(lines)
         except OSError as fault:
             where = f"{gettempdir()}: cannot be written ({fault.strerror})."
             raise UserError(where, "Make room there, or set TMPDIR to another folder.") from None
-        self._batches += 1
-        self.count += len(rows)
 
     def __iter__(self) -> Iterator[list[TraceRows]]:
         self._file.seek(0)
-        for _ in range(self._batches):
-            yield pickle.load(self._file)
+        batch: list[TraceRows] = []
+        size = 0
+        for line in self._file:
+            batch.append(TraceRows(*json.loads(line.decode("utf-8", "surrogatepass"))))
+            size += len(line)
+            if size > _BATCH_SIZE or len(batch) == _BATCH:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
 
 
-class _Wanted:
+class WantedTraces:
     """The traces of a file that meet the conditions and are not dropped by `change`. Iterating over them also
     counts their labelled steps."""
 
     def __init__(
-        self, located: Iterator[tuple[str, Trace]], where: RowConditions, change: Change | None = None
+        self, located: Iterable[tuple[str, Trace]], where: RowConditions, change: Change | None = None
     ) -> None:
         self._located = located
         self._where = where
@@ -271,6 +329,10 @@ class _Wanted:
             self.unread.add(trace)
             yield place, changed
 
+    def content(self, kind: FileKind) -> FileContent:
+        """Return what the file of this kind held, after all of its traces."""
+        return FileContent(kind.name, self.labelled, (*kind.notes(), *self.unread.notes))
+
     def check(self, name: str) -> None:
         """Raise `UserError` if traces were read but none of them is wanted. `name` is the file name."""
         try:
@@ -287,7 +349,7 @@ class FileSource:
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.name, self.file_name = str(path), _file_name(path)
         self._file = file
-        self._size = os.fstat(file.fileno()).st_size
+        self.size = os.fstat(file.fileno()).st_size
         self._read = 0
         self._hash = hashlib.sha256()
 
@@ -299,7 +361,7 @@ class FileSource:
 
     @property
     def fraction(self) -> float:
-        return min(1.0, self._read / self._size) if self._size else 1.0
+        return min(1.0, self._read / self.size) if self.size else 1.0
 
     @property
     def sha256(self) -> str:

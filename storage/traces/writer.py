@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -25,8 +25,13 @@ Located = tuple[str, Trace]
 Values = dict[str, Any]
 Gold = tuple[int | None, bool | None, float | None, int | None, int | None]
 
+LONGEST = 10_000_000
+"""The most characters of a trace, with its context and metadata."""
+
 # The rows of steps inserted at once; a long trace has many.
 _ROWS = 10_000
+# The characters that a step or a sub-step takes beside its text.
+_OF_STEP = 50
 # NUL as JSON spells it, but not an escaped backslash before "u0000".
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -200,17 +205,39 @@ def _open_dataset(session: Session, name: str, kind: str, source: str, conventio
 def rows_of(
     batch: Iterable[Located], on_bad: OnBad | None = None, convention: Convention | None = None
 ) -> Iterator[TraceRows]:
-    """Yield the rows of each trace of a batch. A trace whose content no database can store, or whose gold does not
-    follow the convention, is passed to `on_bad`. Without `on_bad`, it raises `UserError`."""
+    """Yield the rows of each trace of a batch. A trace that is too long, whose content no database can store, or
+    whose gold does not follow the convention, is passed to `on_bad`. Without `on_bad`, it raises `UserError`."""
     for where, trace in batch:
+        size = _size(trace)
         try:
+            if size > LONGEST:
+                raise UserError(
+                    f"{where}: the trace takes {size:,} characters with its context and metadata.",
+                    f"Up to {LONGEST:,} can be stored.",
+                )
             _check(where, trace, convention)
         except UserError as error:
-            _refuse(error, on_bad, where, trace.id, trace.digest)
+            _refuse(error, on_bad, where, trace.id, trace.digest if size <= LONGEST else f"{size}")
         else:
             equal: dict[Gold, Gold] = {}
             gold = [equal.setdefault(one, one) for one in map(_gold, trace.steps)]
             yield TraceRows(where, _trace_values(trace, convention), gold, [step.substeps for step in trace.steps])
+
+
+def _size(trace: Trace) -> int:
+    """Return the number of characters that a trace takes where it is stored. Texts that it refers to several times,
+    as an agent's log does, are stored as often."""
+    context = 0 if trace.context is None else _characters(trace.context.to_dict())
+    steps = _OF_STEP * (len(trace.steps) + len(trace.substeps)) + sum(map(len, trace.substeps))
+    return len(trace.problem) + steps + context + _characters(trace.meta)
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_characters(key) + _characters(one) for key, one in value.items())
+    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 8
 
 
 def _gold(step: Step) -> Gold:

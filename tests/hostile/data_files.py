@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import random
+import zipfile
 from collections.abc import Callable
 
 import numpy as np
@@ -73,6 +74,19 @@ def damaged_gzip(seed: int) -> bytes:
     return bytes(content[: rng.randrange(20, len(content))] if seed % 2 else content)
 
 
+def agents_log(samples: int, references: int, length: int) -> bytes:
+    """A log of Inspect whose messages refer to one text again and again."""
+    attached, messages = {"a": "x" * length}, [{"role": "user", "content": "attachment://a"}] * references
+    sample = {"input": "What?", "messages": [*messages, {"role": "assistant", "content": "2 + 3 = 5."}]}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"task": "t", "model": "m"}}))
+        for number in range(samples):
+            content = {"id": number, "epoch": 1, "attachments": attached} | sample
+            archive.writestr(f"samples/{number}_epoch_1.json", json.dumps(content))
+    return file.getvalue()
+
+
 def lines(*rows: object) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
@@ -86,6 +100,9 @@ FILES: dict[str, Maker] = {
     "lists-of-nulls.parquet": lists_of_nulls,
     "one-long-row.parquet": one_long_row_of_many,
     "a-long-text-in-every-row.parquet": a_long_text_in_every_row,
+    "references-of-many.eval": lambda: agents_log(200, 90, MANY // 50),
+    "references-of-one.eval": lambda: agents_log(1, 3000, MANY // 5),
+    "references-too-many.parquet": lambda: parquet(problem=["x" * 100_000] * 2000, steps=[["a"]] * 2000),
     "equal-rows.parquet": equal_rows,
     "deep-structs.parquet": deep_structs,
     "many-columns.parquet": many_columns,

@@ -17,6 +17,9 @@ from tests.hostile.data_files import FILES, ROW, lines
 from tests.storage.jobs.samples import send
 
 QUICK = (
+    "references-of-many.eval",
+    "references-of-one.eval",
+    "references-too-many.parquet",
     "one-long-row.parquet",
     "deep-structs.parquet",
     "footer-beyond-the-file.parquet",

@@ -3,6 +3,7 @@
 A part of the corpus is tried in `make test-all`, and all of it with `STEPSIGHT_HOSTILE=all`.
 """
 
+import gzip
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
@@ -22,13 +24,17 @@ import pytest
 
 from stepsight.app.access.rules import PAGES
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.jobs.jobs import ACTIVE, State, get_job
-from tests.app.processes import until
-from tests.checkpoints import write_token_classifier
-from tests.hostile.data_files import FILES, ROW, lines
+from stepsight.storage.traces.queries import list_datasets
+from tests.app.processes import family, until
+from tests.checkpoints import TOKEN_CLASSIFIERS, write_token_classifier
+from tests.hostile.data_files import FILES, ROW, lines, parquet
 from tests.hostile.hub import HostileHub
 from tests.hostile.repositories import Repository, repositories
 from tests.hostile.test_data_files import QUICK
+from tests.hub import Hub
+from tests.local_server import LocalServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks into /proc")]
 
@@ -43,7 +49,7 @@ _MEMORY = 100_000_000
 class Server:
     """`stepsight app` with all that it writes below `root`, and a hub."""
 
-    def __init__(self, root: Path, hub: HostileHub) -> None:
+    def __init__(self, root: Path, hub: LocalServer) -> None:
         self.root, self.hub = root, hub
         self.store = str(root / "store" / "store.db")
         self.slowest = 0.0
@@ -92,6 +98,10 @@ class Server:
             assert self.ask("GET", page.path)[0] == 200, page
             self.slowest = max(self.slowest, time.monotonic() - start)
 
+    def processes(self) -> int:
+        """Return how many processes there are, with the worker and its children."""
+        return len(family(self._pid))
+
     def memory(self) -> int:
         status = Path(f"/proc/{self._pid}/status").read_text(encoding="ascii")
         return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
@@ -102,7 +112,7 @@ class Server:
         assert status < 500 or status == 502, answer
         return [answer["job"]] if status == 201 else []
 
-    def add(self, name: str, content: bytes, dataset: str) -> list[int]:
+    def add(self, name: str, content: bytes, dataset: str, **asked: object) -> list[int]:
         """Send a file, look at its preview and ask for its import; returns its job unless the file is refused."""
         begun = json.dumps({"name": name, "size": len(content), "modified": dataset}).encode()
         status, state = self.ask("POST", "/data/uploads", begun)
@@ -115,6 +125,7 @@ class Server:
             return []
         assert self.ask("GET", f"/data/uploads/{state['upload']}")[0] == 200
         file = {"upload": state["upload"], "holds": "traces", "dataset": dataset, "kind": "plain"}
+        file |= asked
         status, answer = self.ask("POST", "/data/imports", json.dumps({"files": [file]}).encode())
         assert status == 201, answer
         found: list[int] = answer["jobs"]
@@ -129,11 +140,11 @@ class Server:
 Try = Callable[[Server], list[int]]
 
 
-def _holding(number: int, repository: Repository, server: Server) -> list[int]:
+def _holding(number: int, repository: Repository, hub: HostileHub, server: Server) -> list[int]:
     folder = server.root / "cache" / "attacked"
     shutil.rmtree(folder, ignore_errors=True)
     write_token_classifier(folder, "qwen2")
-    repository.put_on(server.hub, folder)
+    repository.put_on(hub, folder)
     return server.fetch(f"hostile-{number}")
 
 
@@ -141,19 +152,19 @@ def _sending(number: int, name: str, server: Server) -> list[int]:
     return server.add(name, FILES[name](), f"sent-{number}")
 
 
-def corpus() -> dict[str, Try]:
-    """Everything hostile, by name."""
+def corpus(hub: HostileHub) -> dict[str, Try]:
+    """Everything hostile, by name. The hub will hold the repositories."""
     found: dict[str, Try] = {}
     for number, (name, repository) in enumerate(repositories().items()):
-        found[name] = partial(_holding, number, repository)
+        found[name] = partial(_holding, number, repository, hub)
     for number, name in enumerate(FILES):
         found[f"file: {name}"] = partial(_sending, number, name)
     return found
 
 
-def chosen() -> dict[str, Try]:
+def chosen(hub: HostileHub) -> dict[str, Try]:
     """All of it if that is asked for, else a seeded sample of each kind."""
-    everything = corpus()
+    everything = corpus(hub)
     if os.environ.get("STEPSIGHT_HOSTILE") == "all":
         return everything
     quick = [name for name in everything if not _LONG.search(name)]
@@ -179,7 +190,7 @@ def test_a_server_stays_as_it_was(tmp_path: Path) -> None:
             assert finish(store, server.add("mine.jsonl", lines(ROW), "mine")) == State.DONE
             before, strays = server.memory(), server.strays()
             server.slowest = 0.0
-            for number, (name, attack) in enumerate(chosen().items()):
+            for number, (name, attack) in enumerate(chosen(hub).items()):
                 start = time.monotonic()
                 jobs = attack(server)
                 if jobs:
@@ -198,3 +209,54 @@ def test_a_server_stays_as_it_was(tmp_path: Path) -> None:
             server.look()
         print(f"started in {first:.1f} s, then in {again:.1f} s")
     assert good >= SAMPLE
+
+
+# BERT's tokenizer has no line break.
+MODELS = [kind for kind in TOKEN_CLASSIFIERS if kind != "bert"]
+FILES_OF_EACH, TRACES = 5, 40
+
+
+def honest_files(number: int) -> dict[str, bytes]:
+    """A file of each container, by its name, with traces of their own."""
+    rows = [ROW | {"id": f"{number}-{trace}", "problem": f"What is 2 + {trace}?"} for trace in range(TRACES)]
+    table = "problem,steps\n" + "".join(f"{row['problem']},\"['2 + 3 = 5.', 'So 5.']\"\n" for row in rows)
+    columns = {name: [row[name] for row in rows] for name in ROW}
+    return {
+        "a.jsonl": lines(*rows),
+        "a.jsonl.gz": gzip.compress(lines(*rows)),
+        "a.csv": table.encode(),
+        "a.parquet": parquet(**columns),
+    }
+
+
+def test_a_worker_fetches_and_imports_one_after_the_other(tmp_path: Path) -> None:
+    """Six models and twenty files, after which no process is left that was not there after the first of each."""
+    hub, done = Hub(), {}
+    for kind in MODELS:
+        hub.folders[f"lab/{kind}"] = tmp_path / "models" / kind
+        write_token_classifier(hub.folders[f"lab/{kind}"], kind)
+    server, processes = Server(tmp_path, hub), []
+    with hub.running(), server.running(), open_store(server.store) as store:
+
+        def note(name: str, jobs: list[int]) -> None:
+            assert len(jobs) == 1, name
+            done[name] = finish(store, jobs), get_job(store, jobs[0]).reason
+            # The next copy waits for work as soon as the last one has ended.
+            time.sleep(1)
+            processes.append(server.processes())
+
+        for kind in MODELS:
+            note(kind, server.fetch(kind))
+        for number in range(FILES_OF_EACH):
+            for name, content in honest_files(number).items():
+                columns = asdict(ColumnMap("problem", "steps"))
+                asked = {} if "jsonl" in name else {"kind": "columns", "columns": columns}
+                note(f"{name} {number}", server.add(name, content, f"{name.replace('.', '-')}-{number}", **asked))
+        print(processes)
+        assert {name: reason for name, (state, reason) in done.items() if state != State.DONE} == {}
+        assert len(done) == len(MODELS) + FILES_OF_EACH * 4
+        fetched = len(MODELS)
+        assert max(processes[:fetched]) == processes[0]
+        assert max(processes[fetched:]) == processes[fetched]
+        datasets = {dataset.name: dataset.traces for dataset in list_datasets(store)}
+        assert [datasets[f"a-jsonl-{number}"] for number in range(FILES_OF_EACH)] == [TRACES] * FILES_OF_EACH

@@ -10,15 +10,26 @@ import time
 import pytest
 
 import stepsight.app.jobs.worker
+from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.app.jobs.worker import Worker
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.imports import FileImport, import_upload
-from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job, take_job
+from stepsight.storage.jobs.jobs import (
+    ACTIVE,
+    State,
+    Task,
+    cancel_job,
+    get_job,
+    list_jobs,
+    on_queued,
+    resume_job,
+    take_job,
+)
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.app.jobs.test_worker import serve
-from tests.app.processes import silence, start, until, worker_of
+from tests.app.processes import family, silence, start, until, worker_of
 from tests.storage.jobs.samples import send
 from tests.storage.samples import add, plain_row
 
@@ -97,6 +108,19 @@ def test_an_import_over_which_workers_die_fails_in_the_end(sqlite_store):
         silence(sqlite_store)
     assert take_job(sqlite_store, "last") is None
     assert "3 workers in a row ended without making progress." in get_job(sqlite_store, job.id).reason
+
+
+def test_a_worker_leaves_no_process_behind(sqlite_store):
+    """The worker's own process, whose settings its children inherit."""
+    with Supervisor(sqlite_store.name) as keeper, on_queued(sqlite_store, keeper.wake):
+        running = 0
+        for number in range(5):
+            job = request(sqlite_store, name=f"mine-{number}")
+            until(lambda job=job: get_job(sqlite_store, job.id).state not in ACTIVE)
+            assert get_job(sqlite_store, job.id).state == State.DONE
+            # The worker, its child, and the copy that waits for the next file.
+            running = running or len(family(keeper.pid))
+        until(lambda: len(family(keeper.pid)) == running, 10)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The process that works on what strangers wrote: its answers, its bounds, and what is left of it."""
 
 import os
+import resource
 import signal
 import time
 from contextlib import closing
@@ -9,6 +10,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import TOO_LONG, TOO_MUCH, Bounds, Child, ChildError, Children
+from tests.app.processes import family, until
 
 SMALL = Bounds(seconds=1, memory=200_000_000)
 
@@ -116,6 +118,32 @@ def test_a_fresh_child_keeps_nothing_of_earlier_requests():
     with Child(make_worker, SMALL, fresh=True) as child:
         child.ask("count")
         assert child.ask("kept") == ["kept"]
+
+
+def test_how_a_child_ends_does_not_depend_on_what_it_inherits(child):
+    """The worker blocks SIGTERM, and whoever starts a server may ignore the end of children or of time."""
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGCHLD, signal.SIGXCPU)}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals) - {signal.SIGINT})
+    try:
+        assert child.ask("count") == 0
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    running = len(family(child._process.pid))
+    for _ in range(5):
+        assert child.ask("count", [b"a"]) == 1
+    until(lambda: len(family(child._process.pid)) == running)
+    with pytest.raises(ChildError) as raised:
+        child.ask("compute")
+    assert str(raised.value) == TOO_LONG
+
+
+def test_a_child_answers_below_the_hard_limits_that_it_inherits(child):
+    assert child.ask("count") == 0
+    for pid in family(child._process.pid):
+        resource.prlimit(pid, resource.RLIMIT_CPU, (60, 60))
+    assert child.ask("count", [b"a"], Bounds(seconds=1000, memory=200_000_000)) == 1
 
 
 def test_a_child_gets_no_token(monkeypatch):

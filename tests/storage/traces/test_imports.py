@@ -20,6 +20,7 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_
 from stepsight.storage.traces.writer import TraceRows, TraceWriter, save_trace
 from tests.cases import each
 from tests.conftest import ROOT
+from tests.hostile.data_files import agents_log
 from tests.messages import refused
 from tests.storage.samples import invalid_row, plain_row, redundant_row, write_lines
 
@@ -188,6 +189,18 @@ def test_a_bounded_number_of_traces_is_held(store: Store, file: Path, monkeypatc
     monkeypatch.setattr(TraceWriter, "add_rows", watched)
     import_file(store, "plain", write_lines(file, [plain_row(i) for i in range(1300)]))
     assert sizes == [500, 500, 300]
+
+
+def test_texts_that_a_log_refers_to_count_as_often_as_they_are_stored(sqlite_store: Store, tmp_path: Path) -> None:
+    """11 times a million characters in a trace, and 6 traces of 9 million each, of a few thousand bytes."""
+    for name, samples, references in (("trace", 1, 11), ("file", 6, 9)):
+        path = tmp_path / f"{name}.eval"
+        path.write_bytes(agents_log(samples, references, 10**6))
+        with refused():
+            import_file(sqlite_store, "inspect", path)
+        assert list_datasets(sqlite_store) == []
+    path.write_bytes(agents_log(5, 9, 10**6))
+    assert import_file(sqlite_store, "inspect", path).added == 5
 
 
 def test_two_imports_of_one_file_at_once(store: Store, file: Path) -> None:
