@@ -159,8 +159,9 @@ def _columns(given: dict[str, str]) -> ColumnMap | None:
     chosen = {name: given[name] for name in names if given.get(name)}
     if not {"problem", "steps", "thoughts"} & given.keys():
         return None
-    if chosen.get("labels_as", "ratings") not in LABELS:
-        chosen.pop("labels_as")
+    if chosen.get("labels_as") not in LABELS:
+        # It is told from the values.
+        chosen["labels_as"] = ""
     if chosen.get("thoughts", "aside") not in THOUGHTS:
         chosen.pop("thoughts")
     return ColumnMap(**({"problem": "", "steps": ""} | chosen))

@@ -33,7 +33,6 @@ from stepsight.storage.importers.rows.fields import (
     labelled_step,
     listed_value,
     located,
-    meaning,
     unescaped,
     until_first_error,
     whole_number,
@@ -55,19 +54,12 @@ LABELS = {
 THOUGHTS = {ASIDE: "set aside, not judged", JUDGED: "judged, as steps of their own"}
 """The treatment of thoughts, such as `<think>…</think>` before a solution, as the page words it."""
 
+ABSENT = object()
+"""The value of a column that a row does not have."""
+
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
-_MISSING = object()
 _CHOOSE = "Say what the labels are, or choose another column."
-_GUESSES = {
-    "id": ("id", "uuid", "idx", "uid"),
-    "problem": ("problem", "question", "prompt", "query", "instruction", "input"),
-    "steps": (
-        "steps", "solution_steps", "solution", "completions", "response", "process", "output", "answer",
-        "completion", "reasoning",
-    ),
-    "labels": ("labels", "ratings", "rating", "step_labels", "label", "first_error", "first_error_step"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -135,14 +127,14 @@ class _RowsSeen:
 
     def add(self, where: str, row: Row) -> None:
         """Take the row at `where` into account."""
-        text = _find(row, self._columns.steps)
+        text = find_value(row, self._columns.steps)
         text = unescaped(text) if isinstance(text, str) else text
         self._endless.add(text)
         if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
             self._solutions += 1
             self._have_steps = _has_steps(text, self._columns.split)
         if self._columns.labels and not self._columns.labels_as:
-            labels = listed_value(_find(row, self._columns.labels)) or ()
+            labels = listed_value(find_value(row, self._columns.labels)) or ()
             self._labels.update(whole_number(one) for one in labels if not is_missing(one))
             self._numbers.add(where, labels)
 
@@ -208,29 +200,6 @@ def column_names(rows: Iterable[Row]) -> list[str]:
     return list(names)[:_MOST]
 
 
-def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> ColumnMap:
-    """Guess from the column names what each column contains. A field of the result is empty if no column fits."""
-    found = {field: _guess(names, words) for field, words in _GUESSES.items()}
-    if found["labels"] in (found["steps"], found["problem"]):
-        found["labels"] = ""
-    return ColumnMap(**found, labels_as=_guess_labels([_find(row, found["labels"]) for row in rows]))
-
-
-def _guess(names: Sequence[str], words: Sequence[str]) -> str:
-    ends = {name.rsplit(".", 1)[-1].lower(): name for name in reversed(names)}
-    return next((ends[word] for word in words if word in ends), "")
-
-
-def _guess_labels(values: Sequence[object]) -> str:
-    lists = [value for value in map(listed_value, values) if value is not None]
-    if not lists:
-        return "error-from-0" if any(whole_number(value) is not None for value in values) else "ratings"
-    if any(map(are_shares, lists)):
-        return "shares"
-    every = (one for value in lists for one in value if not is_missing(one))
-    return "validity" if all(isinstance(meaning(one, VALIDITY), bool) for one in every) else "ratings"
-
-
 def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
     """Parse a row into a trace. Raises `UserError` if a column is missing or has unexpected content."""
     with located(where):
@@ -262,13 +231,13 @@ def _rest(row: Row, names: Sequence[str]) -> Row:
             rest.pop(name, None)
         elif first in rest:
             rest[first] = _without(rest[first], within)
-            if rest[first] is _MISSING:
+            if rest[first] is ABSENT:
                 del rest[first]
     return rest
 
 
 def _without(value: Any, name: str) -> Any:
-    """Return a value without the part at the dotted path `name`, or `_MISSING` if nothing is left."""
+    """Return a value without the part at the dotted path `name`, or `ABSENT` if nothing is left."""
     value = inner(value)
     first, _, within = name.partition(".")
     if isinstance(value, list):
@@ -277,41 +246,41 @@ def _without(value: Any, name: str) -> Any:
         else:
             kept = list(value)
             if int(first) < len(kept):
-                kept[int(first)] = _without(kept[int(first)], within) if within else _MISSING
-        if all(one is _MISSING for one in kept):
-            return _MISSING
+                kept[int(first)] = _without(kept[int(first)], within) if within else ABSENT
+        if all(one is ABSENT for one in kept):
+            return ABSENT
         # The places of the others still say to which item they belong.
-        return [None if one is _MISSING else one for one in kept]
+        return [None if one is ABSENT else one for one in kept]
     if isinstance(value, dict):
-        return _rest(value, [name]) or _MISSING
-    return _MISSING
+        return _rest(value, [name]) or ABSENT
+    return ABSENT
 
 
-def _find(row: Row, name: str) -> Any:
-    """Return the value of a column, or `_MISSING` if the row does not have it."""
+def find_value(row: Row, name: str) -> Any:
+    """Return the value of a column, or `ABSENT` if the row does not have it."""
     if name in row:
         return row[name]
     first, _, within = name.partition(".")
-    return _within(row[first], within) if within and first in row else _MISSING
+    return _within(row[first], within) if within and first in row else ABSENT
 
 
 def _within(value: Any, name: str) -> Any:
     """Return the value at the dotted path `name` in an object or a list. A key applied to a list is looked up in
-    every element. The result is `_MISSING` unless all elements have it."""
+    every element. The result is `ABSENT` unless all elements have it."""
     value = inner(value)
     if isinstance(value, dict):
-        return _find(value, name)
+        return find_value(value, name)
     if not isinstance(value, list):
         # An empty column has no inner value.
-        return None if is_missing(value) else _MISSING
+        return None if is_missing(value) else ABSENT
     first, _, within = name.partition(".")
     if _PLACE.fullmatch(first):
         if int(first) >= len(value):
-            return _MISSING
+            return ABSENT
         one = value[int(first)]
         return _within(one, within) if within else one
     found = [_within(one, name) for one in value]
-    return _MISSING if any(one is _MISSING for one in found) else found
+    return ABSENT if any(one is ABSENT for one in found) else found
 
 
 def _missing(row: Row, name: str) -> UserError:
@@ -323,8 +292,8 @@ def _cell(row: Row, name: str) -> Any:
     """Return the value of a column. A text is returned as a spreadsheet shows it, unless it is a list of steps, in
     which a line break has to be written otherwise. Raises `UserError` if the row does not have the column, or if it
     holds what a spreadsheet leaves in place of a text."""
-    value = _find(row, name)
-    if value is _MISSING:
+    value = find_value(row, name)
+    if value is ABSENT:
         raise _missing(row, name)
     if not isinstance(value, str):
         return value

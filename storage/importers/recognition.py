@@ -17,7 +17,10 @@ from stepsight.storage.importers import CHATS, KINDS, STEPWISE, THINKING, find_k
 from stepsight.storage.importers.agents import chats, inspect_logs
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
-from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
+from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, find_value
+from stepsight.storage.importers.doubts import Doubt, steps_in
+from stepsight.storage.importers.guesses import Guess, guess_columns
+from stepsight.storage.importers.label_guesses import with_label_form
 from stepsight.storage.importers.rows.kind import (
     FileKind,
     Row,
@@ -27,6 +30,7 @@ from stepsight.storage.importers.rows.kind import (
     label_source,
 )
 from stepsight.storage.importers.rows.tables import csv_rows, parquet_rows
+from stepsight.storage.importers.stepwise import are_stepwise
 
 BEGINNING = 1 << 18
 """The number of bytes by which a file's container is recognised: at least a block of zstd."""
@@ -51,9 +55,10 @@ class Finding:
     """The recognised content of a file.
 
     `holds` says whether the file contains traces, scores or labels by people. `kind` is the kind of a trace file,
-    or the `LabelSource` of labels. For a file that is read as a table, `names` are its column names and `columns`
-    is a guess at their meaning. `dataset` and `evaluator` are suggested names, or empty. `known` is True if the
-    hash of the file is in the catalogue.
+    or the `LabelSource` of labels. For a file that is read as a table, `names` are its column names, `columns` is a
+    guess at their meaning, `notes` are sentences about it, and `doubts` are what a person has to say of it.
+    `dataset` and `evaluator` are suggested names, or empty. `known` is True if the hash of the file is in the
+    catalogue.
     """
 
     holds: Holds
@@ -63,6 +68,8 @@ class Finding:
     names: tuple[str, ...] = ()
     columns: ColumnMap | None = None
     known: bool = False
+    notes: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def find_reader(content: bytes, binary: set[str] | None = None) -> RowReader:
@@ -77,11 +84,14 @@ def find_reader(content: bytes, binary: set[str] | None = None) -> RowReader:
     return json_rows if first_sign(content) in ("{", "[") else csv_rows
 
 
-def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "") -> Finding:
+def recognise(
+    beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "", chosen: ColumnMap | None = None
+) -> Finding:
     """Recognise what a file contains: by its hash if the catalogue lists it, and otherwise by its first rows.
 
-    `beginning` holds the first bytes of the file and `lines` all of its lines. Raises `UserError` if the file
-    cannot be imported or its first rows cannot be read.
+    `beginning` holds the first bytes of the file and `lines` all of its lines. `chosen` are the columns that a
+    person chose in place of a guess; if their labels have no form, it is told from the values. Raises `UserError`
+    if the file cannot be imported or its first rows cannot be read.
     """
     if not beginning.strip():
         raise UserError(f"{name}: the file is empty.", "Check the file.")
@@ -89,6 +99,8 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
     reader = find_reader(beginning)
     rows = _first_rows(reader, lines, name)
     found = _by_rows(rows, name, of_json=reader in (json_rows, inspect_logs.rows))
+    if chosen is not None:
+        found = _with_chosen(found, chosen, rows)
     known = find_file(sha256)
     if known is None:
         return found
@@ -101,6 +113,16 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
         evaluator=score.evaluator if score else "",
         known=True,
     )
+
+
+def _with_chosen(found: Finding, chosen: ColumnMap, rows: Sequence[Row]) -> Finding:
+    """Return a finding with columns that a person chose. In doubt are those that have to be chosen and are not."""
+    notes: tuple[str, ...] = ()
+    if chosen.labels and not chosen.labels_as:
+        chosen, notes = with_label_form(chosen, rows)
+    missing = [name for name in ("problem", "steps") if not getattr(chosen, name)]
+    doubts = tuple(doubt for doubt in found.doubts if doubt.about in missing)
+    return replace(found, columns=chosen, notes=notes, doubts=doubts)
 
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
@@ -136,7 +158,8 @@ def _first_rows(reader: RowReader, lines: Iterable[bytes], name: str) -> list[Ro
 def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     stem = stem_of(PurePath(name))
     names = tuple(column_names(rows))
-    columns = guess_columns(names, rows)
+    guess = guess_columns(names, rows)
+    columns = guess.columns
     if not of_json:
         check_label_table(rows[0], name)
     source = label_source(rows[0]) if of_json else None
@@ -149,7 +172,7 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     if kind in CHATS and columns.problem and columns.steps and columns.labels:
         # The chat repeats what has labels in columns of its own.
         kind = None
-    if kind == STEPWISE and columns.labels_as == "shares":
+    if kind == STEPWISE and (columns.labels_as == "shares" or not are_stepwise(rows)):
         # Rows further down may have whole numbers alone, which are then shares too.
         kind = None
     if kind is not None:
@@ -157,12 +180,16 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         # Such as a part for training and one for testing.
         in_parts = len(KINDS[kind].files) > 1
         name = f"{dataset}-{stem}" if in_parts else dataset
-        return Finding(Holds.TRACES, kind, name, names=names, columns=columns)
+        return Finding(
+            Holds.TRACES, kind, name, names=names, columns=columns, notes=guess.notes, doubts=guess.doubts
+        )
     if of_json and (rows[0].get("format") == RECORD or is_earlier(rows[0])):
         return Finding(Holds.SCORES, "", "", str(rows[0].get("evaluator", stem)))
-    if of_json and _is_scores(rows[0]):
+    if of_json and _is_scores(rows[0], guess):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
-    return Finding(Holds.TRACES, COLUMNS, stem, names=names, columns=columns)
+    return Finding(
+        Holds.TRACES, COLUMNS, stem, names=names, columns=columns, notes=guess.notes, doubts=guess.doubts
+    )
 
 
 def _labelled_dataset(row: Row) -> str:
@@ -173,8 +200,14 @@ def _labelled_dataset(row: Row) -> str:
     return ""
 
 
-def _is_scores(row: Row) -> bool:
-    of_kinds = {name for kind in KINDS.values() for name in kind.score_fields}
-    return not {"scores", *of_kinds}.isdisjoint(row) or any(
-        isinstance(held, dict) and _WORDS in held for held in (row, *row.values())
-    )
+def _is_scores(row: Row, guess: Guess) -> bool:
+    """True if a row holds scores. Beside a problem and solutions, which files of evaluations have, these must be as
+    many as the solution has steps."""
+    if any(isinstance(held, dict) and _WORDS in held for held in (row, *row.values())):
+        return True
+    columns = guess.columns
+    if not columns.problem or not (columns.steps or guess.doubts):
+        of_kinds = {name for kind in KINDS.values() for name in kind.score_fields}
+        return not {"scores", *of_kinds}.isdisjoint(row)
+    steps = steps_in(find_value(row, columns.steps)) if columns.steps else None
+    return steps is not None and isinstance(scores := row.get("scores"), list) and len(scores) == len(steps)

@@ -9,12 +9,17 @@ like true and false. The rows have no ids, so each trace gets a hash of its row 
 
 Labels may also be shares, which rollouts give but TRL's trainer cannot learn from: if one label of a row is a
 fraction, all are shares from 0 to 1.
+
+A file of several solutions to each prompt may have the same names. It is told by completions that are all whole
+solutions, of several steps or with a final answer.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import with_shares
+from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.rows.fields import (
     VALIDITY,
@@ -32,6 +37,29 @@ from stepsight.storage.importers.rows.fields import (
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
 
 NAME = "stepwise"
+
+
+# In words or signs, a solution states its answer.
+_ANSWER = re.compile(r"\\boxed\b|####|\banswer\b.{0,20}?(?:\bis\b|:)", re.IGNORECASE)
+
+
+def are_stepwise(rows: Sequence[Row]) -> bool:
+    """True if most rows are stepwise supervision."""
+    return 2 * sum(map(is_stepwise, rows)) > len(rows)
+
+
+def is_stepwise(row: Row) -> bool:
+    """True if a row has a label for each completion, and the completions are steps rather than whole solutions."""
+    completions, labels = listed_value(row.get("completions")), listed_value(row.get("labels"))
+    if "prompt" not in row or completions is None or labels is None:
+        return False
+    return not completions or not all(_is_solution(one, is_alone=len(completions) == 1) for one in completions)
+
+
+def _is_solution(text: object, *, is_alone: bool) -> bool:
+    if not isinstance(text, str):
+        return False
+    return len(split_steps(text)) > 1 or (not is_alone and bool(_ANSWER.search(text)))
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -69,6 +97,7 @@ KIND = FileKind(
     name=NAME,
     title="stepwise-supervision rows of prompt, completions and labels",
     fields=frozenset({"prompt", "completions", "labels"}),
+    holds=is_stepwise,
     parse=parse,
     rows=_rows,
 )

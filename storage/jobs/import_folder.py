@@ -14,6 +14,7 @@ from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.agents.inspect_logs import LOG
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.data_files import SUFFIXES, find_data, is_data, is_hidden, is_saved
+from stepsight.storage.importers.doubts import doubtful
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_file, import_table
@@ -66,6 +67,8 @@ def inspect_file(path: Path) -> Found:
         hint = "Put them into a campaign: stepsight import labels FILE --campaign NAME --dataset NAME"
         return Found(path, error=UserError(f"{path.name}: labels by people, from {finding.kind}.", hint))
     columns = finding.columns
+    if finding.kind == COLUMNS and columns and finding.doubts:
+        return Found(path, error=doubtful(finding.doubts, columns, path.name))
     if finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
         hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
         return Found(path, error=UserError(f"{path.name}: a table with unknown column names.", hint))
@@ -95,7 +98,7 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
     listing = listings / f"{finding.dataset}.skipped.jsonl" if listings else None
     if finding.columns is not None and finding.kind == COLUMNS:
         summary = import_table(store, finding.columns, find_data(path), finding.dataset, skipped=listing)
-        return f"{summary} Read with {finding.columns.as_fields}."
+        return " ".join((f"{summary} Read with {finding.columns.as_fields}.", *finding.notes))
     return str(import_file(store, finding.kind, path, finding.dataset, skipped=listing))
 
 

@@ -1,4 +1,4 @@
-"""Reading uploads in a separate process, within bounds, to find out what they contain and whether they can be
+"""ColumnReading uploads in a separate process, within bounds, to find out what they contain and whether they can be
 imported.
 
 Files come from strangers, and a small one can take all memory or keep its reader busy for hours. Neither the server
@@ -27,6 +27,7 @@ from stepsight.storage.importers import read_traces
 from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
+from stepsight.storage.importers.doubts import Doubt, ColumnReading
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, find_reader, kind_of, recognise
 from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.jobs.uploads import Upload, UploadSource, upload_lines
@@ -273,14 +274,14 @@ def _preview(asked: Any, content: Iterator[bytes]) -> dict[str, Any]:
     beginning, lines = _begun(asked, content)
     # Rows are recognised by the first, and then all are read from the beginning.
     seen: list[bytes] = []
-    finding = recognise(beginning, _kept(lines, seen), asked["name"], asked["sha256"])
+    finding = recognise(beginning, _kept(lines, seen), asked["name"], asked["sha256"], _columns(asked))
     lines = chain(seen, lines)
     if finding.holds == Holds.SCORES:
         shown = _scores(UploadReading(finding), lines, asked["name"])
     elif finding.holds == Holds.LABELS:
         shown = _labels(UploadReading(finding), lines, asked["name"], beginning)
     else:
-        finding = replace(finding, kind=asked["kind"] or finding.kind, columns=_columns(asked) or finding.columns)
+        finding = replace(finding, kind=asked["kind"] or finding.kind)
         shown = _traces(UploadReading(finding), lines, asked["name"], beginning)
     return _as_json(shown)
 
@@ -296,7 +297,9 @@ class _EnoughError(Exception):
 
 
 def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: bytes) -> UploadReading:
-    columns = shown.finding.columns
+    columns, doubts = shown.finding.columns, shown.finding.doubts
+    if shown.finding.kind == COLUMNS and doubts:
+        return replace(shown, error=UserError(doubts[0].message))
     if shown.finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
         return replace(shown, error=UserError("Say which columns hold the problem and the steps."))
     faults: list[tuple[str, UserError]] = []
@@ -327,7 +330,8 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         whole = False
     except UserError as fault:
         error = fault
-    notes = (*(kind.notes() if kind else ()), *unread.notes)
+    guessed = shown.finding.notes if shown.finding.kind == COLUMNS else ()
+    notes = (*guessed, *(kind.notes() if kind else ()), *unread.notes)
     shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults))
     return replace(shown, whole=whole, error=error, notes=notes)
 
@@ -390,6 +394,7 @@ def _reading(found: dict[str, Any], name: str) -> UploadReading:
     finding = found.pop("finding")
     columns = finding["columns"] and ColumnMap(**finding["columns"])
     finding |= {"holds": Holds(finding["holds"]), "names": tuple(finding["names"]), "columns": columns}
+    finding |= {"notes": tuple(finding["notes"]), "doubts": tuple(map(_doubt, finding["doubts"]))}
     found |= {
         "finding": Finding(**finding),
         "traces": tuple(map(partial(parse_trace, where=name), found["traces"])),
@@ -398,3 +403,7 @@ def _reading(found: dict[str, Any], name: str) -> UploadReading:
         "notes": tuple(found["notes"]),
     }
     return UploadReading(**found)
+
+
+def _doubt(found: dict[str, Any]) -> Doubt:
+    return Doubt(found["about"], found["message"], tuple(ColumnReading(**one) for one in found["readings"]))

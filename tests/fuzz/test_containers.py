@@ -25,8 +25,9 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.column_mapping import NAME, ColumnMap, guess_columns
+from stepsight.storage.importers.column_mapping import NAME, ColumnMap
 from stepsight.storage.importers.data_files import find_data
+from stepsight.storage.importers.guesses import guess_columns
 from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, recognise
 from tests.fuzz.attack import COUNT
 from tests.fuzz.test_values import TEXTS

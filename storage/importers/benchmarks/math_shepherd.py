@@ -63,6 +63,7 @@ KIND = FileKind(
     name="math-shepherd",
     title="Math-Shepherd with + or - for every step",
     fields=frozenset({"input", "label"}),
+    holds=lambda row: isinstance(row["label"], str) and _TAG in str(row["input"]),
     parse=parse,
     dataset="math-shepherd",
     files=(

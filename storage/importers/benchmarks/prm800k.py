@@ -123,6 +123,8 @@ KIND = FileKind(
     name="prm800k",
     title="PRM800K with ratings of the labelled steps",
     fields=frozenset({"question", "label"}),
+    # Of other tables they are a text and a number.
+    holds=lambda row: isinstance(row["question"], dict) and isinstance(row["label"], dict),
     parse=parse,
     dataset="prm800k",
     files=tuple(PublicFile(name, f"{_PUBLIC}/{name}", sha256) for name, sha256 in _SHA256.items()),

@@ -324,7 +324,7 @@ class NumbersSeen:
             )
 
 
-def inner(value: object) -> object:
+def inner(value: Any) -> Any:
     """Parse a cell whose text is a printed list or object. Any other value is returned unchanged."""
     if isinstance(value, str) and is_printed(value):
         try:

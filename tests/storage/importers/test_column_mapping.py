@@ -9,7 +9,7 @@ from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind, guess_columns
+from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind
 from stepsight.storage.importers.rows.kind import json_rows
 from tests.cases import each
 from tests.messages import refused
@@ -257,26 +257,6 @@ def test_labels_in_every_form(labels_as: str, value: object, steps: list[Step]) 
 def test_a_misfit_is_reported_with_its_place(row: dict[str, Any], columns: dict[str, str]) -> None:
     with refused():
         parse(row, **columns)
-
-
-def test_columns_are_guessed_by_their_names_and_values() -> None:
-    rows = [{"uuid": "x", "Question": "?", "solution": {"steps": ["a"]}, "labels": [True, False]}]
-    names = column_names(rows)
-    assert names == ["uuid", "Question", "solution", "solution.steps", "labels"]
-    assert guess_columns(names, rows) == ColumnMap("Question", "solution.steps", "labels", "validity", "uuid")
-    numbers = [{"problem": "?", "response": "a", "label": -1}]
-    assert guess_columns(column_names(numbers), numbers).labels_as == "error-from-0"
-    assert guess_columns(["a", "b"], [{"a": 1, "b": 2}]) == ColumnMap("", "")
-    for labels in ([1.0, 0.0], ["correct", "incorrect"], ["1.0", "NaN"], ["yes", "no"]):
-        rows = [{"problem": "?", "solution_steps": ["a", "b"], "labels": labels}]
-        assert guess_columns(column_names(rows), rows) == ColumnMap(
-            "problem", "solution_steps", "labels", "validity"
-        )
-    floats = [{"problem": "?", "steps": ["a"], "first_error": 1.0}]
-    assert guess_columns(column_names(floats), floats).labels_as == "error-from-0"
-    # As CSV has them.
-    texts = [{"query": "?", "answer": "a", "ratings": json.dumps([1, -1])}]
-    assert guess_columns(column_names(texts), texts) == ColumnMap("query", "answer", "ratings", "ratings")
 
 
 @each(

@@ -19,7 +19,8 @@ import pyarrow.parquet
 
 from stepsight.core.trace import Trace
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.column_mapping import ColumnMap, guess_columns
+from stepsight.storage.importers.column_mapping import ColumnMap
+from stepsight.storage.importers.guesses import guess_columns
 from tests.cases import each
 from tests.fuzz.test_containers import at_the_command, on_the_page
 
@@ -119,7 +120,7 @@ def test_columns_beside_nested_ones_are_kept(tmp_path: Path) -> None:
 @each("labels", [[1.0, 0.0, 0.0], [True, False, False], ["+", "-", "-"], ["correct", "wrong", "wrong"]])
 def test_right_and_wrong_are_never_guessed_to_be_ratings(labels: list[Any]) -> None:
     rows: list[Mapping[str, Any]] = [{"question": "?", "steps": STEPS, "labels": labels}]
-    assert guess_columns(list(rows[0]), rows).labels_as == "validity"
+    assert guess_columns(list(rows[0]), rows).columns.labels_as == "validity"
 
 
 @each("labels", ["[1, 0, 0]", "[1.0, 0.0, 0.0]", '["+", "-", "-"]', "[true, false, false]"])

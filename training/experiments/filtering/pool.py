@@ -21,6 +21,7 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import PARQUET
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
+from stepsight.storage.importers.guesses import rival_columns
 from stepsight.storage.importers.rows.fields import describe, field
 from stepsight.storage.importers.rows.kind import Row, json_rows
 from stepsight.training.data.leakage import Benchmarks
@@ -335,6 +336,12 @@ def _find_fields(path: Path, name: str) -> Fields:
         there = f"it has {', '.join(list(rows[0])[:12])}" if rows else "no row can be read"
         raise UserError(
             f"{name}: its first rows have no query and response that are known by name ({pairs}); {there}.",
+            "Name the two with --fields.",
+        )
+    rivals = rival_columns(rows, fields[1]) if fields[1] != "steps" else []
+    if rivals:
+        raise UserError(
+            f"{name}: {fields[1]!r} and {rivals[0]!r:.60} may each hold the response.",
             "Name the two with --fields.",
         )
     return fields

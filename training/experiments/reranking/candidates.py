@@ -26,6 +26,7 @@ from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.benchmarks.strict_prmbench import SCORES, identify
+from stepsight.storage.importers.guesses import rival_columns
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
 from stepsight.training.experiments.reranking.answers import answer_of
 
@@ -107,8 +108,9 @@ class CandidateSet:
 def read_candidates(path: Path) -> CandidateSet:
     """Read and check a file of candidates, without keeping their texts in memory.
 
-    Raises `UserError` if there is no candidate, if a row is not a candidate, or if it contradicts an earlier row
-    about the text or gold answer of its problem. In the last two cases, the error names the line.
+    Raises `UserError` if there is no candidate, if a row is not a candidate or has other solutions too, or if it
+    contradicts an earlier row about the text or gold answer of its problem. Except in the first case, the error
+    names the line.
     """
     digest = hashlib.sha256()
     pool = _Pool()
@@ -119,6 +121,7 @@ def read_candidates(path: Path) -> CandidateSet:
             digest.update(raw)
             row = read_row(raw, line, str(path))
             if row is not None:
+                _check_solution(row, f"{path} line {line}")
                 pool.add(_translated(row, f"{path} line {line}"), line, f"{path} line {line}")
                 starts.append(start)
             start += len(raw)
@@ -135,6 +138,16 @@ def read_candidates(path: Path) -> CandidateSet:
     return CandidateSet(
         str(path), digest.hexdigest(), candidates, tuple(pool.problems.values()), read, pool.has_texts
     )
+
+
+def _check_solution(row: Row, where: str) -> None:
+    """Raise `UserError` if a row holds other solutions besides its own, which is then probably the reference."""
+    rivals = [] if _NUMBER in row or "solution" not in row else rival_columns([row], "solution")
+    if rivals:
+        raise UserError(
+            f"{where}: 'solution' and {rivals[0]!r:.60} may each hold the candidates.",
+            "Write one candidate in each line, as its 'solution', and leave the other field out.",
+        )
 
 
 def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:

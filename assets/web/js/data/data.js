@@ -102,6 +102,14 @@ const put = (row, part) => {
   count();
 };
 
+// Read a file in the way that was chosen among those that it allows.
+const choose = async (row, reading) => {
+  const given = answers(row);
+  for (const [name, chosen] of new URLSearchParams(reading)) given.set(name, chosen);
+  await look(row, given);
+  row.querySelector("[data-reading], select")?.focus({ preventScroll: true });
+};
+
 // Among several requests about a file only the last one counts.
 const asked = new Map();
 
@@ -246,13 +254,19 @@ document.addEventListener("change", (event) => {
     const files = [...event.target.files];
     event.target.value = "";
     take(files);
-  } else if (row && event.target.matches("[data-reread]")) look(row, answers(row));
+  } else if (row && event.target.matches("[data-reread]")) {
+    const given = answers(row);
+    // What another column holds is told from its values.
+    if (event.target.name === "labels") given.delete("labels_as");
+    look(row, given);
+  }
 });
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("#data button");
   if (!button) return;
   if (button.matches("[data-remove]")) remove(button.closest("li"));
+  else if (button.matches("[data-reading]")) choose(button.closest("li"), button.dataset.reading);
   else if (button.matches("[data-add]")) add(button);
   else if (button.matches("[data-fetch]")) fetchBenchmark(button);
   else if (button.matches("[data-mend]")) mend(button);

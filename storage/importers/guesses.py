@@ -1,0 +1,350 @@
+"""Guessing from names and values which columns of a table hold the problem, the steps and the labels.
+
+A column whose name says what it holds, such as `steps` or `first_error`, is taken by its name. Under a generic
+name, such as `answer`, `completions` or `label`, it is taken only if the values leave a single reading. What may be
+read otherwise is in doubt, and a person chooses: a reference beside the responses of a model, and a mark of a whole
+solution beside its steps, are not taken for what is judged.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from stepsight.core.text.printed import holds_steps
+from stepsight.core.text.signs import is_blank
+from stepsight.core.text.split import split_solution
+from stepsight.storage.importers.column_mapping import ABSENT, ColumnMap, column_names, find_value
+from stepsight.storage.importers.doubts import (
+    Doubt,
+    ColumnReading,
+    column_values,
+    last_part,
+    listed,
+    quoted,
+    steps_in,
+)
+from stepsight.storage.importers.label_guesses import LABELS, guess_labels
+from stepsight.storage.importers.rows.fields import inner, is_missing, listed_value
+from stepsight.storage.importers.rows.kind import Row
+from stepsight.storage.importers.stepwise import are_stepwise
+
+_PROBLEMS = ("problem", "question")
+_PROMPTS = ("prompt", "query", "instruction", "input")
+_IDS = ("id", "uuid", "idx", "uid")
+_STEPS = ("steps", "solution_steps")
+# Of one solution or of several, of a model or of the reference.
+_SOLUTIONS = ("solution", "completions", "response", "process", "output", "completion", "reasoning")
+_RESPONSES = frozenset(
+    (
+        *(
+            "responses",
+            "outputs",
+            "solutions",
+            "answers",
+            "generation",
+            "generations",
+            "generated",
+            "generated_text",
+        ),
+        *("prediction", "predictions", "resps", "filtered_resps", "code", "candidate", "candidates", "sample"),
+        *("samples", "model_output", "model_outputs", "model_response", "model_responses", "model_answer"),
+        *("model_solution", "model_completion", "llm_output", "llm_response", "choices", "rollout", "rollouts"),
+    )
+)
+# Mostly the final answer alone.
+_ANSWERS = ("answer", "final_answer", "pred", "preds")
+_REFERENCE = re.compile(r"(?:.*_)?(?:references?|ref|gold|golden|gt|ground_?truth|target|expected)(?:_.*)?")
+_ASIDE = frozenset(("context", "system", "system_prompt", "passage", "document", "messages", "conversations"))
+# The characters of a text by which is told if it has several steps.
+_BEGINNING = 10_000
+# A text that holds another one and is longer than this many times may hold something else too.
+_LONGER = 2
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The columns that are beyond doubt, sentences about those with generic names, and the doubts."""
+
+    columns: ColumnMap
+    notes: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+
+
+def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> Guess:
+    """Guess the columns of a table from their names and from the first rows. A field of the result is empty if no
+    column fits, or if it is in doubt."""
+    return _Guesser(names, rows).guess()
+
+
+def rival_columns(rows: Sequence[Row], chosen: str) -> list[str]:
+    """Return the names of the columns that hold solutions besides the column `chosen`: responses under a generic
+    name, or lists of texts of several steps."""
+    guesser = _Guesser(column_names(rows), rows)
+    found = guesser.solutions(frozenset())
+    mine = next((one for one in found if one.name == chosen), None)
+    return [
+        one.name
+        for one in found
+        if one.name != chosen
+        and not one.is_own
+        and (one.is_generic or one.form != "text")
+        and not (mine and _is_same(mine, one))
+    ]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column that may hold solutions. `form` is "text", "texts" for a list of them, "lists" or "objects".
+    `is_own` is True if its name says that it holds the steps of one solution."""
+
+    name: str
+    last: str
+    form: str
+    values: Sequence[Any] = field(repr=False)
+    is_own: bool = False
+
+    @property
+    def is_generic(self) -> bool:
+        """True if the name is one under which solutions are found, but also other texts."""
+        return self.last in _SOLUTIONS or self.last in _RESPONSES
+
+    @property
+    def first(self) -> tuple[int, Any]:
+        """The number of the first row with a value, counted from 1, and the value."""
+        return next((row, value) for row, value in enumerate(self.values, start=1) if _form(value))
+
+
+class _Guesser:
+    """The names of the columns and the first rows of one table, and what was guessed so far."""
+
+    def __init__(self, names: Sequence[str], rows: Sequence[Row]) -> None:
+        self._names, self._rows = names, rows
+        self._own = (*_STEPS, "completions") if are_stepwise(rows) else _STEPS
+        self._notes: list[str] = []
+        self._doubts: list[Doubt] = []
+
+    def guess(self) -> Guess:
+        problem = self._problem()
+        steps = self._steps(problem)
+        columns = ColumnMap(problem=problem, steps=steps, id=self._by_name(_IDS))
+        if (problem and steps) or self._doubts:
+            columns, notes, doubts = guess_labels(self._names, self._rows, columns)
+            self._notes += notes
+            # Once they are chosen, columns that are needed are still to be chosen, and labels are not.
+            self._doubts[:0] = doubts
+        if columns.labels and not steps:
+            columns = self._without_labels(columns)
+        return Guess(columns, tuple(self._notes), tuple(self._doubts))
+
+    def _by_name(self, words: Iterable[str]) -> str:
+        ends = {last_part(name): name for name in reversed(self._names)}
+        return next((ends[word] for word in words if word in ends), "")
+
+    def _problem(self) -> str:
+        if name := self._by_name(_PROBLEMS):
+            return name
+        found = [(name, column_values(self._rows, name)) for word in _PROMPTS if (name := self._by_name((word,)))]
+        texts = [
+            _Column(name, last_part(name), "text", values) for name, values in found if "text" in map(_form, values)
+        ]
+        if len(columns := _distinct(texts)) < 2:
+            return columns[0].name if columns else self._by_name(_PROMPTS)
+        row, _ = columns[0].first
+        readings = [ColumnReading({"problem": one.name}, quoted(one.values[row - 1])) for one in columns]
+        names = listed(one.name for one in columns)
+        self._doubts.append(
+            Doubt("problem", f"{names} may each hold the problem. In row {row} it is:", tuple(readings))
+        )
+        return ""
+
+    def solutions(self, taken: frozenset[str]) -> list[_Column]:
+        """Return the columns that may hold solutions, those whose names say most first."""
+        columns = [one for name in self._names if name not in taken and (one := self._solution(name))]
+        own = tuple(f"{one.name}." for one in columns if one.is_own)
+        within = [one.name for one in columns]
+        columns = [
+            one
+            for one in columns
+            if not one.name.startswith(own or ("\0",))
+            and not (one.form == "objects" and any(name.startswith(f"{one.name}.") for name in within))
+        ]
+        order = {word: place for place, word in enumerate((*_STEPS, *_SOLUTIONS))}
+        return sorted(columns, key=lambda one: order.get(one.last, len(order)))
+
+    def _solution(self, name: str) -> _Column | None:
+        last = last_part(name)
+        if last in (*_PROBLEMS, *_PROMPTS, *_IDS, *LABELS) or last in _ASIDE or _REFERENCE.fullmatch(last):
+            return None
+        values = column_values(self._rows, name)
+        forms = {form for value in values if (form := _form(value))}
+        if not forms or ("." not in name and forms == {"object"}):
+            return None
+        form = next(one for one in ("lists", "objects", "texts", "object", "text") if one in forms)
+        column = _Column(name, last, "objects" if form == "object" else form, values, last in self._own)
+        return column if column.is_own or column.is_generic or any(map(_has_steps, values)) else None
+
+    def _steps(self, problem: str) -> str:
+        columns = _distinct(self.solutions(frozenset((problem,))))
+        generic = [one.name for one in columns if one.is_generic and not one.is_own]
+        if own := [one for one in columns if one.is_own]:
+            columns = own
+        elif not generic and not any(one.last in _ANSWERS for one in columns):
+            return "" if columns else self._noted(self._by_name((*self._own, *_SOLUTIONS, *_ANSWERS[:1])))
+        if len(columns) > 1:
+            names = listed(one.name for one in columns)
+            self._doubt_steps(columns, f"{names} may each hold the solution that is to be judged.")
+            return ""
+        (column,) = columns
+        if own:
+            if generic:
+                kept = f"{listed(generic)} {'is' if len(generic) == 1 else 'are'} kept as metadata"
+                self._notes.append(f"{column.name!r} is read as the steps, and {kept}.")
+            return column.name
+        if column.form == "text" and column.last not in _RESPONSES:
+            return self._noted(column.name)
+        if column.form == "texts" and _are_numbered(column.values):
+            self._notes.append(f"The texts in {column.name!r} are the steps of one solution, which they number.")
+            return column.name
+        what = f"{column.name!r} may hold the solution that is to be judged."
+        if column.form != "text":
+            what = f"what is in {column.name!r} may be the steps of one solution, or several solutions."
+        self._doubt_steps(columns, what)
+        return ""
+
+    def _noted(self, name: str) -> str:
+        """Return the name of the only column that can be the solution, and say so if its name does not."""
+        if name and last_part(name) not in self._own:
+            self._notes.append(f"Read as the solution: {name!r}, the only column that can be one.")
+        return name
+
+    def _doubt_steps(self, columns: Sequence[_Column], message: str) -> None:
+        row = min(one.first[0] for one in columns)
+        readings = [reading for one in columns for reading in _readings(one, self._rows[row - 1])]
+        self._doubts.append(Doubt("steps", f"{message} Row {row} is then:", tuple(readings)))
+
+    def _without_labels(self, columns: ColumnMap) -> ColumnMap:
+        """Move the labels into those readings of the steps that do not take one solution out of several, each of
+        which may have a label."""
+        labels = {"labels": columns.labels, "labels_as": columns.labels_as}
+        for place, doubt in enumerate(self._doubts):
+            if doubt.about == "steps":
+                readings = (
+                    one if ".0" in one.fields["steps"] else replace(one, fields={**one.fields, **labels})
+                    for one in doubt.readings
+                )
+                self._doubts[place] = replace(doubt, readings=tuple(readings))
+        return replace(columns, labels="")
+
+
+def _form(value: Any) -> str:
+    """Return the form of a value that may hold solutions, or ""."""
+    if isinstance(value, str) and holds_steps(value):
+        value = inner(value)
+    if isinstance(value, str):
+        return "" if is_missing(value) or is_blank(value) else "text"
+    if isinstance(value, dict):
+        return "object"
+    if not isinstance(value, list) or not value:
+        return ""
+    for kind, form in ((str, "texts"), (list, "lists"), (dict, "objects")):
+        if all(isinstance(one, kind) for one in value):
+            return form
+    return ""
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yield all texts in a value."""
+    value = inner(value) if isinstance(value, str) and holds_steps(value) else value
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(one)
+
+
+def _has_steps(value: Any) -> bool:
+    """True if a text within a value has several steps."""
+    return any(len(split_solution(text[:_BEGINNING]).steps) > 1 for text in islice(_leaves(value), 100))
+
+
+def _are_numbered(values: Iterable[Any]) -> bool:
+    """True if the texts of each list begin with their numbers."""
+    lists = [found for value in values if (found := listed_value(value)) is not None and len(found) > 1]
+    return bool(lists) and all(
+        re.match(rf"\W*(?:step\s*)?{number}\s*[:.)]", text, re.IGNORECASE)
+        for texts in lists
+        for number, text in enumerate(texts, start=1)
+    )
+
+
+def _distinct(columns: Sequence[_Column]) -> list[_Column]:
+    """Return the columns without those that repeat an earlier one."""
+    kept: list[_Column] = []
+    for column in columns:
+        if not any(_is_same(column, other) for other in kept):
+            kept.append(column)
+    return kept
+
+
+def _is_same(one: _Column, other: _Column) -> bool:
+    """True if two columns hold the same solution in all rows, as steps or as one text. Lists that may be several
+    solutions are never the same."""
+    if not all(column.form == "text" or column.is_own for column in (one, other)):
+        return False
+    pairs = [
+        ([_compact(text) for text in _leaves(left)], [_compact(text) for text in _leaves(right)])
+        for left, right in zip(one.values, other.values, strict=True)
+        if _form(left) and _form(right)
+    ]
+    return bool(pairs) and all(_repeats(left, right) or _repeats(right, left) for left, right in pairs)
+
+
+def _repeats(texts: Sequence[str], whole: Sequence[str]) -> bool:
+    joined = "".join(whole)
+    return all(text in joined for text in texts) and _LONGER * sum(map(len, texts)) >= len(joined)
+
+
+def _compact(text: str) -> str:
+    return "".join(text.split())
+
+
+def _readings(column: _Column, row: Row) -> Iterator[ColumnReading]:
+    """Yield the ways in which a column may hold the solution of a row."""
+    name, value = column.name, find_value(row, column.name)
+    if isinstance(value, str) and holds_steps(value):
+        value = inner(value)
+    form = _form(value)
+    if not form:
+        yield ColumnReading({"steps": name}, "nothing")
+    elif form == "text":
+        yield ColumnReading({"steps": name}, _outline(value))
+    elif form == "texts":
+        yield ColumnReading({"steps": name}, f"one solution: {_outline(value)}")
+        if not column.is_own:
+            of = "the only" if len(value) == 1 else f"the first of {len(value)}"
+            path = f"{name}.0"
+            if find_value(row, path) is ABSENT:
+                # The items of a list hold a text each.
+                parent, _, key = name.rpartition(".")
+                path = f"{parent}.0.{key}"
+            plural = "s" if len(value) > 1 else ""
+            yield ColumnReading({"steps": path}, f"{of} solution{plural}: {_outline(value[0])}")
+    elif form == "lists":
+        within = value[0]
+        yield ColumnReading({"steps": f"{name}.0"}, f"its first list, as one solution: {_outline(within)}")
+        if within and isinstance(within[0], str):
+            yield ColumnReading({"steps": f"{name}.0.0"}, f"its first text, as one solution: {_outline(within[0])}")
+    else:
+        first = value[0] if isinstance(value, list) else value
+        key = next((key for key, one in first.items() if isinstance(one, str)), "")
+        path = f"{name}.0.{key}" if isinstance(value, list) else f"{name}.{key}"
+        yield ColumnReading({"steps": path if key else name}, _outline(first[key]) if key else "an object")
+
+
+def _outline(value: Any) -> str:
+    parts = steps_in(value) or ()
+    if not parts or not isinstance(parts[0], str):
+        return "no steps"
+    return f"{len(parts)} step{'s' if len(parts) > 1 else ''}, {quoted(parts[0])}{' …' if len(parts) > 1 else ''}"

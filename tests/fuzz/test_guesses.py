@@ -1,0 +1,420 @@
+"""Tables with generic names whose meaning is known: marks of whole solutions, references beside responses, several
+solutions of a problem, scores beside solutions. Each is read as it is meant or refused with the name of the column,
+and the reading that is meant is among those that the refusal shows."""
+
+import csv
+import io
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.text.split import split_steps
+from stepsight.storage.importers.doubts import Doubt, doubtful
+from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, kind_of, recognise
+from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.reranking.candidates import read_candidates
+from tests.fuzz.attack import COUNT
+
+pytestmark = pytest.mark.slow
+
+Row = dict[str, Any]
+Make = Callable[[random.Random], Any]
+PROBLEMS = ("problem", "question", "prompt", "query", "input", "Question", "doc.question")
+SINGLE = ("solution", "answer", "output", "response", "completion", "reasoning", "Solution", "doc.solution")
+REFERENCES = ("solution", "answer", "output", "doc.answer", "response", "completion", "reasoning", "process")
+RESPONSES = (
+    "responses", "generations", "completions", "outputs", "resps", "code", "samples", "model_output", "candidates",
+    "response", "output", "completion", "prediction", "modelResponse", "model output", "llm_output", "generation",
+    "run.responses", "run.output", "choices",
+)  # fmt: skip
+MARKS = ("label", "labels", "rating", "ratings", "Label", "meta.label", "step_labels")
+FIRST_ERRORS = (
+    "first_error", "first_error_step", "error_index", "first_wrong_step", "firstErrorStep", "error_step",
+    "First error", "first_incorrect_step", "mistake_index", "gold.error_position", "model_first_error_step_index",
+)  # fmt: skip
+OTHERS: dict[str, Make] = {
+    "source": lambda rng: rng.choice(["MATH", "gsm8k", None]),
+    "level": lambda rng: rng.randint(1, 5),
+    "subject": lambda rng: "Algebra",
+    "is_correct": lambda rng: rng.random() < 0.5,
+    "tags": lambda rng: ["sum", "digits"],
+    "score": lambda rng: rng.random(),
+    "final_answer": lambda rng: str(rng.randint(1, 50)),
+    "ground_truth": lambda rng: "We add both.\nIt is 7.\nSo 7.",
+    "n_steps": lambda rng: rng.randint(1, 9),
+    "config": lambda rng: {"seed": 3, "model": "m"},
+}
+ENDS = ("The answer is {}.", "#### {}", "So \\boxed{{{}}}.", "It is {}.", "Hence {}")
+
+
+def sums(rng: random.Random, steps: int) -> list[str]:
+    """The steps of a solution, the last of which has an answer."""
+    lines = [f"{rng.randint(2, 90)} + {rng.randint(2, 90)} = {rng.randint(4, 180)}." for _ in range(steps - 1)]
+    return [*lines, rng.choice(ENDS).format(rng.randint(4, 180))]
+
+
+def solution(rng: random.Random, least: int = 1) -> str:
+    return rng.choice(["\n", "\n\n"]).join(sums(rng, rng.randint(least, 6)))
+
+
+def a_problem(rng: random.Random) -> str:
+    return f"Add {rng.random()}."
+
+
+def steps_of(least: int) -> Make:
+    return lambda rng: sums(rng, rng.randint(least, 6))
+
+
+def solution_of(least: int) -> Make:
+    return lambda rng: solution(rng, least)
+
+
+def several(count: int, least: int = 1) -> Make:
+    return lambda rng: [solution(rng, least) for _ in range(count)]
+
+
+def one_of(values: Sequence[Any]) -> Make:
+    return lambda rng: rng.choice(values)
+
+
+def shares(count: int) -> Make:
+    return lambda rng: [rng.random() for _ in range(count)]
+
+
+def verdicts(count: int) -> Make:
+    return lambda rng: [rng.random() < 0.5 for _ in range(count)]
+
+
+def numbered(rng: random.Random) -> list[str]:
+    return [f"Step {place}: {line}" for place, line in enumerate(sums(rng, rng.randint(2, 6)), start=1)]
+
+
+def put(row: Row, name: str, value: Any) -> None:
+    """Set a column, whose name may be that of a key within."""
+    first, _, within = name.partition(".")
+    if within:
+        row.setdefault(first, {})[within] = value
+    else:
+        row[first] = value
+
+
+def table(rng: random.Random, columns: dict[str, Make]) -> list[Row]:
+    """Up to 30 rows with the columns and with some others, in any order."""
+    made = columns | {name: OTHERS[name] for name in rng.sample(list(OTHERS), rng.randint(0, 4))}
+    names = list(made)
+    rng.shuffle(names)
+    rows = []
+    for _ in range(rng.choice([1, 2, 3, 12, 30])):
+        row: Row = {}
+        for name in names:
+            put(row, name, made[name](rng))
+        rows.append(row)
+    return rows
+
+
+def written(rows: Sequence[Row], rng: random.Random) -> tuple[str, bytes]:
+    """The name and content of a file, as JSON Lines, an array or CSV."""
+    is_flat = not any(isinstance(value, dict) for row in rows for value in row.values())
+    way = rng.choice(["lines", "array", "csv"] if is_flat else ["lines", "array"])
+    if way == "csv":
+        buffer = io.StringIO(newline="")
+        writer = csv.DictWriter(buffer, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        return "t.csv", buffer.getvalue().encode()
+    if way == "array":
+        return "t.json", json.dumps(rows, indent=rng.choice([None, 1])).encode()
+    return "t.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
+def look(rows: Sequence[Row], rng: random.Random) -> tuple[Finding, Callable[[dict[str, str]], list[Any]]]:
+    """What a file of the rows is recognised as, and a function that reads it with some fields chosen."""
+    name, content = written(rows, rng)
+    lines = content.splitlines(keepends=True)
+    found = recognise(content[:BEGINNING], lines, name)
+
+    def read(chosen: dict[str, str]) -> list[Any]:
+        assert found.columns is not None
+        kind = kind_of(found.kind, replace(found.columns, **chosen), content[:BEGINNING])
+        return [kind.parse(row, where) for where, row in kind.rows(lines, name)]
+
+    return found, read
+
+
+def doubt_of(found: Finding, about: str, *names: str) -> Doubt:
+    """The doubt about a field, which the message that the command prints names with its columns."""
+    assert (found.holds, found.kind) == (Holds.TRACES, "columns")
+    assert found.columns is not None
+    doubt = next(one for one in found.doubts if one.about == about)
+    message = str(doubtful(found.doubts, found.columns, "t"))
+    assert all(repr(name) in message for name in names), (names, message)
+    assert all(value in message for one in doubt.readings for value in one.fields.values())
+    return doubt
+
+
+def golds(traces: Sequence[Any]) -> list[list[str | None]]:
+    return [[step.gold for step in trace.steps] for trace in traces]
+
+
+def texts(traces: Sequence[Any]) -> list[list[str]]:
+    return [[step.text for step in trace.steps] for trace in traces]
+
+
+def plain_steps(text: str) -> list[str]:
+    return [step if isinstance(step, str) else "\n".join(step) for step in split_steps(text)]
+
+
+def test_a_mark_of_a_whole_solution_is_no_first_error() -> None:
+    read_at_once = 0
+    for number in range(COUNT):
+        rng = random.Random(f"mark:{number}")
+        marks = rng.choice([(0, 1), (-1, 1), (1, 2, 3, 4, 5), (True, False), (0.0, 1.0), ("1", "0"), (0.25, 0.5),
+                            ("correct", "wrong"), (-1, 0, 1), ("A", "B"), (0, 1, None), (1,)])  # fmt: skip
+        name, (problem, steps) = rng.choice(MARKS), (rng.choice(PROBLEMS), rng.choice([*SINGLE, "steps"]))
+        make = steps_of(1) if steps == "steps" else solution_of(2)
+        columns = {problem: a_problem, steps: make, name: one_of(marks)}
+        rows = table(rng, columns)
+        found, read = look(rows, rng)
+        assert found.kind == "columns", (number, rows[0])
+        if found.doubts:
+            doubt = doubt_of(found, "labels", name)
+            chosen = next(one.fields for one in doubt.readings if not one.fields["labels"])
+            assert len(doubt.readings) == 3
+        else:
+            read_at_once, chosen = read_at_once + 1, {}
+        traces = read(dict(chosen))
+        assert {gold for gold in golds(traces) for gold in gold} == {None}, (number, rows[0], found)
+    assert COUNT / 8 < read_at_once < COUNT * 0.7
+
+
+def shaped(way: int, count: int) -> Make:
+    """Responses as a program writes them: one, a list, a list within a list, or objects."""
+    if way == 0:
+        return solution_of(1)
+    return lambda rng: [made := several(count)(rng), [made], [{"text": one, "tokens": 3} for one in made]][way - 1]
+
+
+def first_of(value: Any) -> str:
+    while not isinstance(value, str):
+        value = value["text"] if isinstance(value, dict) else value[0]
+    return value
+
+
+def test_a_reference_is_not_judged_instead_of_the_responses() -> None:
+    for number in range(COUNT):
+        rng = random.Random(f"reference:{number}")
+        reference, way = rng.choice(REFERENCES), rng.random()
+        responses = rng.choice([one for one in RESPONSES if one.lower() != reference])
+        count = rng.randint(1, 4)
+        columns = {
+            rng.choice(PROBLEMS[:2]): a_problem,
+            reference: solution_of(2 if "answer" in reference else 1),
+            responses: shaped(rng.randrange(4), count),
+        }
+        if way < 0.3:
+            columns["scores"] = shares(count)
+        if way > 0.8:
+            columns["label"] = one_of([0, 1])
+        rows = table(rng, columns)
+        found, read = look(rows, rng)
+        doubt = doubt_of(found, "steps", reference)
+        assert responses in doubt.message, (number, doubt)
+        meant = [value if (value := row.get(responses)) is not None else _within(row, responses) for row in rows]
+        expected = [plain_steps(first_of(one)) for one in meant]
+        readings = [_try(read, one.fields) for one in doubt.readings]
+        assert expected in readings, (number, rows[0], doubt)
+
+
+def _within(row: Row, name: str) -> Any:
+    first, _, within = name.partition(".")
+    return row[first][within]
+
+
+def _try(read: Callable[[dict[str, str]], list[Any]], fields: Any) -> Any:
+    try:
+        return texts(read(dict(fields)))
+    except UserError as error:
+        return str(error)
+
+
+def test_several_solutions_are_not_the_steps_of_one() -> None:
+    for number in range(COUNT):
+        rng = random.Random(f"several:{number}")
+        name, count = (
+            rng.choice(["completions", "responses", "output", "solution", "samples", "answers"]),
+            rng.randint(1, 5),
+        )
+        is_stepwise = rng.random() < 0.3
+        least = 2 if is_stepwise or name == "answers" else 1
+        columns = {
+            "prompt" if is_stepwise else rng.choice(PROBLEMS): a_problem,
+            "completions" if is_stepwise else name: several(count, least),
+        }
+        if is_stepwise or rng.random() < 0.4:
+            columns["labels"] = verdicts(count)
+        if is_stepwise:
+            name, count = "completions", max(2, count)
+        rows = table(rng, columns)
+        found, read = look(rows, rng)
+        doubt = doubt_of(found, "steps", name)
+        expected = [plain_steps(row[name][0]) for row in rows]
+        (chosen,) = [one.fields for one in doubt.readings if one.fields["steps"] == f"{name}.0"]
+        traces = read(dict(chosen))
+        assert texts(traces) == expected, (number, rows[0])
+        assert not any(trace.has_gold for trace in traces)
+
+
+def test_steps_that_are_numbered_or_named_are_read() -> None:
+    for number in range(COUNT):
+        rng = random.Random(f"steps:{number}")
+        is_own = rng.random() < 0.5
+        name = rng.choice(
+            ["steps", "solution_steps", "work.steps"] if is_own else ["solution", "completions", "output"]
+        )
+
+        rows = table(rng, {rng.choice(PROBLEMS): a_problem, name: steps_of(2) if is_own else numbered})
+        found, read = look(rows, rng)
+        assert not found.doubts, (number, rows[0], found.doubts)
+        assert texts(read({})) == [row[name] if name in row else _within(row, name) for row in rows]
+        assert is_own or any(repr(name) in note for note in found.notes)
+
+
+def test_names_that_many_tables_have_are_no_benchmark() -> None:
+    for number in range(COUNT):
+        rng = random.Random(f"benchmark:{number}")
+        problem, steps = rng.choice([("question", "solution"), ("input", "output"), ("question", "answer")])
+        marks = rng.choice([(0, 1), (True, False), ("correct", "wrong"), ("+", "-"), (0.5,), (None, 1)])
+        columns = {
+            problem: a_problem,
+            steps: solution_of(2),
+            "label": one_of(marks),
+        }
+        rows = table(rng, columns)
+        found, read = look(rows, rng)
+        assert (found.holds, found.kind) == (Holds.TRACES, "columns"), (number, rows[0])
+        if found.doubts:
+            doubt_of(found, "labels", "label")
+        else:
+            assert texts(read({})) == [plain_steps(row[steps]) for row in rows]
+            assert golds(read({})) == [[None] * len(plain_steps(row[steps])) for row in rows]
+
+
+def test_scores_beside_solutions_are_no_scores_of_steps() -> None:
+    for number in range(COUNT):
+        rng = random.Random(f"scores:{number}")
+        count = rng.randint(1, 4)
+        of_one = rng.random() < 0.4
+        scores = rng.choice([
+            lambda rng, count=count: [[rng.random()] * rng.randint(1, 4)] * count,
+            shares(count),
+            random.Random.random,
+            verdicts(count),
+            one_of([{"mean": 0.5}]),
+        ])  # fmt: skip
+        name = rng.choice(["scores", "step_labels", "step_scores"])
+        columns = {
+            "problem": a_problem,
+            "solution": solution_of(5),
+            name: scores,
+        }
+        if not of_one:
+            columns[rng.choice(["completions", "responses"])] = several(count)
+        rows = table(rng, columns)
+        found, read = look(rows, rng)
+        assert (found.holds, found.kind) == (Holds.TRACES, "columns"), (number, rows[0], found)
+        if of_one and not found.doubts and not (found.columns and found.columns.labels):
+            traces = read({})
+            assert texts(traces) == [plain_steps(row["solution"]) for row in rows]
+            assert all(name in trace.meta for trace in traces)
+        elif not of_one:
+            doubt_of(found, "steps", "solution")
+
+
+def test_a_first_error_is_counted_as_it_is_meant() -> None:
+    read_at_once = 0
+    for number in range(COUNT):
+        rng = random.Random(f"error:{number}")
+        name, start = rng.choice(FIRST_ERRORS), rng.choice([0, 1])
+        write = rng.choice([int, float, str])
+        truth: list[int] = []
+
+        rows = table(rng, {"problem": a_problem, "steps": steps_of(1)})
+        for row in rows:
+            truth.append(rng.randint(-1, len(row["steps"]) - 1))
+            put(row, name, write(truth[-1] + start))
+        expected = [
+            [
+                "valid" if error in (-1, *range(place + 1, 9)) else "neg" if place == error else None
+                for place in range(len(row["steps"]))
+            ]
+            for row, error in zip(rows, truth, strict=True)
+        ]
+        found, read = look(rows, rng)
+        if found.doubts:
+            doubt = doubt_of(found, "labels", name)
+            (chosen,) = [one.fields for one in doubt.readings if one.fields["labels_as"] == f"error-from-{start}"]
+        else:
+            chosen, read_at_once = {}, read_at_once + 1
+            assert any(repr(name) in note for note in found.notes)
+        assert golds(read(dict(chosen))) == expected, (number, rows[0], found)
+    assert read_at_once > COUNT / 3
+
+
+def test_labels_of_steps_are_read_as_they_are_meant() -> None:
+    for number in range(COUNT):
+        rng = random.Random(f"labels:{number}")
+        scheme = rng.choice(["right", "rated", "words", "signs", "floats"])
+        name = rng.choice(MARKS)
+        values = {
+            "right": {1: "valid", 0: "neg"}, "rated": {1: "pos", 0: "neu", -1: "neg"},
+            "words": {"pos": "pos", "neu": "neu", "neg": "neg"}, "signs": {"+": "valid", "-": "neg"},
+            "floats": {1.0: "valid", 0.0: "neg"},
+        }[scheme]  # fmt: skip
+        rows = table(rng, {"problem": a_problem, "steps": steps_of(2)})
+        drawn = [[rng.choice(list(values)) for _ in row["steps"]] for row in rows]
+        if scheme == "rated":
+            # Without a wrong step among the first rows nobody can tell.
+            drawn[0][0] = -1
+        for row, labels in zip(rows, drawn, strict=True):
+            put(row, name, labels)
+        found, read = look(rows, rng)
+        chosen: dict[str, str] = {}
+        if found.doubts:
+            assert scheme in ("right", "floats")
+            assert "rating" in name
+            doubt = doubt_of(found, "labels", name)
+            (chosen,) = [dict(one.fields) for one in doubt.readings if one.fields["labels_as"] == "validity"]
+        expected = [[values[label] for label in labels] for labels in drawn]
+        if scheme in ("right", "floats") and "rating" in name and not found.doubts:
+            # All right.
+            expected = [["pos" for _ in labels] for labels in drawn]
+        assert golds(read(chosen)) == expected, (number, rows[0], found)
+
+
+def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path) -> None:
+    for number in range(COUNT):
+        rng = random.Random(f"pool:{number}")
+        path, count = tmp_path / "rows.jsonl", rng.randint(1, 4)
+        responses = rng.choice([one for one in RESPONSES if "." not in one and one not in ("solution",)])
+        columns = {
+            "problem": a_problem,
+            "solution": solution_of(2),
+            responses: shaped(rng.randrange(4), count),
+        }
+        rows = table(rng, columns)
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        for read in (read_candidates, lambda path: Pool.open([path])):
+            with pytest.raises(UserError) as refusal:
+                read(path)
+            assert responses in str(refusal.value), (number, str(refusal.value))
+        path.write_text(
+            "".join(f"{json.dumps({key: row[key] for key in row if key != responses})}\n" for row in rows)
+        )
+        assert len(read_candidates(path)) == len(rows)
+        Pool.open([path])
