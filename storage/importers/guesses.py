@@ -17,8 +17,8 @@ from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_solution
 from stepsight.storage.importers.column_mapping import ABSENT, ColumnMap, column_names, find_value
 from stepsight.storage.importers.doubts import (
-    Doubt,
     ColumnReading,
+    Doubt,
     column_values,
     last_part,
     listed,
@@ -216,7 +216,7 @@ class _Guesser:
     def _noted(self, name: str) -> str:
         """Return the name of the only column that can be the solution, and say so if its name does not."""
         if name and last_part(name) not in self._own:
-            self._notes.append(f"Read as the solution: {name!r}, the only column that can be one.")
+            self._notes.append(f"{name!r} is the only column that can hold the solution.")
         return name
 
     def _doubt_steps(self, columns: Sequence[_Column], message: str) -> None:

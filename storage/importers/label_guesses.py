@@ -7,8 +7,8 @@ from typing import Any
 
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.doubts import (
-    Doubt,
     ColumnReading,
+    Doubt,
     column_values,
     last_part,
     listed,
@@ -65,7 +65,7 @@ def with_label_form(columns: ColumnMap, rows: Sequence[Row]) -> tuple[ColumnMap,
     a sentence on what is still open."""
     (form, note), *others = _forms(rows, columns)
     if form in _ERRORS and others:
-        note = f"{columns.labels!r} is read as the first wrong step, counted from 0. Its values do not say so."
+        note = f"{columns.labels!r} is read as the first wrong step, counted from 0; its values leave that open."
     elif others:
         note = f"{columns.labels!r} holds 0 and 1 alone. A 0 is read as wrong, and may mean valid but redundant."
     return replace(columns, labels_as=form), (note,) if note else ()
@@ -157,8 +157,8 @@ def _doubt_columns(rows: Sequence[Row], columns: ColumnMap, names: Sequence[str]
 
 
 def _doubt_forms(rows: Sequence[Row], columns: ColumnMap, forms: Forms, *, is_mark: bool) -> Doubt:
-    """Return the doubt about what the labels in the chosen column mean. `is_mark` is True if they may also be a mark
-    of the whole solution."""
+    """Return the doubt about what the labels in the chosen column mean. `is_mark` is True if they may also be a
+    mark of the whole solution."""
     name = columns.labels
     if forms[0][0] not in _ERRORS:
         message = f"{name!r} holds 0 and 1 alone."
@@ -172,7 +172,7 @@ def _doubt_forms(rows: Sequence[Row], columns: ColumnMap, forms: Forms, *, is_ma
         readings = list(_first_wrong(rows, columns))
     if is_mark:
         message = (
-            f"{name!r} has one number for a whole solution: its first wrong step, or a mark like right and wrong."
+            f"{name!r} has one number for a whole solution: its first wrong step, or a mark such as right or wrong."
         )
         readings.append(
             ColumnReading({"labels": ""}, "a mark, which says nothing of the steps and is kept as metadata")

@@ -27,7 +27,7 @@ from stepsight.storage.importers import read_traces
 from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.doubts import Doubt, ColumnReading
+from stepsight.storage.importers.doubts import ColumnReading, Doubt
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, find_reader, kind_of, recognise
 from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.jobs.uploads import Upload, UploadSource, upload_lines

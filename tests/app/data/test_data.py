@@ -195,6 +195,44 @@ def test_columns_are_named_and_the_look_follows(client, sqlite_store):
     assert find_dataset(sqlite_store, "own").traces == 1
 
 
+def test_what_is_in_doubt_is_asked_with_a_button_for_each_reading(client, sqlite_store):
+    row = {"problem": "?", "solution": "It is 5.", "responses": ["2 + 3 = 6.\nSo 6.", "So 5."], "label": 1}
+    upload = send(client, json.dumps(row).encode(), "t.jsonl")
+
+    def readings(query=""):
+        (row,) = read(client.get(f"/data/uploads/{upload}{query}").text).all("li", data_upload=str(upload))
+        buttons = [one for one in row.all("button") if "data-reading" in one.attributes]
+        return row, [one["data-reading"] for one in buttons]
+
+    row, shown = readings()
+    assert "ready" not in row["class"]
+    assert "'label' has one number for a whole solution" in row.text
+    assert shown[-1] == "labels="
+    # Then what has to be chosen is asked.
+    row, shown = readings("?kind=columns&problem=problem&labels=")
+    assert "may each hold the solution that is to be judged" in row.text
+    assert shown == ["steps=solution", "steps=responses", "steps=responses.0"]
+    row, shown = readings("?kind=columns&problem=problem&labels=&steps=responses.0")
+    assert ("ready" in row["class"], shown) == (True, [])
+    assert "2 + 3 = 6." in row.text
+    # It is none of the names that the page knew.
+    assert [
+        one["value"] for one in row.one("select", name="steps").all("option") if "selected" in one.attributes
+    ] == ["responses.0"]
+
+
+def test_labels_that_are_chosen_say_by_their_values_what_they_are(client, sqlite_store):
+    upload = send(client, b'Aufgabe;Schritte;Fehler\n?;"[""a"", ""b""]";1\n?!;"[""a"", ""b""]";0\n', "t.csv")
+    page = read(
+        client.get(f"/data/uploads/{upload}?kind=columns&problem=Aufgabe&steps=Schritte&labels=Fehler").text
+    )
+    (row,) = page.all("li", data_upload=str(upload))
+    assert "ready" in row["class"]
+    (chosen,) = [one for one in row.one("select", name="labels_as").all("option") if "selected" in one.attributes]
+    assert chosen["value"] == "error-from-0"
+    assert "counted from 0; its values leave that open" in row.text
+
+
 @pytest.mark.parametrize(
     ("asked", "status", "message"),
     [

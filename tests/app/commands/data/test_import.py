@@ -97,8 +97,23 @@ def test_a_table_is_read_by_the_columns_that_the_page_would_guess(command, db, t
     file = tmp_path / "table.csv"
     file.write_text('question,solution,labels\n?,"Step 1: a\nStep 2: b","[1, 0]"\n')
     code, out, _ = command("import", "auto", file, "--db", db)
-    said = "Read with problem=question,steps=solution,labels=labels,labels_as=validity."
-    assert (code, out) == (0, f"table: 1 trace added; 1 in the dataset. {said}\n")
+    columns = "Read with problem=question,steps=solution,labels=labels,labels_as=validity."
+    reasons = (
+        "'solution' is the only column that can hold the solution."
+        " 'labels' is read as 1 for right and 0 for wrong steps."
+    )
+    assert (code, out) == (0, f"table: 1 trace added; 1 in the dataset. {columns} {reasons}\n")
+
+
+def test_columns_in_doubt_are_shown_with_the_options_that_choose_them(command, db, tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text('question,solution,label\n?,"Step 1: a\nStep 2: b",1\n')
+    code, out, err = command("import", "auto", file, "--db", db)
+    assert (code, out, names(db)) == (2, "", {})
+    assert "  labels=label,labels_as=error-from-1: counted from 1, step 1 is the first wrong one\n" in err
+    assert "stepsight import any FILE --fields problem=question,steps=solution,labels=…" in err
+    fields = "problem=question,steps=solution,labels=label,labels_as=error-from-1"
+    assert command("import", "any", file, "--fields", fields, "--db", db)[0] == 0
 
 
 def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):

@@ -46,6 +46,14 @@ def test_fields_can_be_named(tmp_path):
         Pool.open([path])
 
 
+def test_a_reference_beside_responses_is_no_response(tmp_path):
+    row = {"problem": "P", "solution": "a\nb", "answer": "5", "generations": ["c", "d"]}
+    path = write_rows(tmp_path / "pool.jsonl", [row])
+    with refused():
+        Pool.open([path])
+    assert [entry.query for entry in Pool.open([path], ("problem", "solution"))] == ["P"]
+
+
 @pytest.mark.parametrize("content", ["", "oops\n"])
 def test_a_file_without_rows_is_refused(tmp_path, content):
     path = tmp_path / "pool.jsonl"

@@ -99,3 +99,14 @@ def test_a_file_without_candidates_or_without_json_is_refused(tmp_path):
         read_candidates(path)
     with refused():
         read_candidates(tmp_path / "none.jsonl")
+
+
+@each(
+    "responses",
+    [{"completions": ["So 6.", "So 5."]}, {"generations": [["So 6."]]}, {"response": "So 6."}],
+)
+def test_a_reference_is_no_candidate_beside_responses(tmp_path, responses):
+    row = {"problem": "?", "solution": "2 + 3 = 5.\nSo 5.", "answer": "5", "ground_truth": "So\n5."}
+    assert len(read_candidates(write_rows(tmp_path / "sound.jsonl", [row]))) == 1
+    with refused():
+        read_candidates(write_rows(tmp_path / "rows.jsonl", [row | responses]))
