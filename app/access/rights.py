@@ -5,7 +5,6 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Any
 
-import gradio as gr
 from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import HTTPConnection
@@ -20,8 +19,6 @@ COOKIE = "stepsight"
 
 _PORT = re.compile(r":(\d{1,5})$")
 
-Asked = HTTPConnection | gr.Request
-
 
 def cookie_name(request: HTTPConnection) -> str:
     """Return the name of the login cookie for the host and port of the request.
@@ -33,14 +30,14 @@ def cookie_name(request: HTTPConnection) -> str:
     return f"{COOKIE}-{port[1]}" if port else COOKIE
 
 
-def find_user_of(request: Asked) -> User | None:
+def find_user_of(request: HTTPConnection) -> User | None:
     """Return the user who made the request, or None for a visitor who is not logged in. Only some servers admit
     such visitors."""
     user: User | None = state_of(request)["user"]
     return user
 
 
-def user_of_request(request: Asked) -> User:
+def user_of_request(request: HTTPConnection) -> User:
     """Return the user who made the request. Raises `ForbiddenError` if nobody is logged in."""
     user = find_user_of(request)
     if user is None:
@@ -48,11 +45,9 @@ def user_of_request(request: Asked) -> User:
     return user
 
 
-def state_of(request: Asked) -> dict[str, Any]:
+def state_of(request: HTTPConnection) -> dict[str, Any]:
     """Return the state that `app.web.access` attached to the request: the `user` and their current `rights`."""
-    inner = request.request if isinstance(request, gr.Request) else request
-    assert inner is not None, "an event that came without a request"
-    state: dict[str, Any] = inner.scope["state"]
+    state: dict[str, Any] = request.scope["state"]
     return state
 
 
@@ -102,7 +97,7 @@ def may(user: User, right: Right, store: Store) -> bool:
     return right in rights_of(user, store)
 
 
-def has_right(request: Asked, right: Right) -> bool:
+def has_right(request: HTTPConnection, right: Right) -> bool:
     """True if the sender of the request, who may be a visitor without a login, has this right."""
     return right in state_of(request)["rights"]
 
@@ -123,7 +118,7 @@ def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
     )
 
 
-def require(request: Asked, *rights: Right) -> User | None:
+def require(request: HTTPConnection, *rights: Right) -> User | None:
     """Return the user who made the request if they have at least one of these rights.
 
     Returns None for a visitor who is not logged in, provided that the server grants visitors one of the rights.

@@ -20,7 +20,6 @@ from stepsight.app.web.whole_file import whole_file
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.judgment_files import TURNS, judgment_parts
 from stepsight.storage.exports.table_files import (
     MEDIA_TYPES,
     TABLE_FORMATS,
@@ -28,6 +27,7 @@ from stepsight.storage.exports.table_files import (
     table_parts,
     trace_lines,
 )
+from stepsight.storage.importers.benchmarks.agentprocessbench import KIND as TURNS
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.formats.table import step_rows
@@ -67,7 +67,7 @@ class ExportAddress(Address):
 def contents_of(dataset: Dataset, *, manages: bool) -> list[tuple[str, str]]:
     """Return the contents that a list of the dataset's traces offers, with their titles. `manages` is True for a
     person who may see the labels of others."""
-    left_out = {*(() if manages else OF_PEOPLE), *(() if dataset.kind == TURNS else (OF_AGENTS,))}
+    left_out = {*(() if manages else OF_PEOPLE), *(() if dataset.kind == TURNS.name else (OF_AGENTS,))}
     return [(name, title) for name, title in CONTENTS.items() if name not in left_out]
 
 
@@ -113,9 +113,12 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
         return trace_lines(store, ids, address.convention), "jsonl"
     if address.content in ("judgments", OF_AGENTS):
         by = _evaluators(selection, address.by)
+        # It imports pandas, which pages do without.
+        from stepsight.storage.exports.judgment_files import judgment_parts
+
         dataset, mode = find_dataset(store, address.dataset), selection.where.read_mode
         if address.content == OF_AGENTS:
-            return judgment_parts(store, dataset, ids, TURNS, by, mode=mode), "jsonl"
+            return judgment_parts(store, dataset, ids, TURNS.name, by, mode=mode), "jsonl"
         parts = judgment_parts(store, dataset, ids, address.format, by, convention=address.convention)
         return parts, address.format
     if address.content == "outcomes":

@@ -1,12 +1,8 @@
-"""Bodies of requests to Gradio, which would copy the files that they name, and the folder for its own."""
+"""Bodies of requests to Gradio, which would copy the files that they name."""
 
 import json
-import os
-from functools import cache
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import gradio as gr
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -14,15 +10,6 @@ from stepsight.app.web.failures import error_json
 from stepsight.app.web.request_guard import read_again
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
-
-
-@cache
-def make_folder() -> TemporaryDirectory[str]:
-    """Create the folder for Gradio's files, which only this process may read, and which is deleted when the process
-    ends. By default, all users of the machine share one folder."""
-    folder = TemporaryDirectory(prefix="stepsight-gradio-")
-    os.environ["GRADIO_TEMP_DIR"] = gr.routes.DEFAULT_TEMP_DIR = folder.name  # type: ignore[attr-defined]
-    return folder
 
 
 class WithoutFiles:

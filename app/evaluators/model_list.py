@@ -9,7 +9,6 @@ from functools import cache
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.formats.recognition import FORMATS
 from stepsight.core.hubs.hub_cache import Fetched, free_disk, list_fetched
 from stepsight.core.hubs.public import PublicEvaluator, find_public, public_evaluators, unreadable
 from stepsight.core.models.memory import needed_memory, total_memory
@@ -163,6 +162,9 @@ def unfit(memory: int, disk: int, place: Placement) -> str:
 @cache
 def formats() -> frozenset[str]:
     """Return the names of the checkpoint formats that this version reads."""
+    # They bring PyTorch.
+    from stepsight.core.formats.recognition import FORMATS
+
     return frozenset(kind.NAME for kind in FORMATS)
 
 

@@ -9,11 +9,8 @@ import threading
 import time
 from pathlib import Path
 
-import torch
-
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json, write_json
-from stepsight.core.models.devices import torch_dtype
 from stepsight.core.paths import cache_folder
 
 TOKENS = 500
@@ -77,20 +74,25 @@ class Speed:
             return {}
 
 
-@torch.inference_mode()
 def measure(dtype: str) -> float:
     """Return the speed of matrix multiplication with weights of type `dtype`, in operations per second. It is the
     best of several measurements."""
-    kind = torch_dtype(dtype)
-    rows, weights = torch.ones(_ROWS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
-    torch.nn.functional.linear(rows, weights)
-    best, until = 0.0, time.perf_counter() + _SECONDS
-    while not best or time.perf_counter() < until:
-        start = time.perf_counter()
+    # PyTorch takes seconds to import, and the server starts without it.
+    import torch
+
+    kind = getattr(torch, dtype)
+    with torch.inference_mode():
+        rows, weights = torch.ones(_ROWS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
         torch.nn.functional.linear(rows, weights)
-        best = max(best, 2 * _ROWS * _WIDTH * _WIDTH / (time.perf_counter() - start))
+        best, until = 0.0, time.perf_counter() + _SECONDS
+        while not best or time.perf_counter() < until:
+            start = time.perf_counter()
+            torch.nn.functional.linear(rows, weights)
+            best = max(best, 2 * _ROWS * _WIDTH * _WIDTH / (time.perf_counter() - start))
     return best
 
 
 def _machine() -> str:
+    import torch
+
     return f"torch {torch.__version__}, {torch.get_num_threads()} threads of {os.cpu_count()}"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
@@ -37,7 +38,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut, removals
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store
@@ -45,6 +45,9 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import evaluators_with_left_out, find_left_out
 from stepsight.storage.traces.queries import StoredTrace, get_trace
+
+if TYPE_CHECKING:
+    from stepsight.core.scoring.scorer import Scorer
 
 MOST_CELLS = 60
 """The largest number of sub-steps that each have a row and a column of the matrix; more stand in groups."""
@@ -74,7 +77,7 @@ class Evidence:
     evaluator: str
     about: EvaluatorSummary | StoredEvaluator
     thresholds: Thresholds
-    scorer: Callable[[], Scorer] | None
+    scorer: "Callable[[], Scorer] | None"
     choices: Sequence[str]
     stored_gaps: tuple[Gap, ...] = ()
     """The gaps for which the store has its scores of the trace with a step left out."""
@@ -374,7 +377,7 @@ def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: boo
     return replace(given, mode=Mode.HINDSIGHT, result=Hindsight.constant(scores))
 
 
-def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
+def _asked(evaluators: Evaluators, name: str) -> "Callable[[], Scorer]":
     """Return a function that returns the scorer of an evaluator. The scorer is loaded only when the function is
     called, because stored evidence can be shown without it."""
     return lambda: evaluators.scorer(name)

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.on_demand import MOST_TOKENS, OnDemand
 from stepsight.core.errors import Check, UserError
 from stepsight.core.left_out import Gap, LeaveOneOut
-from stepsight.core.scoring.scorer import Scorer
+
+if TYPE_CHECKING:
+    from stepsight.core.scoring.scorer import Scorer
 
 
 class LeftOuts(OnDemand[LeaveOneOut]):
@@ -38,7 +41,7 @@ class LeftOuts(OnDemand[LeaveOneOut]):
         return self.get(key, evidence.evaluator, make, client_disconnected)
 
 
-def _leave_out(ask: Callable[[], Scorer], evidence: Evidence, gap: Gap, check: Check) -> LeaveOneOut:
+def _leave_out(ask: "Callable[[], Scorer]", evidence: Evidence, gap: Gap, check: Check) -> LeaveOneOut:
     scorer = ask()
     tokens = len(scorer.evaluator.encode(evidence.trace)) * len(evidence)
     if tokens > MOST_TOKENS:

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import ceil
+from typing import TYPE_CHECKING
 
 from stepsight.app.scoring.fair_queue import (
     CandidatesRequest,
@@ -22,8 +23,11 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, release_memory
-from stepsight.core.scoring.scorer import Rereading, Scorer
+from stepsight.core.reading import Rereading
 from stepsight.core.trace import AnyContext, Trace
+
+if TYPE_CHECKING:
+    from stepsight.core.scoring.scorer import Scorer
 
 MOST_WAITING = 256
 """The number of traces that may wait for one evaluator, half of them from one client."""
@@ -79,7 +83,7 @@ class Batcher:
     """
 
     def __init__(
-        self, scorer: Scorer, places: Semaphores, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
+        self, scorer: "Scorer", places: Semaphores, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
     ) -> None:
         """Put queues in front of a scorer. At most `most` traces may wait, and each may take at most `tokens`
         tokens of computation. `places` are the semaphores that all batchers share."""

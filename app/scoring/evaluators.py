@@ -1,7 +1,8 @@
 """The evaluators that the pages score with. They are loaded once, requests are batched, and results are cached.
 
-Shipped evaluators and those named when the server starts stay in memory. Evaluators fetched from a model hub are
-offered as soon as they have arrived, and are loaded on first use.
+Evaluators named when the server starts are loaded at once. All others are loaded on first use, and PyTorch with
+them: shipped evaluators, which then stay in memory, and those fetched from a model hub, which are offered as soon
+as they have arrived.
 """
 
 import threading
@@ -11,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from stepsight.app.scoring.batcher import Batcher, Semaphores
@@ -22,23 +24,24 @@ from stepsight.app.scoring.limits import HindsightBudget as HindsightBudget
 from stepsight.app.scoring.limits import ScoringCost as ScoringCost
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
+from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.evaluators.opening import known_description
 from stepsight.core.hubs.hub_cache import Fetched, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.keyed_cache import KeyedCache
-from stepsight.core.models.checkpoint_resolver import evaluator_folder
-from stepsight.core.models.location import EQUATIONS, is_shipped, shipped_evaluators
+from stepsight.core.models.location import is_shipped, shipped_summaries
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.reading import READINGS, Rereading, split_reading
 from stepsight.core.scores import Thresholds
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import AnyContext, Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded
+
+if TYPE_CHECKING:
+    from stepsight.core.scoring.scorer import Scorer
 
 # The number of concurrent calls, each with every core; one long call may run besides them.
 _AT_ONCE = 2
@@ -65,19 +68,18 @@ class Evaluators:
         budget: int | None = None,
         tokens: int = REQUEST_TOKENS,
     ) -> None:
-        """Load the evaluators to offer.
+        """Offer evaluators.
 
-        These are the evaluators in `folders`, loaded at `place`, and the shipped ones unless `shipped` is False.
-        Shipped evaluators are small and stay on the processor. With `fetched`, evaluators fetched from a model hub
-        are offered too. As many fetched evaluators as fit into `budget` bytes, but at least one, are kept in
-        memory; None stands for half of the machine's memory.
+        These are the evaluators in `folders`, which are loaded at `place` now, and the shipped ones unless
+        `shipped` is False. Shipped evaluators are small and stay on the processor. With `fetched`, evaluators
+        fetched from a model hub are offered too. As many fetched evaluators as fit into `budget` bytes, but at
+        least one, are kept in memory; None stands for half of the machine's memory.
 
         `tokens` is the limit on tokens computed for one trace. An evaluator whose name is taken is named after its
         path or id instead. Raises `UserError` if an evaluator cannot be loaded.
         """
         self.place = place or Placement()
         self._scorers: dict[str, Scorer] = {}
-        self._specs: dict[str, str] = {}
         self._about: dict[str, EvaluatorSummary] = {}
         self._batchers: dict[str, Batcher] = {}
         # Those of an evaluator that is released go with it.
@@ -86,15 +88,16 @@ class Evaluators:
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._places = Semaphores(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
         self._tokens = tokens
-        self._lazy: dict[str, LazyEvaluator] = {}
+        descriptions = (*shipped_summaries(), EquationsEvaluator().description()) if shipped else ()
+        self._shipped = {one.name: LazyEvaluator(one) for one in descriptions}
+        self._lazy = self._shipped
+        self._specs = {name: name for name in self._shipped}
         self._looking = threading.Lock()
         self._loader = Loader(self._batcher, default_budget() if budget is None else budget)
         self._looks_for_fetched, self._looked = fetched, 0.0
-        for name in (*shipped_evaluators(), EQUATIONS) if shipped else ():
-            self._add(name, Placement())
         for folder in folders:
             self._add(folder, self.place)
-        if not self._scorers:
+        if not self._scorers and not self._shipped:
             raise UserError("there is no evaluator.", "Train one and give its folder with --evaluator.")
 
     def _add(self, spec: str | Path, place: Placement) -> None:
@@ -103,8 +106,12 @@ class Evaluators:
                 f"{spec}: pages only show stored judgments of critics, because a click would take many calls.",
                 "Judge a dataset with stepsight score, and open it in Browse.",
             )
+        # They bring PyTorch, which takes seconds to import.
+        from stepsight.core.evaluators.loading import load_evaluator
+        from stepsight.core.scoring.scorer import Scorer
+
         evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
-        if evaluator.name in self._scorers:
+        if evaluator.name in self._scorers or evaluator.name in self._shipped:
             evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))
         scorer = Scorer(evaluator)
         self._scorers[evaluator.name] = scorer
@@ -112,7 +119,7 @@ class Evaluators:
         self._about[evaluator.name] = evaluator.description()
         self._batchers[evaluator.name] = self._batcher(scorer)
 
-    def _batcher(self, scorer: Scorer) -> Batcher:
+    def _batcher(self, scorer: "Scorer") -> Batcher:
         return Batcher(scorer, self._places, tokens=self._tokens)
 
     @property
@@ -134,13 +141,14 @@ class Evaluators:
         """The names of all evaluators: first those in `names`, followed by those that give verdicts in words."""
         self._look()
         # Read once, since evaluators may be fetched or deleted meanwhile.
-        lazy = {name: one.description for name, one in self._lazy.items()}
+        lazy = self._lazy
+        about = self._about | {name: one.description for name, one in lazy.items()}
 
-        def place(entry: tuple[str, EvaluatorSummary]) -> tuple[bool, bool, str, str]:
-            name, about = entry
-            return about.outputs.in_words, name in lazy, "" if name in lazy else about.attention, name
+        def place(name: str) -> tuple[bool, bool, str, str]:
+            is_fetched = name in lazy and lazy[name].fetched is not None
+            return about[name].outputs.in_words, is_fetched, "" if is_fetched else about[name].attention, name
 
-        return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
+        return sorted(about, key=place)
 
     @staticmethod
     def is_shipped(name: str) -> bool:
@@ -187,16 +195,19 @@ class Evaluators:
             raise NotFoundError(f"There is no evaluator {name!r:.80}.", f"Choose one of: {names}.")
         return self._about[name]
 
-    def scorer(self, name: str) -> Scorer:
+    def scorer(self, name: str) -> "Scorer":
         """Return the scorer of an evaluator, loading the evaluator if it is not in memory.
 
-        Raises `NotFoundError` if no evaluator has this name, `LoadingError` if loading takes long, and `UserError`
-        if the evaluator cannot be loaded.
+        Raises `NotFoundError` if no evaluator has this name, `LoadingError` if loading a fetched one takes long,
+        and `UserError` if the evaluator cannot be loaded.
         """
         self.about(name)
         name, reading = self._split(name)
         lazy = self._lazy.get(name)
-        scorer = self._scorers[name] if lazy is None else self._loader.scorer(lazy, _PATIENCE)
+        if lazy is None:
+            scorer = self._scorers[name]
+        else:
+            scorer = self._loader.scorer(lazy, None if lazy.fetched is None else _PATIENCE)
         if reading is None:
             return scorer
         others = self._reread.setdefault(scorer, {})
@@ -213,20 +224,24 @@ class Evaluators:
         name of a shipped evaluator or the path of a folder, followed by the reading if `name` has one."""
         self.about(name)
         name, reading = self._split(name)
-        lazy = self._lazy.get(name)
-        return f"{self._specs[name] if lazy is None else lazy.fetched.folder}{reading or ''}"
+        fetched = self._fetched(name)
+        return f"{self._specs[name] if fetched is None else fetched.folder}{reading or ''}"
 
     def origin(self, name: str) -> str:
         """Return the origin of an evaluator: `shipped`, `fetched`, or `started with` if it was named at the
         server's start."""
-        if self._split(name)[0] in self._lazy:
+        if self._fetched(name) is not None:
             return "fetched"
         return "shipped" if is_shipped(self.spec(name)) else "started with"
 
     def fetched_from(self, name: str) -> tuple[str, str]:
         """Return the hub id and the commit of a fetched evaluator. Both are "" for any other evaluator."""
+        fetched = self._fetched(name)
+        return (fetched.repo, fetched.revision) if fetched is not None else ("", "")
+
+    def _fetched(self, name: str) -> Fetched | None:
         lazy = self._lazy.get(self._split(name)[0])
-        return (lazy.fetched.repo, lazy.fetched.revision) if lazy is not None else ("", "")
+        return None if lazy is None else lazy.fetched
 
     @property
     def in_memory(self) -> frozenset[str]:
@@ -256,8 +271,10 @@ class Evaluators:
         return str(fetched.folder.resolve()) in self._specs.values()
 
     def _found(self) -> dict[str, LazyEvaluator]:
-        known = {(one.fetched.repo, one.fetched.revision): one for one in self._lazy.values()}
-        offered: dict[str, LazyEvaluator] = {}
+        known = {
+            (one.fetched.repo, one.fetched.revision): one for one in self._lazy.values() if one.fetched is not None
+        }
+        offered = dict(self._shipped)
         for fetched in list_fetched():
             description = known_description(fetched, self.place)
             if description is None or self.is_given(fetched):
@@ -271,7 +288,7 @@ class Evaluators:
             ):
                 offered[name] = before
             else:
-                offered[name] = LazyEvaluator(fetched, replace(description, name=name), self.place)
+                offered[name] = LazyEvaluator(replace(description, name=name), self.place, fetched)
         return offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
@@ -458,6 +475,9 @@ class Evaluators:
 def _spec(spec: str | Path) -> str:
     if is_shipped(spec) or is_address(spec):
         return str(spec)
+    # It brings PyTorch.
+    from stepsight.core.models.checkpoint_resolver import evaluator_folder
+
     return f"{evaluator_folder(spec).resolve()}{split_reading(str(spec))[1] or ''}"
 
 

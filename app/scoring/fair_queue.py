@@ -11,14 +11,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.keyed_cache import Computation
-from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.scoring.next_step import Asked
 from stepsight.core.trace import Trace
+
+if TYPE_CHECKING:
+    from stepsight.core.prompts.encoding import Encoded
+    from stepsight.core.scoring.next_step import Asked
 
 Result = TypeVar("Result")
 
@@ -147,7 +149,7 @@ class TraceRequest(Request):
     """A request to score a trace, in hindsight with a `budget` or with all prefixes if it is None."""
 
     trace: Trace
-    encoded: Encoded
+    encoded: "Encoded"
     mode: Mode
     budget: int | None = None
 
@@ -156,7 +158,7 @@ class TraceRequest(Request):
 class CandidatesRequest(Request):
     """A request to score several candidates for the next step together."""
 
-    asked: Asked
+    asked: "Asked"
 
 
 class FairQueue:

@@ -1,11 +1,15 @@
-"""Loading a server's evaluators, and storing the shipped gallery with judgments by the shipped evaluators."""
+"""Offering a server's evaluators, and storing the shipped gallery with judgments by the shipped evaluators."""
 
-from collections.abc import Iterable, Sequence
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.errors import UserError
+from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Mode
 from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.memory import release_memory
 from stepsight.core.models.placement import Placement
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
@@ -15,25 +19,63 @@ from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
+_LOG = logging.getLogger("stepsight")
+# Seconds that the server answers before the rest is loaded.
+_PAUSE = 0.5
+
 
 def open_evaluators(store: Store, folders: Sequence[str], place: Placement | None, tokens: int) -> Evaluators:
-    """Load a server's evaluators and register them in the store. The gallery is stored too, with judgments by the
-    shipped evaluators."""
+    """Offer a server's evaluators and register them in the store. Those in `folders` are loaded."""
     evaluators = Evaluators(tuple(folders), place=place, fetched=True, tokens=tokens)
-    # Only the shipped ones are certainly quick; another one may take minutes for a trace.
-    seed(store, evaluators, shipped_evaluators())
     for name in evaluators.names:
         evaluators.register(store, name)
     return evaluators
 
 
-def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
+class _StoppedError(Exception):
+    """Raised when the server stops."""
+
+
+@contextmanager
+def preparing(store: Store, evaluators: Evaluators) -> Iterator[None]:
+    """In a thread of its own, load the evaluator that is offered first and store the gallery with judgments by the
+    shipped ones, so that the server answers before it has PyTorch. What is left of it when the block ends is dropped."""
+    ending = threading.Event()
+
+    def check() -> None:
+        if ending.is_set():
+            raise _StoppedError
+
+    def prepare() -> None:
+        # Whoever opens the address that was printed is answered first.
+        ending.wait(_PAUSE)
+        try:
+            # It is what a visitor scores with first; the others wait until they are chosen.
+            evaluators.scorer(evaluators.default)
+            # Only the shipped ones are certainly quick; another one may take minutes for a trace.
+            seed(store, evaluators, shipped_evaluators(), check)
+            release_memory()
+        except _StoppedError:
+            return
+        except UserError as error:
+            _LOG.warning("%s", error)
+
+    thread = threading.Thread(target=prepare, name="preparing", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def seed(store: Store, evaluators: Evaluators, names: Iterable[str], check: Check = never_cancel) -> None:
     """Store the gallery, and have the evaluators `names` judge the traces that they have not judged.
 
     Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a user's own
     dataset has the gallery's name, or the gallery was deleted, nothing is stored, and an evaluator whose scores on
     it were deleted does not judge it again. If the store has an earlier version of the gallery, that version is
-    kept.
+    kept. An error that `check` raises stops the work; what is judged by then stays.
     """
     stored = [*list_datasets(store), *list_datasets(store, archived=True)]
     gallery = [dataset for dataset in stored if dataset.name == DATASET]
@@ -48,11 +90,12 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
             raise
     dataset = find_dataset(store, DATASET)
     for name in names:
+        check()
         row = evaluators.register(store, name)
-        if scores_were_deleted(store, row.name, DATASET):
+        missing = list(missing_traces(store, dataset.id, row.id, Mode.HINDSIGHT))
+        if not missing or scores_were_deleted(store, row.name, DATASET):
             continue
-        missing = missing_traces(store, dataset.id, row.id, Mode.HINDSIGHT)
-        judgments = evaluators.scorer(name).score(missing, Mode.HINDSIGHT, on_skip=_leave_out)
+        judgments = evaluators.scorer(name).score(missing, Mode.HINDSIGHT, on_skip=_leave_out, check=check)
         save_judgments(store, row.id, judgments)
 
 

@@ -1,4 +1,4 @@
-"""Loading large evaluators on first use, one at a time, within a memory budget."""
+"""Loading evaluators on first use, one at a time, and large ones within a memory budget."""
 
 import gc
 import threading
@@ -9,18 +9,21 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from math import ceil
+from typing import TYPE_CHECKING
 
 from stepsight.app.scoring.batcher import Batcher, HindsightBudget
 from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.hubs.hub_cache import Fetched
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
-from stepsight.core.scoring.scorer import Rereading, Scorer
+from stepsight.core.reading import Rereading
 from stepsight.core.trace import Trace
+
+if TYPE_CHECKING:
+    from stepsight.core.scoring.scorer import Scorer
 
 # Seconds until an evaluator that failed to load is tried again.
 _SECONDS = 30.0
@@ -49,12 +52,15 @@ def default_budget() -> int | None:
 
 
 class LazyEvaluator:
-    """A fetched evaluator that is loaded on demand and may be released from memory again."""
+    """An evaluator that is loaded on demand: a shipped one, which is small and then stays in memory, or one that
+    was `fetched` and may be released again."""
 
-    def __init__(self, fetched: Fetched, description: EvaluatorSummary, place: Placement) -> None:
+    def __init__(
+        self, description: EvaluatorSummary, place: Placement | None = None, fetched: Fetched | None = None
+    ) -> None:
         self.fetched, self.description = fetched, description
-        self.place = replace(place, dtype=description.dtype)
-        self.size = memory_of(fetched, description.dtype)
+        self.place = replace(place or Placement(), dtype=description.dtype)
+        self.size = 0 if fetched is None else memory_of(fetched, description.dtype)
         self.used = 0.0
         self.begun: float | None = None
         self.batcher: Batcher | None = None
@@ -94,7 +100,7 @@ class Loader:
     `batcher` is a function that puts queues in front of a scorer.
     """
 
-    def __init__(self, batcher: Callable[[Scorer], Batcher], budget: int | None = None) -> None:
+    def __init__(self, batcher: "Callable[[Scorer], Batcher]", budget: int | None = None) -> None:
         self._batcher, self.budget = batcher, budget
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="loading")
@@ -102,7 +108,7 @@ class Loader:
 
     @property
     def loaded(self) -> Sequence[LazyEvaluator]:
-        """The evaluators currently in memory."""
+        """The fetched evaluators currently in memory."""
         return tuple(self._loaded)
 
     def ask(self, one: LazyEvaluator) -> "Future[None]":
@@ -139,9 +145,10 @@ class Loader:
         self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, submit, answer))
         return answer
 
-    def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
-        """Return the evaluator's scorer, waiting at most `patience` seconds for it to load. Raises `LoadingError`
-        if loading takes longer, and `UserError` if the evaluator cannot be loaded."""
+    def scorer(self, one: LazyEvaluator, patience: float | None) -> "Scorer":
+        """Return the evaluator's scorer, waiting at most `patience` seconds for it to load, or as long as it takes
+        if that is None. Raises `LoadingError` if loading takes longer, and `UserError` if the evaluator cannot be
+        loaded."""
         try:
             self.ask(one).result(patience)
         except TimeoutError:
@@ -154,9 +161,15 @@ class Loader:
         return scorer
 
     def _load(self, one: LazyEvaluator) -> None:
+        # They bring PyTorch, which takes seconds to import.
+        from stepsight.core.evaluators.loading import load_evaluator, load_fetched
+        from stepsight.core.scoring.scorer import Scorer
+
         self._make_room(one)
         one.begun = time.monotonic()
-        evaluator = load_fetched(one.fetched, one.place)
+        evaluator = (
+            load_evaluator(one.description.name) if one.fetched is None else load_fetched(one.fetched, one.place)
+        )
         if evaluator.fingerprint != one.description.fingerprint:
             # Another version of StepSight reads it differently.
             seconds = round(time.monotonic() - one.begun, 2)
@@ -164,6 +177,8 @@ class Loader:
         scorer = Scorer(evaluator)
         with self._lock:
             one.scorer, one.batcher = scorer, self._batcher(scorer)
+            if one.fetched is None:
+                return
             self._loaded.append(one)
         self._wake()
 

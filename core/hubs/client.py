@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import httpx2
-from huggingface_hub import constants, get_token, hf_hub_url, hf_raise_for_status, snapshot_download
+from huggingface_hub import constants, get_token, hf_raise_for_status
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -178,6 +178,9 @@ def link_file(file: RemoteFile) -> Path:
 
 def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
     """Return the folder of a model that the hub's own client has downloaded, or None if there is none."""
+    # It takes longer to import than all other names of the client.
+    from huggingface_hub import snapshot_download
+
     try:
         return Path(snapshot_download(repo, revision=revision, local_files_only=True))
     except (OSError, ValueError):
@@ -251,6 +254,8 @@ def _odd(what: str) -> UserError:
 
 
 def _url(file: RemoteFile) -> str:
+    from huggingface_hub import hf_hub_url
+
     return hf_hub_url(file.repo, file.name, repo_type=file.kind, revision=file.revision)
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import bdtr
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, chunks, weighted_sums
@@ -158,7 +156,10 @@ def mcnemar(first: Items, second: Items) -> McNemar:
     only, others = int((one & ~other).sum()), int((other & ~one).sum())
     if not only + others:
         return McNemar(0, 0, Value.none("they are right on the same items"))
-    # The binomial test of a fair coin, for which SciPy's own would take another 50 MB.
+    # The binomial test of a fair coin, for which SciPy's own would take another 50 MB. Pages that test nothing do
+    # without SciPy.
+    from scipy.special import bdtr
+
     p = min(1.0, 2 * float(bdtr(min(only, others), only + others, 0.5)))
     return McNemar(only, others, Value(p))
 
@@ -217,6 +218,9 @@ def _places(scores: Floats64) -> NDArray[np.int32]:
 
 
 def _counts(rows: AnyInts, traces: AnyInts, shape: tuple[int, int]) -> Any:
+    # Most modules that import this one need no AUC, and SciPy takes half a second.
+    from scipy.sparse import csr_array
+
     return csr_array((np.ones(len(rows), np.float32), (rows, traces)), shape=shape)
 
 

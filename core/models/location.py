@@ -6,8 +6,11 @@ both.
 """
 
 import os
+from functools import cache
 from pathlib import Path
 
+from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.checkpoint_files import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.hubs.client import cached_snapshot
 from stepsight.core.hubs.hub_cache import find_fetched
@@ -24,6 +27,14 @@ def shipped_evaluators() -> list[str]:
     """Return the names of the evaluators in the assets folder, in alphabetical order (which puts the bidirectional
     ones first)."""
     return sorted(path.parent.name for path in asset("evaluators").glob(f"*/{CARD}"))
+
+
+@cache
+def shipped_summaries() -> tuple[EvaluatorSummary, ...]:
+    """Return the summaries of the shipped evaluators, in the order of `shipped_evaluators`. They were recorded when
+    the evaluators were made."""
+    recorded = read_json(asset("evaluators", "summaries.json"))
+    return tuple(EvaluatorSummary.from_json(recorded[name]) for name in shipped_evaluators())
 
 
 def bare_spec(spec: str | Path) -> str:

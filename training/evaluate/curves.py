@@ -1,12 +1,11 @@
 """Curves of one class against the rest: the ROC curve, and precision and recall at many thresholds.
 
-This module is separate because only plots need scikit-learn, which takes a second to import.
+Only plots need scikit-learn, which takes a second to import and is therefore imported when a curve is drawn.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import precision_recall_curve, roc_curve
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.label import Label
@@ -40,6 +39,8 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
     if side.ranking_problem:
         none = np.full(len(taus), np.nan)
         return Sweep(taus, none, none, none, side.ranking_problem)
+    from sklearn.metrics import precision_recall_curve
+
     precisions, recalls, cuts = precision_recall_curve(side.gold, side.scores)
     # In single precision, as in `decide`.
     place = np.searchsorted(cuts, taus.astype(np.float32).astype(np.float64))
@@ -55,5 +56,7 @@ def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
     if items.ranking_problem:
         empty = np.empty(0)
         return empty, empty, empty
+    from sklearn.metrics import roc_curve
+
     rates = roc_curve(items.gold, items.scores)
     return rates[0], rates[1], rates[2]

@@ -12,7 +12,6 @@ from stepsight.core.equations.evaluator import checks_of, faults
 from stepsight.core.equations.wording import finding
 from stepsight.core.errors import ShowProgress, UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.labels.doubtful import doubts
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold, read_table, starts
 from stepsight.storage.judgments.evaluators import (
@@ -151,6 +150,9 @@ def rank_labels(
     valid = gold.valid[labelled]
     failing = np.array([place in findings for place in labelled.tolist()], np.bool_)
     net = np.array([votes[place].net if place in votes else 0 for place in labelled.tolist()], np.float64)
+    # Its regression is scikit-learn's, which takes a second to import.
+    from stepsight.core.metrics.labels.doubtful import doubts
+
     doubt = doubts(
         np.column_stack([*(values[labelled] for _, values in scores), np.empty((len(labelled), 0))]),
         failing,

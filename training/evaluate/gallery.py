@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace, read_file
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.paths import asset
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
 GALLERY = asset("traces", "gallery.jsonl")
@@ -61,6 +59,9 @@ def measure(evaluator: Evaluator) -> dict[str, Any]:
     - `found`: immediately visible errors that are judged invalid in both modes
     - `passed`: traces without an error in which no step is judged invalid
     """
+    # It brings PyTorch, and pages only read the gallery.
+    from stepsight.core.scoring.scorer import Scorer
+
     threshold = evaluator.thresholds.validity
     judged = [_Judged(judgment, threshold) for judgment in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)]
     exposed, cleared, visible, clean = ([item for item in judged if item.kind == kind] for kind in KINDS)
@@ -162,6 +163,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure an evaluator on the gallery.")
     parser.add_argument("evaluator", help="a shipped name or a folder")
     args = parser.parse_args()
+    from stepsight.core.evaluators.loading import load_evaluator
+
     try:
         measured = measure(load_evaluator(args.evaluator))
     except UserError as error:

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepsight.core.errors import Check, ShowProgress, UserError, never_cancel
-from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.stress.measure import StressedTrace, StressFigures, stress_record
 from stepsight.core.stress.stress import NothingToChangeError, StressTest
 from stepsight.core.stress.transforms import all_transforms
@@ -28,6 +26,9 @@ from stepsight.storage.judgments.stress_tests import (
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.gallery import read_gallery
 
+if TYPE_CHECKING:
+    from stepsight.core.scoring.scorer import Scorer
+
 
 def plan_of(transforms: Sequence[str], traces: int, seed: int) -> StressPlan:
     """Return the plan of a stress test. Raises `UserError` if a number is out of bounds."""
@@ -35,7 +36,7 @@ def plan_of(transforms: Sequence[str], traces: int, seed: int) -> StressPlan:
 
 
 def stress_trace(
-    scorer: Scorer, trace: Trace, most_tokens: int, check: Check = never_cancel
+    scorer: "Scorer", trace: Trace, most_tokens: int, check: Check = never_cancel
 ) -> tuple[StressTest, list[StressedTrace]]:
     """Build all variants of a trace and judge them. Inserted steps come from the gallery. Raises `UserError` if
     that may read more than `most_tokens` tokens, or if there is nothing to change."""
@@ -142,7 +143,11 @@ class StressRun:
             self.report(scorer.evaluator)
         return row
 
-    def _load(self, spec: str) -> Scorer:
+    def _load(self, spec: str) -> "Scorer":
+        # They bring PyTorch, and pages only import this module for one trace.
+        from stepsight.core.evaluators.loading import load_evaluator
+        from stepsight.core.scoring.scorer import Scorer
+
         evaluator = load_evaluator(spec, self.place.device, self.place.dtype, self.place.device_map)
         check_judges_steps(evaluator.name, evaluator.outputs)
         if evaluator.reading_note and evaluator.fingerprint not in self.names:

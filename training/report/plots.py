@@ -49,7 +49,7 @@ class Plot:
     """A figure with its caption and notes. If `figure` is None, the notes say why there is nothing to draw."""
 
     caption: str
-    figure: go.Figure | None
+    figure: "go.Figure | None"
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -73,7 +73,7 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
     }
 
 
-def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
+def make_figure(x: str, y: str, *, square: bool = False) -> "go.Figure":
     """Return an empty figure whose axes have the titles `x` and `y`. With `square`, both axes go from 0 to 1 and
     the diagonal is drawn."""
     # Set at once, since Plotly validates a figure at every change, and a report has dozens of figures.
@@ -103,7 +103,7 @@ def rounded(numbers: NDArray[np.floating]) -> list[float | None]:
 
 def make_line(
     x: NDArray[np.float64], y: NDArray[np.float64], name: str, style: Style, width: float = 2
-) -> go.Scatter:
+) -> "go.Scatter":
     if len(x) > _POINTS:
         kept = np.unique(np.linspace(0, len(x) - 1, _POINTS).round().astype(int))
         x, y = x[kept], y[kept]
@@ -129,7 +129,7 @@ def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mo
     return make_plot(f"ROC of {score}, {level} level, {mode}", figure, notes)
 
 
-def make_plot(caption: str, figure: go.Figure, notes: Iterable[str]) -> Plot:
+def make_plot(caption: str, figure: "go.Figure", notes: Iterable[str]) -> Plot:
     return Plot(caption, figure if figure.data else None, merged(notes))
 
 
@@ -211,7 +211,7 @@ def position_plot(
 
 def _with_errors(
     x: NDArray[np.floating], values: Sequence[Value], name: str, style: Style, scale: float
-) -> go.Scatter:
+) -> "go.Scatter":
     points = np.array([[v.number, v.high - v.number, v.number - v.low] for v in values]) * scale
     y, above, below = points.T
     return go.Scatter(
@@ -222,7 +222,7 @@ def _with_errors(
     )  # fmt: skip
 
 
-def make_bars(names: Sequence[str], values: Sequence[Value], name: str, style: Style) -> go.Bar:
+def make_bars(names: Sequence[str], values: Sequence[Value], name: str, style: Style) -> "go.Bar":
     points = np.array([[v.number, v.high - v.number, v.number - v.low] for v in values])
     y, above, below = points.T
     return go.Bar(
@@ -368,7 +368,7 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
     return make_plot(caption, figure, [])
 
 
-def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
+def write_figures(figures: "Mapping[str, go.Figure]", folder: Path) -> None:
     """Write each figure to `folder` as NAME.pdf, NAME.png and NAME.svg, on a white background. Several curves get a
     legend. Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -376,7 +376,7 @@ def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
     write_pictures({folder / f"{name}.{suffix}": paper[name] for name in paper for suffix in _PICTURES})
 
 
-def _on_paper(figure: go.Figure) -> go.Figure:
+def _on_paper(figure: "go.Figure") -> "go.Figure":
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"}
     return go.Figure(figure).update_layout(
         paper_bgcolor="white", plot_bgcolor="white", showlegend=len(figure.data) > 1, legend=legend,

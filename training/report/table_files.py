@@ -1,10 +1,9 @@
 """Writing tables as LaTeX and Markdown, in percent with intervals, and as CSV, in fractions with all digits.
 
-Tables for a terminal are written by the module `tables`, which does not import pandas and so saves 60 MB of memory.
+Tables for a terminal are written by the module `tables`.
 """
 
 import numpy as np
-import pandas as pd
 
 from stepsight.core.escaping import csv_text
 from stepsight.core.metrics.bootstrap import Value
@@ -65,18 +64,17 @@ def to_latex(table: Table) -> str:
 
     Intervals are in small type after their values, and the notes are below the table.
     """
-    cells = pd.DataFrame(
-        [[_latex_cell(cell) for cell in row] for row in shown_rows(table)],
-        columns=[rf"\textbf{{{escape_latex(title)}}}" for title in table.title],
+    titles = [rf"\textbf{{{escape_latex(title)}}}" for title in table.title]
+    head, *rows = (
+        rf"{' & '.join(cells)} \\" for cells in [titles, *(map(_latex_cell, row) for row in shown_rows(table))]
     )
     spec = "".join("l" if left else "r" for left in left_aligned(table))
-    head, body = cells.to_latex(index=False, escape=False, column_format=f"@{{}}{spec}@{{}}").split("\\midrule\n")
-    rows = body.splitlines()
     for place in reversed(table.rules):
         rows.insert(place, r"\midrule")
     notes = [rf"\par\smallskip{{\footnotesize {escape_latex(note)}\par}}" for note in table.notes]
     lines = [
-        r"\begin{table*}[t]", r"\centering\small", *head.splitlines(), r"\midrule", *rows, *notes,
+        r"\begin{table*}[t]", r"\centering\small", rf"\begin{{tabular}}{{@{{}}{spec}@{{}}}}", r"\toprule", head,
+        r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", *notes,
         rf"\caption{{{escape_latex(table.caption)}}}", rf"\label{{tab:{table.name}}}", r"\end{table*}",
     ]  # fmt: skip
     return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"

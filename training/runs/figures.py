@@ -32,7 +32,7 @@ _DRAWING = "stepsight.training.runs.drawing"
 _HINT = "Install Chrome or Chromium, or name one that starts in BROWSER_PATH."
 
 
-def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
+def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> "go.Figure":
     """Plot loss, gradient norm (on a logarithmic axis) and learning rate against the optimiser step.
 
     In each row, the loss is the mean since the previous row, while the gradient norm and learning rate are those of
@@ -52,7 +52,7 @@ def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
     return figure
 
 
-def write_figure(figure: go.Figure, path: Path) -> None:
+def write_figure(figure: "go.Figure", path: Path) -> None:
     """Write a figure to `path` twice: as a page with the extension .html and as a picture with the extension .png.
 
     The picture has the figure's own width and height. If the picture cannot be rendered, only the page is written
@@ -86,7 +86,7 @@ def _starts(browser: str) -> bool:
     return done.returncode == 0 and bool(done.stdout)
 
 
-def write_pictures(figures: Mapping[Path, go.Figure]) -> None:
+def write_pictures(figures: "Mapping[Path, go.Figure]") -> None:
     """Write each figure to its path, in the format of the path's extension. Figures need a width and a height.
 
     Raises `UserError` if Kaleido or a browser is missing, fails or takes too long, and `OSError` if a path cannot
@@ -100,7 +100,7 @@ def write_pictures(figures: Mapping[Path, go.Figure]) -> None:
             path.write_bytes(picture.read_bytes())
 
 
-def _order(figure: go.Figure, path: Path) -> dict[str, Any]:
+def _order(figure: "go.Figure", path: Path) -> dict[str, Any]:
     size = {"width": figure.layout.width, "height": figure.layout.height, "scale": _SCALE}
     return {"fig": json.loads(figure.to_json()), "path": str(path), "opts": {"format": path.suffix[1:], **size}}
 

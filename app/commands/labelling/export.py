@@ -20,9 +20,9 @@ from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
-from stepsight.storage.exports.dataset_folders import write_judgments
 from stepsight.storage.exports.frames import named_evaluators
 from stepsight.storage.exports.judgment_files import JUDGMENT_FORMATS, judgment_parts
+from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.stress_frames import stress_frames
 from stepsight.storage.exports.table_files import (

@@ -105,8 +105,8 @@ def run(args: argparse.Namespace) -> None:
     return_freed_memory()
     say("StepSight is starting.")
     listener = listen(args.port, args.host)
-    # Gradio and PyTorch take seconds to import; errors of the command line are reported before.
-    from stepsight.app.scoring.gallery_seed import open_evaluators
+    # It takes a second to import them; errors of the command line are reported before.
+    from stepsight.app.scoring.gallery_seed import open_evaluators, preparing
     from stepsight.app.server import LOOPBACK, build_app, serve
 
     address = locate(args.db).render_as_string(hide_password=False)
@@ -131,6 +131,7 @@ def run(args: argparse.Namespace) -> None:
         if supervised:
             stack.enter_context(supervisor)
             stack.enter_context(on_queued(store, supervisor.wake))
+        stack.enter_context(preparing(store, evaluators))
         say(_greeting(store.name, listener, public=public, users=users))
         try:
             serve(application, listener, args.proxy, supervisor.stop)

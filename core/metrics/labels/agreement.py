@@ -17,7 +17,6 @@ from typing import Literal
 
 import krippendorff
 import numpy as np
-from scipy.sparse import csr_array
 
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, interval, share, weighted_sums, weighted_totals
@@ -263,7 +262,6 @@ def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 
 def _by_trace(columns: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """Sum the rows of `columns` over the units of each trace. The result has the shape (traces, columns)."""
-    units = np.arange(len(trace))
-    owner = csr_array((np.ones(len(trace)), (trace, units)), shape=(weights.shape[1], len(trace)))
-    summed: Floats64 = owner @ columns
+    summed = np.zeros((weights.shape[1], columns.shape[1]))
+    np.add.at(summed, trace, columns)
     return summed

@@ -89,7 +89,7 @@ def test_gradios_folder_is_private_and_goes_with_the_process():
     source = """
 import os
 os.umask(0)
-from stepsight.app.demo.without_files import make_folder
+from stepsight.app.demo.running import make_folder
 make_folder()
 folder = os.environ["GRADIO_TEMP_DIR"]
 print(folder, oct(os.stat(folder).st_mode))

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.core.errors import UserError
-from stepsight.core.evaluators.loading import load_fetched
+from stepsight.core.evaluators import loading
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import find_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.hub_download import fetch
@@ -41,6 +40,8 @@ def fetched(tmp_path, monkeypatch):
 @pytest.fixture
 def slow(monkeypatch):
     """Loading takes half a second."""
+
+    load_fetched = loading.load_fetched
 
     def load(*args):
         time.sleep(0.5)
@@ -108,7 +109,7 @@ def test_one_that_does_not_load_says_why_and_the_others_go_on(fetched, tiny, mon
             evaluators.scorer("one")
         assert evaluators._lazy["one"].begun == started
     assert evaluators.judge("tiny", TRACE)
-    monkeypatch.setattr(loading, "_SECONDS", 0.0)
+    monkeypatch.setattr("stepsight.app.scoring.loading._SECONDS", 0.0)
     assert evaluators.submit("one", TRACE).result(60)
 
 
@@ -153,7 +154,7 @@ def test_a_description_of_another_version_is_made_anew(fetched, tiny):
 
 
 def test_one_that_nobody_asks_for_gives_its_memory_back(fetched, tiny, monkeypatch):
-    monkeypatch.setattr(loading, "_IDLE", 0.3)
+    monkeypatch.setattr("stepsight.app.scoring.loading._IDLE", 0.3)
     evaluators = offering(tiny)
     evaluators.submit("one", TRACE).result(60)
     until = time.monotonic() + 60

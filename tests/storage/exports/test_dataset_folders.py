@@ -11,8 +11,8 @@ import yaml
 
 from stepsight.core.label import Label
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.dataset_folders import write_judgments
 from stepsight.storage.exports.frames import frame
+from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.judgments.judgments import save_judgments

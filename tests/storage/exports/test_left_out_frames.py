@@ -10,7 +10,7 @@ from stepsight.app.commands.cli import main
 from stepsight.core.left_out import Gap
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.dataset_folders import write_judgments
+from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import COLUMNS
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.left_outs import find_left_out

@@ -12,7 +12,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.dataset_folders import write_judgments
+from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.stress_frames import COLUMNS
 from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
