@@ -32,19 +32,20 @@ def open_evaluators(store: Store, folders: Sequence[str], place: Placement | Non
     return evaluators
 
 
-class _StoppedError(Exception):
+class _ServerStopsError(Exception):
     """Raised when the server stops."""
 
 
 @contextmanager
 def preparing(store: Store, evaluators: Evaluators) -> Iterator[None]:
     """In a thread of its own, load the evaluator that is offered first and store the gallery with judgments by the
-    shipped ones, so that the server answers before it has PyTorch. What is left of it when the block ends is dropped."""
+    shipped ones, so that the server answers before it has PyTorch. What is not done when the block ends is dropped.
+    """
     ending = threading.Event()
 
     def check() -> None:
         if ending.is_set():
-            raise _StoppedError
+            raise _ServerStopsError
 
     def prepare() -> None:
         # Whoever opens the address that was printed is answered first.
@@ -55,7 +56,7 @@ def preparing(store: Store, evaluators: Evaluators) -> Iterator[None]:
             # Only the shipped ones are certainly quick; another one may take minutes for a trace.
             seed(store, evaluators, shipped_evaluators(), check)
             release_memory()
-        except _StoppedError:
+        except _ServerStopsError:
             return
         except UserError as error:
             _LOG.warning("%s", error)

@@ -16,7 +16,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from stepsight.core.errors import UserError
 
@@ -38,6 +37,9 @@ def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> "go.Figure":
     In each row, the loss is the mean since the previous row, while the gradient norm and learning rate are those of
     the row's own step.
     """
+    # It loads all of Plotly, and pages import this module to link to figures.
+    from plotly.subplots import make_subplots
+
     figure = make_subplots(rows=1, cols=3, subplot_titles=[name for _, name in _CURVES], horizontal_spacing=0.07)
     steps = [row["step"] for row in rows]
     for column, (key, name) in enumerate(_CURVES, start=1):
