@@ -42,6 +42,7 @@ fuzz: $(VENV)/.dev
 	STEPSIGHT_FUZZ=$(or $(COUNT),1000) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
 
 bench: $(VENV)/.dev
+	$(BIN)/python -m tests.bench.start
 	$(BIN)/python -m tests.bench.scorer
 	$(BIN)/python -m tests.bench.evaluation
 	$(BIN)/python -m tests.bench.browse

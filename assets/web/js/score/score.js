@@ -176,8 +176,11 @@ const scoreNow = async (how) => {
   return isScored;
 };
 
-// What was asked for comes into sight: a result from its beginning, an error with the button.
-const reveal = () => {
+// What was asked for comes into sight: a result from its beginning, an error with the button. Others that change the
+// page when it has changed do so before, in the same frame, so that it is laid out once.
+const reveal = () => requestAnimationFrame(bringIntoSight);
+
+const bringIntoSight = () => {
   const section = document.querySelector("#result section");
   const room = section ?? part("refusal");
   const { top, bottom } = room.getBoundingClientRect();

@@ -45,7 +45,7 @@ class LongTrace {
     this.list = room.parentElement.querySelector("ol.steps");
     this.lanes = JSON.parse(room.dataset.lanes);
     this.columns = Number(room.dataset.columns);
-    this.at = -1;
+    [this.at, this.top, this.bottom] = [-1, 0, 0];
     this.collect();
     // Whether a range of steps is open, by its first step, where somebody chose. It lasts as long as the tab.
     this.kept = `${OPENED}${location.pathname} ${this.items.length} ${room.dataset.sections ?? ""}`;
@@ -60,7 +60,8 @@ class LongTrace {
     // Of all changes in the list only those of marks count; formulas are many.
     this.observer = new MutationObserver((changes) => changes.some(({ target }) => target.matches("li, .mark, ol")) && this.refresh());
     this.observer.observe(this.list, { childList: true, subtree: true, attributeFilter: ["class", "data-marks"] });
-    this.resized = new ResizeObserver(([{ contentRect }]) => Math.round(contentRect.width) !== this.width && this.draw());
+    // It is also drawn first when its width is known, since asking for that would lay out the page once more.
+    this.resized = new ResizeObserver(([{ contentRect }]) => this.fit(Math.round(contentRect.width)));
     this.resized.observe(this.picture);
     this.list.addEventListener("beforematch", ({ target }) => this.unfold(this.items.indexOf(target.closest("li"))), { signal });
     this.refresh();
@@ -83,6 +84,8 @@ class LongTrace {
       return element("button", { type: "button", class: "button", "data-act": act, "aria-keyshortcuts": key === "N" ? "Shift+N" : key }, label, shown);
     };
     this.picture = element("div", { class: "lanes", role: "slider", tabindex: "0", "aria-label": "Place in the solution", "aria-valuemin": 1 });
+    // Nothing below moves when it is drawn.
+    this.picture.style.minHeight = `${LANE * this.lanes.length + NAMES}px`;
     this.place = element("span", { class: "place" });
     this.fold = button("fold", "Fold the rest", "h");
     this.fold.title = "Fold stretches of steps without a flag";
@@ -130,10 +133,16 @@ class LongTrace {
     );
   }
 
-  draw() {
-    const { clientWidth: width } = this.picture;
+  fit(width) {
+    if (width === this.width) return;
     this.width = width;
-    if (!width || !this.marks) return;
+    this.draw();
+  }
+
+  draw() {
+    const { width } = this;
+    if (!width) return;
+    const view = this.view();
     const step = width / this.items.length;
     const height = LANE * this.lanes.length;
     const x = (place) => place * step;
@@ -149,7 +158,7 @@ class LongTrace {
     this.seen = drawn("rect", { class: "seen", y: 0.75, height: height - 1.5, rx: 2 });
     svg.append(this.seen);
     this.picture.replaceChildren(svg);
-    this.follow();
+    this.showView(view);
   }
 
   lane(lane, mark, kind, step) {
@@ -175,13 +184,21 @@ class LongTrace {
   /** Show which steps are in view. */
   follow() {
     this.frame = null;
-    if (!this.seen || !this.room.isConnected) return;
-    const [first, last] = [this.below(this.room.getBoundingClientRect().bottom + 4), this.below(innerHeight - 4)];
+    if (this.seen && this.room.isConnected) this.showView(this.view());
+  }
+
+  // The first and the last step in view, and whether all are below the window. They are read before the page is changed,
+  // which would have to be laid out again for them.
+  view() {
+    const first = this.below(this.room.getBoundingClientRect().bottom + 4);
+    return [first, this.below(innerHeight - 4), this.items[0].getBoundingClientRect().top > innerHeight];
+  }
+
+  showView([first, last, isOutside]) {
     Object.assign(this, { top: first, bottom: last });
-    const step = this.picture.clientWidth / this.items.length;
+    const step = this.width / this.items.length;
     this.seen.setAttribute("x", (first * step).toFixed(1));
     this.seen.setAttribute("width", Math.max(LEAST, (last - first + 1) * step).toFixed(1));
-    const isOutside = this.items[0].getBoundingClientRect().top > innerHeight;
     const range = first === last ? `step ${this.names[first]}` : `steps ${this.names[first]} to ${this.names[last]}`;
     setText(this.place, `${isOutside ? plural(this.items.length, "step") : `${range} of ${this.names.at(-1)}`} · ${plural(this.flags.length, "flag")}`);
     const here = this.isInView(this.at) ? this.at : first;
