@@ -46,12 +46,22 @@ def asset(*parts: str) -> Path:
     return Path(str(files("stepsight.assets"))).joinpath(*parts)
 
 
+def home_folder(variable: str) -> Path:
+    """Return the user's home folder. Raises `UserError` if there is none, as in a container for a user id without an
+    entry; `variable` is the environment variable that names what is wanted there."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise UserError("this user has no home folder (HOME is not set).", f"Name a place with {variable}.") from None
+
+
 def cache_folder() -> Path:
-    """Return the folder named by `STEPSIGHT_CACHE`, or else the platform's cache folder. It may not exist yet."""
+    """Return the folder named by `STEPSIGHT_CACHE`, or else the platform's cache folder. It may not exist yet.
+    Raises `UserError` if there is no home folder for it."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen)
-    home = Path.home()
+    home = home_folder(CACHE_VARIABLE)
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "stepsight"
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")

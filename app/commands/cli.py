@@ -13,6 +13,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from tempfile import gettempdir
 from types import ModuleType
 
 import stepsight
@@ -124,8 +125,20 @@ def _uncollected() -> Iterator[None]:
 def _module(command: str) -> ModuleType:
     name = command.replace("-", "_")
     name = f"{name}_" if keyword.iskeyword(name) else name
+    _check_temporary_folder()
     folder = next(folder for folder, names in _FOLDERS.items() if name in names)
     return import_module(f"{__package__}.{folder}.{name}")
+
+
+def _check_temporary_folder() -> None:
+    """Raise `UserError` if nothing temporary can be stored: PyTorch cannot even be imported then."""
+    try:
+        gettempdir()
+    except FileNotFoundError:
+        raise UserError(
+            "no folder for temporary files can be written to.",
+            "Free some space, mount one as with --tmpfs /tmp, or name another one with TMPDIR.",
+        ) from None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

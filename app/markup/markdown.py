@@ -4,9 +4,14 @@ links as plain text.
 Formulas are found first, so that none of their characters count as Markdown. A star or underscore counts as
 emphasis only if it has white space or punctuation on its outer side, so `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain
 products. CommonMark would treat `2*3*4` as emphasis, which is why no CommonMark library is used.
+
+A line of a solution may also go on with an expression, as `- y^2` and `# of ways` do. A sign too many still reads
+well, and one too few makes another number. So a sign becomes a bullet only before prose that follows a complete
+line, and a single `#` is that of a heading only before a title.
 """
 
 import re
+from functools import partial
 
 from markupsafe import Markup, escape
 
@@ -28,8 +33,34 @@ _ITALIC = re.compile(
 )
 # Pictures are not fetched, so they stay in their Markdown source.
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>(?![-\d]+$)\S[^\n]*)$", re.MULTILINE)
-_BULLET = re.compile(r"^(?P<indent>[ \t]*)[-*+][ \t]+(?=\S)(?=\D)", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*(?P<signs>#{1,6})[ \t]+(?P<text>(?![-\d.,/$%]+$)\S[^\n]*)$", re.MULTILINE)
+# "# of ways" is a number, and so is "# Ways = 6".
+_TITLE = re.compile(r"[*_]*(?![a-z])(?:[^\W\d_]|\d+[.)])(?![^\n:]*(?:=|&[lg]t;|[≤≥≈]))")
+_ITEM = r"[ \t]*[-*+][ \t]+(?=\S)"
+_LIST = re.compile(
+    rf"^(?P<before>(?!{_ITEM})[^\n]*\n)?(?P<items>(?:{_ITEM}[^\n]*(?:\n|\Z))+)(?=(?P<after>[^\n]{{0,20}}))",
+    re.MULTILINE,
+)
+_COMPLETE = re.compile(r"(?:^|\*\*|__|[.:;,?>”：。？\ue001])[ \t]*\n?\Z")
+_GOES_ON = re.compile(r"[ \t]*(?:[=≈≠≤≥<>×÷·/^]|&[lg]t;)")
+# An item begins with a word: no function, no product of letters such as `ab` or `ABC`, and no operand.
+_FUNCTION = r"(?:sin|cos|tan|cot|sec|csc|log|exp|sqrt|lim|max|min|gcd|lcm|det|mod|arc\w+)"
+_BULLET = re.compile(
+    rf"""
+    ^ (?P<indent>[ \t]*) [-*+] [ \t]+ (?=
+      ["'“‘(\[*_]*
+      (?: [\u3040-\ud7a3]
+        | (?! (?:{_FUNCTION}|[A-Z]{{2,}}) \b ) (?: [^\W\d_]{{3,}}+ | [A-Z][a-z]\b )
+          (?! [+/^×÷·(] | \*\w | [ \t]+(?:[-+*/^×÷·=≈≠≤≥]|&[lg]t;) )
+      )
+    )
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+_WORD = re.compile(rf"(?<![^\W\d_])(?!(?:{_FUNCTION}|[A-Z]+)\b)[^\W\d_]{{3,}}")
+_AFTER_OPERAND = re.compile(r"(?:[\d)\]}|!%]|\ue001|(?<![^\W\d_])(?:[^\W\d_]|[A-Z]+))\s*\Z")
+_BEFORE_OPERAND = re.compile(rf"\s*(?:[\d(\[{{|√]|\ue000|(?:{_FUNCTION}|[A-Z]+|[^\W\d_]{{1,2}})(?![^\W\d_]))")
+_BEFORE_NUMBER = re.compile(r"\s*[\d(]")
 # A line of cells, the line of dashes below it, and all further lines with a bar, with the blank line around them.
 _TABLE = re.compile(
     r"(?:^[ \t]*\n)?^(?P<head>(?=[^\n]*\|)[^\n]++)\n"
@@ -56,14 +87,42 @@ def markdown_html(text: str) -> Markup:
     html = _FORMULA.sub(lambda match: keep(match[0]), str(text_html(coded)))
     html = _TABLE.sub(_table, html)
     html = _LINK.sub(lambda match: match["text"], html)
-    html = _HEADING.sub(lambda match: f"<strong>{match['text'].replace('**', '')}</strong>", html)
-    html = _BULLET.sub(lambda match: f"{match['indent']}• ", html)
-    html = _BOLD.sub(r"<strong>\g<text></strong>", html)
-    html = _ITALIC.sub(r"<i>\g<text></i>", html)
+    html = _HEADING.sub(_heading, html)
+    html = _LIST.sub(_list, html)
+    html = _BOLD.sub(partial(_emphasis, "strong"), html)
+    html = _ITALIC.sub(partial(_emphasis, "i"), html)
     # A formula may contain a placeholder for code, never the other way round.
     for _ in range(2):
         html = _PLACE.sub(lambda match: kept[int(match[1])], html)
     return Markup(html)
+
+
+def _heading(match: re.Match[str]) -> str:
+    if match["signs"] == "#" and not _TITLE.match(match["text"]):
+        return match[0]
+    title = _BOLD.sub(r"\g<text>", match["text"])
+    return f"<strong>{title}</strong>"
+
+
+def _list(match: re.Match[str]) -> str:
+    before, items = match["before"] or "", match["items"]
+    # One word alone may be an operand.
+    if not _COMPLETE.search(before) or _GOES_ON.match(match["after"]) or re.fullmatch(rf"{_ITEM}[a-z]+\s*", items):
+        return match[0]
+    return before + _BULLET.sub(r"\g<indent>• ", items)
+
+
+def _emphasis(tag: str, match: re.Match[str]) -> str:
+    """Return emphasised text as HTML, or as it is if its signs multiply it with what stands on either side."""
+    sign, text = match["sign"], match["text"]
+    start, end = match.span()
+    before, after = match.string[max(0, start - 12) : start], match.string[end : end + 12]
+    is_factor = _AFTER_OPERAND.search(before) and _BEFORE_OPERAND.match(after)
+    if sign == "*" and not text.strip("0123456789."):
+        is_factor = is_factor or _BEFORE_NUMBER.match(after)
+    if sign[0] == "*" and is_factor and not _WORD.search(text):
+        return match[0]
+    return f"<{tag}>{match['text']}</{tag}>"
 
 
 def _table(match: re.Match[str]) -> str:

@@ -53,6 +53,8 @@ _MATHS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LONGEST = 4000
+# To TeX the rest of a line behind a bare % is a comment; nobody who writes 20% in a solution means one.
+_PERCENT = re.compile(r"\\.|%", re.DOTALL)
 
 
 def text_html(text: str) -> Markup:
@@ -91,7 +93,8 @@ def _formula(match: re.Match[str]) -> Markup:
     inline = match["dollar"] or match["inline"] or match["table"]
     source = inline or match["display"] or match["dollars"] or match[0]
     display = Markup("" if inline else ' data-display="1"')
-    return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, match[0], source.strip())
+    drawn = _PERCENT.sub(lambda sign: r"\%" if sign[0] == "%" else sign[0], source.strip())
+    return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, match[0], drawn)
 
 
 def sentence(text: str) -> str:

@@ -107,7 +107,8 @@ class Fetched:
 
 def cache_of_hub() -> Path:
     """Return the folder in which the hub's client stores models."""
-    return Path(constants.HF_HUB_CACHE).expanduser()
+    # As the client does it, which fails for no user without a home folder.
+    return Path(os.path.expanduser(constants.HF_HUB_CACHE))
 
 
 def is_from_hub(folder: Path) -> bool:

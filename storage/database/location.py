@@ -11,6 +11,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from stepsight.core.errors import UserError
+from stepsight.core.paths import home_folder
 from stepsight.core.trace import check_text
 
 VARIABLE = "STEPSIGHT_DB"
@@ -64,7 +65,7 @@ def describe(url: URL) -> str:
 def _default_file() -> Path:
     base = os.environ.get("XDG_DATA_HOME", "")
     # The XDG specification says that a relative XDG_DATA_HOME is to be ignored.
-    folder = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
+    folder = Path(base) if os.path.isabs(base) else home_folder(VARIABLE) / ".local" / "share"
     path = folder / "stepsight" / "stepsight.db"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

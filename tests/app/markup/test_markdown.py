@@ -16,6 +16,12 @@ from tests.cost import is_linear
         ("## The area\nnine", "<strong>The area</strong>\nnine"),
         ("## **The area**", "<strong>The area</strong>"),
         ("- one\n* two\n  + three", "• one\n• two\n  • three"),
+        ("We have:\n- To find x\n- 3 apples\n- the rest = 5", "We have:\n• To find x\n- 3 apples\n• the rest = 5"),
+        ("\\[ x \\]\n- **Then** divide", str(text_html("\\[ x \\]")) + "\n• <strong>Then</strong> divide"),
+        ("# Step 1: x = 3", "<strong>Step 1: x = 3</strong>"),
+        ("# 1. Area", "<strong>1. Area</strong>"),
+        ("## of 2**3**2 and **it**", "<strong>of 2**3**2 and it</strong>"),
+        ("3 *more* 5, *x* and **3** 4", "3 <i>more</i> 5, <i>x</i> and <strong>3</strong> 4"),
         ("run `a_1 * b_1 < 2`", "run <code>a_1 * b_1 &lt; 2</code>"),
         ("see\n```python\nif a:\n    b = *c*\n```\ndone", "see\n<pre>if a:\n    b = *c*</pre>\ndone"),
         (
@@ -36,6 +42,10 @@ def test_markdown_is_rendered(text, html):
         "2 * 3 * 4", "2*3*4", "a_1 * b_2", "x_1 + y_1", "(a)*(b)*(c)", "2**3**2", "n! * m! * k", "a * b and c * d",
         "5 *", "#### 72", "- 3 + 5 = 2", "f(x_1)_2", "snake_case_name", "[1](2)", "a ` b",
         "|x| = 3\n-4 | 5", "P(A|B)\n|---|---|---|",
+        "x^2\n- y^2\n= 5", "3a\n+ b", "* y^2", "- ab + 2", "- ABC", "- abc", "We get:\n- sin x", "Then\n- area(ABC) - 2",
+        "profit = revenue\n- cost\n- tax\n= 5", "Profit:\n- cost\n- tax\n= 5", "the total is\n- cost\n- tax",
+        "# of ways = 6", "# ways", "# Ways = 6", "# Ways < 6", "# \\(S\\)", "#### 1,080.5",
+        "2 *3* 4", "2 **3** 4", "(a) *b* (c)", "x = 2\n*3* 4", "*3* 4", "2 *3*\n4", "$x$ *y* $z$", "2x *3* 4y",
     ],
 )  # fmt: skip
 def test_text_that_is_not_markdown_stays(text):

@@ -141,6 +141,8 @@ const goOn = (number) => {
   goTo(next ?? document.querySelector(`${STEP}.open`) ?? page().querySelector("a.onward") ?? page().querySelector(`li[data-step="${number}"]`));
 };
 
+const follow = (...links) => links.map((link) => page().querySelector(link)).find(Boolean)?.click();
+
 const decide = async (form) => {
   if (busy.has(form)) return;
   busy.add(form);
@@ -172,13 +174,16 @@ const take = (form) => {
   return decide(form);
 };
 
-const takeNext = ({ repeat }) => {
-  if (repeat) return;
+// On a step that is decided already, the key only goes on.
+const takeNext = () => {
   const isLate = pending > 0;
   pending++;
   work = work.then(async () => {
-    const step = isLate ? document.querySelector(`${STEP}.open`) : current();
-    if (step && (await bring(step))) await take(step.querySelector("form"));
+    const open = document.querySelector(`${STEP}.open`);
+    const step = isLate ? open : current();
+    if (!open) follow("a.onward", ".pager a[rel=next]");
+    else if (!step.matches(".open")) goOn(step.dataset.step);
+    else if (await bring(step)) await take(step.querySelector("form"));
     pending--;
   });
 };
@@ -207,20 +212,20 @@ document.addEventListener("submit", (event) => {
   decide(form);
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && event.target.matches?.("#adjudicate input[name=reason]")) goTo(event.target.closest(STEP));
-});
-
-const follow = (...links) => links.map((link) => page().querySelector(link)).find(Boolean)?.click();
-
 register({ key: "m", label: "take the majority’s label, and go on", when: isReady, run: takeNext });
 for (const [key, label] of labelKeys(page())) {
   const action = label ? `decide ${label}` : "leave it unlabelled";
   register({ key, label: `${action}, then say why`, when: isReady, run: () => choose(label) });
 }
 register({ key: "Enter", label: "store the decision (in its reason)", when: isReady });
-register({ key: "Escape", label: "back to the step (in its reason)", when: isReady });
-register({ key: ["j", "ArrowDown"], label: "next step to decide", when: isReady, run: () => move(1) });
-register({ key: ["k", "ArrowUp"], label: "previous step to decide", when: isReady, run: () => move(-1) });
+register({
+  key: "Escape",
+  label: "back to the step (in its reason)",
+  when: isReady,
+  within: "#adjudicate input[name=reason]",
+  run: (_, field) => goTo(field.closest(STEP)),
+});
+register({ key: ["j", "ArrowDown"], label: "next step to decide", when: isReady, repeats: true, run: () => move(1) });
+register({ key: ["k", "ArrowUp"], label: "previous step to decide", when: isReady, repeats: true, run: () => move(-1) });
 register({ key: "n", label: "next trace", when: isReady, run: () => follow("a.onward", ".pager a[rel=next]") });
 register({ key: "p", label: "previous trace", when: isReady, run: () => follow(".pager a[rel=prev]") });

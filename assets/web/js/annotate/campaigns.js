@@ -123,15 +123,11 @@ const move = (link, [down, right]) => {
   next.focus();
 };
 
-document.addEventListener("keydown", (event) => {
-  const link = event.target.closest?.(`${GRID} tbody a`);
-  if (!link || !MOVES[event.key] || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  event.preventDefault();
-  move(link, MOVES[event.key]);
-});
-
 register({
   key: Object.keys(MOVES),
   label: "go to another cell of the heatmap",
   when: () => Boolean(document.querySelector(GRID)),
+  within: `${GRID} tbody a`,
+  repeats: true,
+  run: (key, link) => move(link, MOVES[key]),
 });

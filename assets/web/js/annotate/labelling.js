@@ -64,21 +64,11 @@ const click = (page, { target }) => {
   if (act === "unflag") page.sendPanel(button.form, null);
 };
 
-const leaveText = (page, event) => {
-  const leaves = event.key === "Escape" || (event.key === "Enter" && !event.shiftKey);
-  if (event.isComposing || !leaves) return;
-  if (event.target.matches("[data-field] textarea, [data-link] input")) {
-    event.preventDefault();
-    page.moveTo(stepOf(event.target));
-  } else if (event.key === "Escape" && event.target.closest("form[data-panel]")) page.closePanels();
-};
-
 // Add the listeners of the page.
 const listen = (page) => {
   const { section } = page;
   const isText = (target) => target.matches("[data-field] textarea");
   section.addEventListener("click", (event) => click(page, event));
-  section.addEventListener("keydown", (event) => leaveText(page, event));
   section.addEventListener("input", ({ target }) => {
     if (isText(target)) page.texts.type(target);
     page.paint();
@@ -587,20 +577,20 @@ class Labelling {
 }
 
 let page = null;
-const key = (name, label, run) => register({ key: name, label, when: () => page !== null, run });
+const key = (name, label, run, how = {}) => register({ key: name, label, when: () => page !== null, run, ...how });
 
 const registerKeys = (section) => {
   for (const [name, label] of labelKeys(section)) {
     key(name, label || "no label", () => page.label(label || null, page.here));
   }
   const kinds = [...section.dataset.kindKeys];
-  register({ key: kinds, shown: [kinds[0], "…"], label: "kind of error of a neg step", when: () => page !== null, run: ({ key: name }) => page.pressKind(name) });
-  key("j", "next step", () => page.move(1));
-  key("k", "previous step", () => page.move(-1));
-  key("n", "next step without a label", () => page.nextOpen());
+  key(kinds, "kind of error of a neg step", (name) => page.pressKind(name), { shown: [kinds[0], "…"] });
+  key("j", "next step", () => page.move(1), { repeats: true });
+  key("k", "previous step", () => page.move(-1), { repeats: true });
+  key("n", "next step without a label", () => page.nextOpen(), { repeats: true });
   key("Enter", "submit, or go to the first step without a label", () => page.submit());
-  key("z", "undo", () => page.undoOrRedo("undo"));
-  key("Z", "redo", () => page.undoOrRedo("redo"));
+  key("z", "undo", () => page.undoOrRedo("undo"), { repeats: true });
+  key("Z", "redo", () => page.undoOrRedo("redo"), { repeats: true });
   key("c", "comment on the step", () => page.openText("comment", page.here));
   key("e", "correct the step", () => page.openText("correction", page.here));
   key("v", "step that repairs a neg step", () => page.openLink("repaired"));
@@ -613,6 +603,9 @@ const registerKeys = (section) => {
   key("J", "begin the section a step later", () => page.changeBorder("down", page.here));
   key("f", "flag a bad problem", () => page.openPanel("flag"));
   key("x", "skip the trace", () => page.openPanel("skip"));
+  const texts = "#labelling :is([data-field] textarea, [data-link] input)";
+  key(["Enter", "Ctrl+Enter", "Escape"], "store a text, and leave it", (_, field) => page.moveTo(stepOf(field)), { within: texts, shown: ["Enter", "Escape"] });
+  key("Escape", "close the flag or the skip", () => page.closePanels(), { within: "#labelling form[data-panel] *" });
 };
 
 let registered = false;

@@ -40,8 +40,8 @@ const step = (by) => {
   else stepRow(by);
 };
 
-register({ key: "j", label: "next trace", when: pager, run: () => step(1) });
-register({ key: "k", label: "previous trace", when: pager, run: () => step(-1) });
+register({ key: "j", label: "next trace", when: pager, repeats: true, run: () => step(1) });
+register({ key: "k", label: "previous trace", when: pager, repeats: true, run: () => step(-1) });
 register({ key: "Enter", label: "open the trace", when: isList });
 register({ key: "u", label: "back to the list", when: isTrace, run: () => press("a.up") });
 register({ key: "e", label: "evidence", when: () => inPage("a.evidence"), run: () => press("a.evidence") });

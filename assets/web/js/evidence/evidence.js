@@ -1,7 +1,7 @@
 // The Evidence page: the hindsight matrix, the curve and the bars of one trace, as its steps are revealed.
 import { patiently } from "../shared/connection.js";
 import { html, onChange, setText } from "../shared/dom.js";
-import { register } from "../shared/keys.js";
+import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { drawCurve } from "./curve.js";
@@ -106,8 +106,8 @@ class Evidence extends RevealedJudgment {
   }
 
   press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input")) return;
-    const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    if (event.target.closest("input")) return;
+    const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[readKey(event)];
     if (!way) return;
     const { row } = this.matrix;
     if (event.target.closest(".matrix td")) this.go(row + way[0], this.step + way[1]);
@@ -286,9 +286,9 @@ window.addEventListener("popstate", () => (waiting.length = 0));
 
 const isShown = () => current?.section.isConnected;
 const hasNeighbours = () => link("next") || link("prev");
-register({ key: "ArrowRight", label: "reveal the next step", when: isShown, run: () => current.reveal(current.after + 1) });
-register({ key: "ArrowLeft", label: "hide the last step", when: isShown, run: () => current.reveal(current.after - 1) });
+register({ key: "ArrowRight", label: "reveal the next step", when: isShown, repeats: true, run: () => current.reveal(current.after + 1) });
+register({ key: "ArrowLeft", label: "hide the last step", when: isShown, repeats: true, run: () => current.reveal(current.after - 1) });
 register({ key: "p", label: "play, pause", when: isShown, run: () => current.play() });
 register({ key: ["↑", "↓"], label: "in the matrix: earlier, later", when: isShown });
-register({ key: "j", label: "next", when: hasNeighbours, run: () => move("next") });
-register({ key: "k", label: "previous", when: hasNeighbours, run: () => move("prev") });
+register({ key: "j", label: "next", when: hasNeighbours, repeats: true, run: () => move("next") });
+register({ key: "k", label: "previous", when: hasNeighbours, repeats: true, run: () => move("prev") });

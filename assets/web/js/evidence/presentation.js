@@ -1,6 +1,6 @@
 // The presentation of a trace: the address has its place; keys and buttons move forward, back and elsewhere.
 import { onChange, setText } from "../shared/dom.js";
-import { register } from "../shared/keys.js";
+import { readKey, register } from "../shared/keys.js";
 import { go } from "../shared/navigation.js";
 import { quietly } from "../shared/storage.js";
 import { PresentationView } from "./presentation_view.js";
@@ -11,7 +11,7 @@ const KEPT = "stepsight.pace";
 const PACES = [1, 2, 3, 4, 5, 7, 10, 15, 20, 30];
 const USUAL = 5;
 // Keys that do not stop automatic playing.
-const PACING = ["p", "+", "-", "f", "Shift", "Control", "Alt", "Meta"];
+const PACING = ["", "p", "+", "-", "f"];
 const NAMES = { problem: "Problem", evidence: "Evidence", note: "About this solution", gold: "Gold" };
 const DIGITS = [..."0123456789"];
 
@@ -216,26 +216,26 @@ document.addEventListener("click", (event) => {
 });
 window.addEventListener("popstate", () => (waiting = null));
 document.addEventListener("fullscreenchange", () => current?.showFull());
-document.addEventListener("keydown", ({ key }) => current?.player.timer && !PACING.includes(key) && current.player.stop(), true);
+document.addEventListener("keydown", (event) => current?.player.timer && !PACING.includes(readKey(event)) && current.player.stop(), true);
 
 const on = (key, label, run, options = {}) =>
   register({
     key,
     label,
     when: () => isThere() || waiting,
-    run: (event) => (isThere() ? run(current, event) : waiting.push((presentation) => run(presentation, event))),
+    run: (pressed) => (isThere() ? run(current, pressed) : waiting.push((presentation) => run(presentation, pressed))),
     everywhere: true,
     ...options,
   });
 
-on(["ArrowRight", " ", "PageDown"], "go on", (presentation) => presentation.by(1));
-on(["ArrowLeft", "PageUp"], "go back", (presentation) => presentation.by(-1));
+on(["ArrowRight", " ", "PageDown"], "go on", (presentation) => presentation.by(1), { repeats: true });
+on(["ArrowLeft", "PageUp"], "go back", (presentation) => presentation.by(-1), { repeats: true });
 on("Home", "back to the problem", (presentation) => presentation.by(-presentation.last));
 on("End", "reveal everything", (presentation) => presentation.by(presentation.last));
-on(DIGITS, "go to a step", (presentation, { key }) => presentation.digit(key), { shown: ["0–9", "Enter"] });
+on(DIGITS, "go to a step", (presentation, digit) => presentation.digit(digit), { shown: ["0–9", "Enter"] });
 register({ key: "Enter", label: "go to the step typed", when: () => isThere() && current.digits, run: () => current.jump() });
 on("p", "play, pause", (presentation) => presentation.play());
-on(["+", "-"], "play slower, faster", (presentation, { key }) => presentation.setPace(key === "+" ? 1 : -1));
+on(["+", "-"], "play slower, faster", (presentation, sign) => presentation.setPace(sign === "+" ? 1 : -1));
 on("f", "full screen", (presentation) => presentation.full());
 on("Escape", "leave the presentation", (presentation) => presentation.escape());
 register({ key: "s", label: "start the presentation", when: start, run: () => start().click() });

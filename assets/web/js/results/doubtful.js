@@ -23,8 +23,8 @@ const step = (by) => {
 
 const dispute = () => rows()[Math.max(current(), 0)]?.querySelector("a.dispute.file");
 
-register({ key: "j", label: "next label", when: hasRows, run: () => step(1) });
-register({ key: "k", label: "previous label", when: hasRows, run: () => step(-1) });
+register({ key: "j", label: "next label", when: hasRows, repeats: true, run: () => step(1) });
+register({ key: "k", label: "previous label", when: hasRows, repeats: true, run: () => step(-1) });
 register({ key: "Enter", label: "open the trace", when: hasRows });
 register({ key: "d", label: "dispute the label", when: dispute, run: () => dispute().click() });
 

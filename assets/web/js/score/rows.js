@@ -1,5 +1,6 @@
 // Editing the steps of a result in place: the text is scored when typing pauses.
 import { element } from "../shared/dom.js";
+import { register } from "../shared/keys.js";
 import { amendSteps, changeSteps } from "./solution.js";
 
 // Milliseconds without a key after which the text is scored.
@@ -128,8 +129,4 @@ document.addEventListener("input", ({ target }) => {
 
 document.addEventListener("focusout", ({ target }) => target === edit?.area && target.isConnected && finish());
 
-document.addEventListener("keydown", (event) => {
-  if (event.target !== edit?.area || event.isComposing || event.key !== "Escape") return;
-  event.preventDefault();
-  cancel();
-});
+register({ key: "Escape", label: "give up the edit of a step", when: isEditingRow, within: "#result ol.steps textarea", run: cancel });

@@ -322,14 +322,6 @@ document.addEventListener("click", (event) => {
 
 const IN_TEXT = "#problem textarea, #solution textarea, #preview textarea, #result ol.steps textarea";
 
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.isComposing || event.defaultPrevented) return;
-  const keys = [event.ctrlKey || event.metaKey, event.shiftKey];
-  if (keys[0] === keys[1] || !event.target.closest?.(IN_TEXT)) return;
-  event.preventDefault();
-  press();
-});
-
 document.addEventListener("submit", async (event) => {
   if (!event.target.matches("#result form[data-save]")) return;
   event.preventDefault();
@@ -342,7 +334,7 @@ document.addEventListener("submit", async (event) => {
 
 const save = latest((signal, values) => ask("save", [values], signal));
 
-register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score") });
+register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score"), within: IN_TEXT, run: press });
 
 // What is typed but not scored survives a reload and a look at another page, and so does a result too long for a link.
 const TYPED = "stepsight.typed";

@@ -2,7 +2,7 @@
 //
 // The server draws it (`#preview ol.preview`) and finds the maths in it; `solution.js` holds the steps.
 import { element, setText } from "../shared/dom.js";
-import { register } from "../shared/keys.js";
+import { readKey, register } from "../shared/keys.js";
 import { canRedo, canUndo, changeSteps, isSame, onSteps, redo, solutionSteps, undo } from "./solution.js";
 
 let chosen = -1;
@@ -228,32 +228,32 @@ document.addEventListener("focusin", ({ target }) => {
 });
 
 const inList = () => chosen >= 0 && preview() && (hasFocus() || document.activeElement === document.body);
-const inEdit = (event, run) => {
-  if (event.key === "Escape") run(cancel);
-  else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.shiftKey) run(cut);
+// Keys while a text is edited, and in the list or its tools; and those that act once, however long they are held down.
+const IN_TEXT = { Escape: cancel, "Ctrl+Shift+Enter": cut };
+const IN_LIST = {
+  "Ctrl+z": () => travel(undo),
+  "Ctrl+Z": () => travel(redo),
+  "Ctrl+y": () => travel(redo),
+  ArrowUp: () => choose(Math.max(0, chosen - 1)),
+  ArrowDown: () => choose(chosen + 1),
+  "Alt+ArrowUp": acts.up,
+  "Alt+ArrowDown": acts.down,
+  Delete: () => inList() && acts.delete(),
 };
-const inTools = (event, run) => {
-  const command = event.ctrlKey || event.metaKey;
-  if (command && event.key.toLowerCase() === "z") run(() => travel(event.shiftKey ? redo : undo));
-  else if (command && event.key.toLowerCase() === "y") run(() => travel(redo));
-  else if (command) return;
-  else if (event.key === "ArrowUp") run(event.altKey ? acts.up : () => choose(Math.max(0, chosen - 1)));
-  else if (event.key === "ArrowDown") run(event.altKey ? acts.down : () => choose(chosen + 1));
-  else if (event.key === "Delete" && inList()) run(acts.delete);
-};
+const ONCE = ["Escape", "Ctrl+Shift+Enter", "Delete"];
 
 document.addEventListener("keydown", (event) => {
-  if (event.isComposing || event.defaultPrevented) return;
   const { target } = event;
   // Nothing has the focus while the list is being redrawn.
   const isHere = target.closest?.("#preview ol.preview, #split-tools") || (target === document.body && focus && inList());
-  if (!isHere) return;
-  const run = (act) => {
-    event.preventDefault();
-    if (target.matches("textarea")) caret = { area: target, place: target.selectionStart };
-    act();
-  };
-  (target.matches("textarea") ? inEdit : inTools)(event, run);
+  if (!isHere || event.defaultPrevented) return;
+  const isText = target.matches("textarea");
+  const key = readKey(event);
+  const act = (isText ? IN_TEXT : IN_LIST)[key];
+  if (!act) return;
+  event.preventDefault();
+  if (isText) caret = { area: target, place: target.selectionStart };
+  if (!event.repeat || !ONCE.includes(key)) act();
 });
 
 register({ key: "e", label: "edit or split the chosen step", when: inList, run: () => acts.edit() });

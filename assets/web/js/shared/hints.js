@@ -2,6 +2,7 @@
 // popover (`terms.html`) that elements name with `data-hint`. Without this script, pressing a term shows its hint in the
 // middle of the window.
 import { onChange } from "./dom.js";
+import { readKey } from "./keys.js";
 
 // Milliseconds that a pointer rests before a hint appears, and that it has for moving to the hint.
 const REST = 200;
@@ -96,7 +97,7 @@ document.addEventListener("pointerdown", ({ target }) => {
 });
 document.addEventListener("keydown", (event) => {
   const open = popup();
-  if (event.key !== "Escape" || event.defaultPrevented || !open || hint) return;
+  if (readKey(event) !== "Escape" || event.defaultPrevented || !open || hint) return;
   event.preventDefault();
   open.open = false;
   open.querySelector("summary").focus({ preventScroll: true });

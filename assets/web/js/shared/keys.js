@@ -1,4 +1,4 @@
-// The keys of a page: pages register theirs here, and `?` lists them.
+// The keys of a page: pages register theirs here, and `?` lists them. Whatever else listens to keys reads them by `readKey`.
 import { element } from "./dom.js";
 
 const entries = [];
@@ -13,43 +13,105 @@ const NAMES = {
   PageDown: "Page Down",
 };
 const ACTIVE = "a, button, summary, [type=radio], [role=button], [role=slider], [role=tab], [role=option]";
+const MODIFIERS = ["Shift", "Control", "Alt", "AltGraph", "Meta", "OS", "CapsLock"];
+
+const isDigit = (character) => /\p{Nd}/u.test(character);
+
+// The digits of a script follow each other, from its zero on.
+const digit = (character) => {
+  const code = character.codePointAt(0);
+  let zero = code;
+  while (isDigit(String.fromCodePoint(zero - 1))) zero--;
+  return String(code - zero);
+};
+
+const isForeign = (character) => /[\p{L}\p{M}]/u.test(character) && !/[\p{Script=Latin}\p{Script=Inherited}\p{Script=Common}]/u.test(character);
+
+// What a key enters, in ASCII where possible: full-width characters and the digits of all scripts; and in place of a letter
+// that is not Latin, what is in its place on a keyboard with Latin ones.
+const inAscii = (entered, { code, shiftKey }) => {
+  const character = /[\u3000\uff01-\uff5e]/.test(entered) ? entered.normalize("NFKC") : entered;
+  if (isDigit(character)) return digit(character);
+  if (character === "؟") return "?";
+  if (!isForeign(character)) return character;
+  return code.match(shiftKey ? /^Key(.)$/ : /^(?:Key|Digit)(.)$/)?.[1] ?? character;
+};
 
 /**
- * Register a key. `key` is a value of `KeyboardEvent.key`, or a list of them; `label` describes its effect in a few
- * words; `when` tells whether it is active, by default always; only active keys are listed. `run` carries it out; an
- * entry without `run` is only listed, for a key that the browser or a control of the page handles. `shown` is listed
- * instead of the keys. With `everywhere`, the key also works while a link or button has the focus, except Enter and
- * Space.
+ * The key of a keyboard event, by which all of the page's keys are named: a value of `KeyboardEvent.key`, after `Ctrl+` (Meta
+ * too) and `Alt+` (AltGr too) and, unless it enters a character other than Space, `Shift+`. A letter is a capital one by
+ * Shift, whatever Caps Lock says. "" for a key that belongs to an input method, and for a modifier alone.
  */
-export const register = ({ key, label, when = () => true, run = null, shown = key, everywhere = false }) =>
-  entries.push({ keys: [key].flat(), shown: [shown].flat(), label, when, run, everywhere });
+export const readKey = (event) => {
+  // Safari ends a composition before it tells of the Enter that did, with the code of an input method.
+  if (event.isComposing || event.keyCode === 229) return "";
+  // A browser that fills in a form sends events without a key.
+  if (!event.key || MODIFIERS.includes(event.key)) return "";
+  const isNamed = event.key === " " || [...event.key].length > 1;
+  const prefixes = [
+    (event.ctrlKey || event.metaKey) && "Ctrl+",
+    (event.altKey || event.getModifierState("AltGraph")) && "Alt+",
+    isNamed && event.shiftKey && "Shift+",
+  ];
+  const character = isNamed ? event.key : inAscii(event.key, event);
+  const key = isNamed ? character : event.shiftKey ? character.toUpperCase() : character.toLowerCase();
+  return [...prefixes, key].filter(Boolean).join("");
+};
 
-const isTyping = (target) => target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not([contenteditable=false])");
+/**
+ * Register a key. `key` is one that `readKey` gives, or a list of them; `label` describes its effect in a few words; `when`
+ * tells whether it is active, by default always; only active keys are listed. `run` carries it out, with the key and the
+ * element that has the focus; an entry without `run` is only listed, for a key that the browser or a control of the page
+ * handles. `shown` is listed instead of the keys.
+ *
+ * A key that is held down acts once, unless it `repeats`, as those do that only move. It does not act in a field that is
+ * typed into, nor, unless it enters a character, on a link or button; with `everywhere` it also works there, except Enter
+ * and Space. With `within`, a selector, it works on these elements alone, whatever they are.
+ */
+export const register = ({ key, label, when = () => true, run = null, shown = key, repeats = false, everywhere = false, within = null }) =>
+  entries.push({ keys: [key].flat(), shown: [shown].flat(), label, when, run, repeats, everywhere, within });
 
-// Enter and Space belong to the link or button that has the focus, arrows to a slider, a tab or a choice.
-const isTaken = (event) => event.key !== "?" && event.key.length !== 1 && event.target.closest?.(ACTIVE);
-const isLeft = (event, { everywhere }) => !isTaken(event) || (everywhere && event.key !== "Enter");
-const isPressing = (event) => event.key === " " && event.target.closest?.(ACTIVE);
+const MANY_LINES = "textarea, [contenteditable]:not([contenteditable=false])";
+const isTyping = (target) => target.closest?.(`input:not([type=checkbox], [type=radio]), select, ${MANY_LINES}`);
 
-const isOurs = (event) =>
-  !(event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) &&
-  !(event.isComposing || event.keyCode === 229) &&
-  !(isTyping(event.target) || isPressing(event) || document.querySelector("dialog[open]"));
+const isMeant = (target, key, { everywhere, within }) => {
+  if (within) return target.matches?.(within);
+  if (isTyping(target)) return false;
+  if (!target.closest?.(ACTIVE)) return true;
+  // Enter and Space belong to the link or button that has the focus, arrows to a slider, a tab or a choice.
+  return key !== "Enter" && key !== " " && (key.length === 1 || everywhere);
+};
+
+// The key that is held down and has acted.
+let held = null;
 
 /** Carry out the action of a key. */
 export const press = (event) => {
-  if (!isOurs(event)) return;
-  const found = entries.find((entry) => entry.run && entry.keys.includes(event.key) && isLeft(event, entry) && entry.when());
-  if (!found) return;
+  if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  const key = readKey(event);
+  const { target } = event;
+  const pressed = entries.find((entry) => entry.run && entry.keys.includes(key) && isMeant(target, key, entry) && entry.when());
+  if (!pressed) return;
   event.preventDefault();
-  found.run(event);
+  held = pressed.repeats ? null : event.code;
+  if (!event.repeat || pressed.repeats) pressed.run(key, target);
 };
 
+// A key that is held down types nothing into a field to which it has led, and Enter presses no button and submits no form
+// again.
+const stopHeld = (event) => {
+  if (!event.repeat) held = null;
+  else if (event.code === held || (event.key === "Enter" && !event.target.closest?.(MANY_LINES))) event.preventDefault();
+};
+
+window.addEventListener("keydown", stopHeld, true);
 // On a page that records early input, `early_input.js` adds the listener.
 if (!window.early) document.addEventListener("keydown", press);
 
+const nameOf = (key) => key.replace(/[^+]+$/, (last) => NAMES[last] ?? last);
+
 const line = ({ shown, label }) => [
-  element("dt", {}, ...shown.map((key) => element("kbd", {}, NAMES[key] ?? key))),
+  element("dt", {}, ...shown.map((key) => element("kbd", {}, nameOf(key)))),
   element("dd", {}, label),
 ];
 
@@ -68,7 +130,7 @@ const showKeys = () => {
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("keydown", (event) => {
-    if (event.key !== "?") return;
+    if (readKey(event) !== "?") return;
     // Otherwise the same key press would bubble up and open the list again.
     event.preventDefault();
     dialog.close();

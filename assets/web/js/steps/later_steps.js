@@ -4,6 +4,7 @@
 // For a search in the page, and for printing by key, all of them are fetched.
 import { patiently } from "../shared/connection.js";
 import { html, onChange } from "../shared/dom.js";
+import { readKey } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 
 /** The event of a list whose items, its detail, have arrived. */
@@ -132,10 +133,9 @@ onChange(() => {
 const fetchAll = () => Promise.all([...current.values()].map((one) => one.fetchAll()));
 
 document.addEventListener("keydown", async (event) => {
-  const key = event.key.toLowerCase();
-  const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey;
-  if ((isCommand && key === "f") || key === "f3") fetchAll();
-  if (!isCommand || key !== "p" || ![...current.values()].some((one) => !one.items.every(isThere))) return;
+  const key = readKey(event);
+  if (["Ctrl+f", "F3", "Shift+F3"].includes(key)) fetchAll();
+  if (key !== "Ctrl+p" || ![...current.values()].some((one) => !one.items.every(isThere))) return;
   event.preventDefault();
   await fetchAll();
   window.print();

@@ -5,7 +5,7 @@
 // follow thresholds, labels, and what is revealed. A flag is a step that an evaluator or gold calls wrong, or whose equation
 // fails.
 import { announce, drawn, element, onChange, setText } from "../shared/dom.js";
-import { register } from "../shared/keys.js";
+import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { quietly } from "../shared/storage.js";
 import { ARRIVED, isThere } from "./later_steps.js";
@@ -265,7 +265,7 @@ class LongTrace {
 
   slide(event) {
     const here = this.isInView(this.at) ? this.at : this.top;
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -here, End: this.items.length }[event.key];
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -here, End: this.items.length }[readKey(event)];
     if (by === undefined) return;
     event.preventDefault();
     event.stopPropagation();
@@ -400,8 +400,8 @@ onChange(() => {
   current = room && new LongTrace(room);
 });
 
-register({ key: "n", label: "next step with a flag", when: isHere, run: () => current.next(1) });
-register({ key: "N", label: "previous step with a flag", when: isHere, run: () => current.next(-1) });
+register({ key: "n", label: "next step with a flag", when: isHere, repeats: true, run: () => current.next(1) });
+register({ key: "N", label: "previous step with a flag", when: isHere, repeats: true, run: () => current.next(-1) });
 register({ key: "f", label: "first error", when: isHere, run: () => current.first() });
 register({ key: "o", label: "open the section in view, or close it", when: () => isHere() && current.isDivided, run: () => current.toggleHere() });
 register({ key: "h", label: "fold steps without a flag, or unfold them", when: isHere, run: () => current.setFolds(!folds) });

@@ -1,6 +1,7 @@
 // The rail of a long solution: a button for each of its sections, with the number of flags and of failing equations in it,
 // that opens or closes the section. One button is reached by Tab, the others from it by arrow keys.
 import { element, setText } from "../shared/dom.js";
+import { readKey } from "../shared/keys.js";
 
 export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
@@ -60,7 +61,7 @@ export class SectionRail {
   }
 
   move(event) {
-    const by = MOVES[event.key];
+    const by = MOVES[readKey(event)];
     if (by === undefined) return;
     event.preventDefault();
     event.stopPropagation();
