@@ -47,12 +47,14 @@ def asset(*parts: str) -> Path:
 
 
 def home_folder(variable: str) -> Path:
-    """Return the user's home folder. Raises `UserError` if there is none, as in a container for a user id without an
-    entry; `variable` is the environment variable that names what is wanted there."""
+    """Return the user's home folder. Raises `UserError` if there is none, as for a user id without an entry in a
+    container; `variable` is the environment variable that names another place."""
     try:
         return Path.home()
     except RuntimeError:
-        raise UserError("this user has no home folder (HOME is not set).", f"Name a place with {variable}.") from None
+        raise UserError(
+            "this user has no home folder, and HOME is not set.", f"Name another place with {variable}."
+        ) from None
 
 
 def cache_folder() -> Path:

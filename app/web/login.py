@@ -139,8 +139,8 @@ def _refused(error: UserError, response: HTMLResponse) -> HTMLResponse:
 
 
 def _is_secure(request: Request) -> bool:
-    """True if the browser asked by HTTPS. A chain of proxies states the scheme of each hop, the browser's first, and
-    uvicorn reads a single one. Who forges the header only keeps their own cookie from HTTP."""
+    """True if the browser asked by HTTPS. A chain of proxies states the scheme of each hop, the browser's first,
+    and uvicorn reads a single one. Somebody who forges the header only keeps their own cookie from HTTP."""
     stated = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     return "https" in (request.url.scheme, stated)
 

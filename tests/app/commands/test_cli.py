@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, replace
 
 import pytest
@@ -632,6 +633,12 @@ def test_families_and_sizes_are_checked(run, fails, tmp_path):
 
 
 # --- the command itself ---
+
+
+def test_without_a_folder_for_temporary_files_a_command_says_what_to_do(fails, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "missing")])
+    fails("no folder for temporary files can be written to. .*--tmpfs /tmp", "datasets")
 
 
 def test_help_names_every_command(run):

@@ -93,7 +93,10 @@ def test_by_https_the_cookie_goes_by_https_alone(store, evaluators):
         assert "; secure" in client.post("/logout").headers["set-cookie"].lower()
 
 
-@each("stated, secure", [("https", True), ("https, http", True), ("HTTPS,http", True), ("http, https", False), ("", False)])
+@each(
+    "stated, secure",
+    [("https", True), ("https, http", True), ("HTTPS,http", True), ("http, https", False), ("", False)],
+)
 def test_the_browser_s_own_scheme_counts_behind_a_chain_of_proxies(client, stated, secure):
     form = {"name": "ada", "password": PASSWORD}
     response = client.post("/login", data=form, headers={"x-forwarded-proto": stated})

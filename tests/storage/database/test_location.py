@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ def test_default_folder_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     with refused():
         locate()
+
+
+def test_a_user_id_without_an_entry_and_without_home_is_told_to_name_the_store(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    with refused():
+        locate()
+    assert locate(str(tmp_path / "s.db")).database == str(tmp_path / "s.db")
 
 
 def test_the_variable_comes_before_the_default_and_the_argument_before_both(

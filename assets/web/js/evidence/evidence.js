@@ -3,11 +3,12 @@ import { patiently } from "../shared/connection.js";
 import { html, onChange, setText } from "../shared/dom.js";
 import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
+import { MARKS } from "../shared/verdicts.js";
 import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
-import { MARKS, onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
+import { onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
 import "../results/pictures.js";
 
 // Milliseconds between two steps, of a short trace and of a long one.

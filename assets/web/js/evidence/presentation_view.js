@@ -3,6 +3,7 @@
 // Anything not yet revealed is not in the document, so that nothing can show, name or find it.
 import { element, shortened } from "../shared/dom.js";
 import { drawMaths } from "../shared/maths.js";
+import { isValid } from "../shared/verdicts.js";
 import { drawCurves } from "./curve.js";
 import { colourCell, NOTABLE, RevealedJudgment } from "./reveal.js";
 
@@ -201,7 +202,7 @@ export class PresentationView extends RevealedJudgment {
 
   movement(after, step) {
     const [before, now] = [this.number(after - 1, step), this.number(after, step)];
-    const valid = [before, now].map((value) => value >= this.thresholds.validity);
+    const valid = [before, now].map((value) => isValid(value, this.thresholds));
     const turned = valid[0] === valid[1] ? "" : ` and is ${valid[1] ? "now" : "no longer"} valid`;
     return `step ${this.names[step]} ${now < before ? "fell" : "rose"} from ${before.toFixed(2)} to ${now.toFixed(2)}${turned}`;
   }

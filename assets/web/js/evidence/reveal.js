@@ -1,10 +1,9 @@
 // A hindsight judgment whose steps are revealed one by one: its record from the server, the numbers in its triangle, and
 // their display in the list of steps and the matrix.
 import { onChange, setText } from "../shared/dom.js";
+import { isValid, MARKS, verdictOf } from "../shared/verdicts.js";
 
 const LABELS = ["neg", "neu", "pos"];
-/** The signs of verdicts. */
-export const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
 
 /**
  * Read rows of entries, which are three probabilities, only a validity, or null. Returns a function from row and column
@@ -54,7 +53,7 @@ export const signed = (value) => {
 
 /** Colour a cell with a validity by its verdict and its distance from the threshold. */
 export const colourCell = (cell, value, validity) => {
-  const valid = value >= validity;
+  const valid = isValid(value, { validity });
   cell.className = valid ? "yes" : "no";
   const far = valid ? (value - validity) / (1 - validity || 1) : (validity - value) / validity;
   cell.style.setProperty("--x", (0.12 + 0.88 * far).toFixed(3));
@@ -78,11 +77,7 @@ export class RevealedJudgment {
     const at = hindsight ? readTriangle(hindsight, places) : readPacked(section.dataset, places);
     Object.assign(this, { section, names, ends, read, isSampled: few !== null, at, last: names.length - 1 });
     const threeWay = thresholds.redundancy !== null;
-    this.thresholds = {
-      threeWay,
-      validity: Math.fround(thresholds.validity),
-      redundancy: threeWay ? Math.fround(thresholds.redundancy) : Infinity,
-    };
+    this.thresholds = { threeWay, validity: thresholds.validity, redundancy: threeWay ? thresholds.redundancy : Infinity };
   }
 
   /** A number of a step, by default its validity. */
@@ -101,8 +96,7 @@ export class RevealedJudgment {
   }
 
   verdict(after, step) {
-    if (this.number(after, step) < this.thresholds.validity) return "not valid";
-    return this.at(after, step)[1] >= this.thresholds.redundancy ? "redundant" : "valid";
+    return verdictOf(this.number(after, step), this.at(after, step)[1], this.thresholds);
   }
 
   /** Update the row of a step in the list: its bar, and the change since it was revealed; `when` describes the time. */

@@ -1,16 +1,10 @@
 // Judges a result anew at other thresholds, from the numbers on the page.
+import { isRedundant, isValid, MARKS, verdictOf } from "../shared/verdicts.js";
 
-const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
 const DEFAULTS = { validity: 0.5, redundancy: 0.15 };
 const ORDER = ["validity", "redundancy"];
 
-// The redundancy is null for an evaluator that gives none.
-const isRedundant = (redundancy, at) => redundancy !== null && redundancy >= at.redundancy;
-
-const verdict = ([validity, redundancy], at) => {
-  if (validity < at.validity) return "not valid";
-  return isRedundant(redundancy, at) ? "redundant" : "valid";
-};
+const verdict = ([validity, redundancy], at) => verdictOf(validity, redundancy, at);
 
 const mark = (cell, word) => {
   const [sign, bar] = [cell.querySelector(".mark"), cell.querySelector(".bar")];
@@ -31,7 +25,7 @@ const counts = (words) => {
 };
 
 const conclude = (said, scores, at) => {
-  const valid = Math.min(...scores.map(([validity]) => validity)) >= at.validity;
+  const valid = scores.every(([validity]) => isValid(validity, at));
   const redundant = scores.some(([, redundancy]) => isRedundant(redundancy, at));
   const word = said.querySelector("strong");
   word.textContent = valid ? "valid" : "not valid";
