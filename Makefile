@@ -46,7 +46,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench.scorer
 	$(BIN)/python -m tests.bench.evaluation
 	$(BIN)/python -m tests.bench.browse
-	$(BIN)/python -m tests.bench.kills
+	$(BIN)/python -m tests.bench.kills --kills 14
 	$(BIN)/python -m tests.programs chromium
 	$(BIN)/python -m tests.bench.page
 	$(BIN)/python -m tests.bench.loading

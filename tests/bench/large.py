@@ -13,6 +13,7 @@ from sqlalchemy import text
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.schema import Base
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
@@ -25,24 +26,22 @@ EVALUATORS = 5
 _MADE = 2000
 # Every so-manieth trace has no gold.
 _WITHOUT_GOLD = 10
-_COPIES = (
-    "INSERT INTO traces (id, dataset_id, external_id, position, problem, digest, n_steps, n_substeps, first_error,"
-    " has_gold, meta) SELECT id + :more, dataset_id, external_id || '-' || :more, position + :more,"
-    " problem || ' Variant ' || (id + :more), digest, n_steps, n_substeps, first_error, has_gold, meta"
-    " FROM traces WHERE id <= :made AND id + :more <= :all",
-    "INSERT INTO steps SELECT trace_id + :more, position, label, valid FROM steps"
-    " WHERE trace_id <= :made AND trace_id + :more <= :all",
-    "INSERT INTO substeps SELECT trace_id + :more, step, position, text FROM substeps"
-    " WHERE trace_id <= :made AND trace_id + :more <= :all",
-    "INSERT INTO judgments (trace_id, dataset_id, evaluator_id, mode, trace_digest, probabilities, validity,"
-    " redundancy, online_validity, online_redundancy, retroactive, created, solution)"
-    " SELECT trace_id + :more, dataset_id, evaluator_id, mode, trace_digest, probabilities, validity, redundancy,"
-    " online_validity, online_redundancy, retroactive, created, solution FROM judgments"
-    " WHERE trace_id <= :made AND trace_id + :more <= :all",
-    "INSERT INTO profiles SELECT evaluator_id, dataset_id, mode, trace_id + :more, online, offline FROM profiles"
-    " WHERE trace_id <= :made AND trace_id + :more <= :all",
+# Of each table that is copied, the columns whose values differ between the copies.
+_COPIES = {
+    "traces": {
+        "id": "id + :more",
+        "external_id": "external_id || '-' || :more",
+        "position": "position + :more",
+        "problem": "problem || ' Variant ' || (id + :more)",
+    },
+    "steps": {"trace_id": "trace_id + :more"},
+    "substeps": {"trace_id": "trace_id + :more"},
+    "judgments": {"id": "NULL", "trace_id": "trace_id + :more"},
+    "profiles": {"trace_id": "trace_id + :more"},
+}
+_SEARCH = (
     "INSERT INTO trace_search (rowid, text) SELECT rowid + :more, text || ' Variant ' || (rowid + :more)"
-    " FROM trace_search WHERE rowid <= :made AND rowid + :more <= :all",
+    " FROM trace_search WHERE rowid <= :made AND rowid + :more <= :all"
 )
 
 
@@ -58,12 +57,23 @@ def build_store(path: Path, size: int, evaluators: int = EVALUATORS) -> None:
             save_judgments(store, row.id, _judgments(iterate_traces(store, dataset.id), number))
         for more in range(made, size, made):
             with store.write() as session:
-                for statement in _COPIES:
+                for statement in (*map(_copy, _COPIES), _SEARCH):
                     session.execute(text(statement), {"more": more, "made": made, "all": size})
         with store.write() as session:
             for table in ("datasets", "judged"):
                 session.execute(text(f"UPDATE {table} SET revision = revision + 1"))
             session.execute(text("ANALYZE"))
+
+
+def _copy(table: str) -> str:
+    """The statement that copies the rows of a table for the traces after those that were made."""
+    columns = Base.metadata.tables[table].columns.keys()
+    values = {column: _COPIES[table].get(column, column) for column in columns}
+    trace = "id" if table == "traces" else "trace_id"
+    return (
+        f"INSERT INTO {table} ({', '.join(values)}) SELECT {', '.join(values.values())} FROM {table}"
+        f" WHERE {trace} <= :made AND {trace} + :more <= :all"
+    )
 
 
 def _add_traces(store: Store, count: int) -> None:
