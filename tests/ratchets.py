@@ -38,6 +38,9 @@ PRIVATE = (
     "_no_split_modules",
 )
 
+# Names with an underscore that are public all the same.
+DOCUMENTED = ("os._exit",)
+
 ADVICE = {
     "module circles": "Move what both need into a module below them, or pass it in from above.",
     "imports inside functions": "Import at the top. If that makes a light module heavy, split the module instead.",
@@ -130,7 +133,8 @@ def _underscored(path: Path) -> Iterator[str]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Attribute) and _is_private(node.attr):
             dotted = ast.unparse(node)
-            if dotted.split(".")[0] in imported and dotted.replace(".", "").isidentifier():
+            is_name = dotted.split(".")[0] in imported and dotted.replace(".", "").isidentifier()
+            if is_name and dotted not in DOCUMENTED:
                 yield dotted
 
 
