@@ -21,7 +21,7 @@ from stepsight.storage.database.schema import (
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.stress_schema import StressScoresRow
 from stepsight.storage.people.changes import Changeable, Dependents, count, counted, was_deleted
-from stepsight.storage.traces.dataset_changes import ChangeableDataset, evaluators_on, find_busy
+from stepsight.storage.traces.dataset_changes import ChangeableDataset, evaluators_on, find_busy, rename_file
 
 
 class Scored(NamedTuple):
@@ -90,6 +90,7 @@ class ChangeableScores(Changeable[Scored]):
     def remove(self, session: Session, row: Scored) -> None:
         for table in (CriticAnswerRow, StressScoresRow, LeftOutScoresRow, JudgmentRow, JudgedRow):
             session.execute(delete(table).where(*row.of(table)))
+        rename_file(row.evaluator, row.dataset.name)
         # The evaluator's own revision begins anew once it scores the dataset again.
         row.dataset.revision += 1
 

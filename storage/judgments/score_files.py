@@ -16,7 +16,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.reading import CAUSAL
 from stepsight.core.scores import Outputs
-from stepsight.storage.database.schema import EvaluatorRow, check_name
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.rows.kind import json_rows
 from stepsight.storage.judgments.evaluators import StoredEvaluator, add_evaluator, amend_evaluator
@@ -112,7 +112,8 @@ def import_score_lines(
     with store.write() as session:
         row = _register(session, evaluator, outputs, name)
         if not is_addition:
-            _check_file(row, target.name, sha256, name)
+            if session.get(JudgedRow, (target.id, row.id)) is not None:
+                _check_file(row, target.name, sha256, name)
             amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
         seen = _AttentionSeen()
         _save_left_out(session, row, store, target.id, matches, seen)

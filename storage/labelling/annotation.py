@@ -134,11 +134,11 @@ def _event(row: Mapping[Any, Any]) -> AnnotationEvent:
 def check_event_values(event_id: int, kind: str, old: Any, new: Any) -> None:
     """Raise `DamagedError` if a logged event has a value that is impossible for its kind."""
     for name, value in (("old", old), ("new", new)):
-        if value is not None and not _says(kind, value):
+        if value is not None and not is_value_of(kind, value):
             raise DamagedError(f"label_events.{name}: {value!r:.60} found in event {event_id}, of the kind {kind}.")
 
 
-def _says(kind: str, value: Any) -> bool:
+def is_value_of(kind: str, value: Any) -> bool:
     """True if an event of this kind can have this value. The check is kept fast, because logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS

@@ -99,6 +99,8 @@ class ChangeableDataset(Changeable[DatasetRow]):
         session.execute(delete(ViewRow).where(ViewRow.dataset == row.name))
         session.execute(delete(JobRow).where(JobRow.dataset_id == row.id))
         session.execute(delete(JudgedRow).where(JudgedRow.dataset_id == row.id))
+        for evaluator in session.scalars(select(EvaluatorRow)):
+            rename_file(evaluator, row.name)
         row.name, row.withdrawn = f"{row.name[: NAME_LENGTH - 40]} deleted {token_hex(8)}", now()
 
     def check_rename(self, session: Session, row: DatasetRow, new: str) -> None:
@@ -110,6 +112,19 @@ class ChangeableDataset(Changeable[DatasetRow]):
     def was_renamed(self, session: Session, row: DatasetRow, old: str) -> None:
         session.execute(update(ViewRow).where(ViewRow.dataset == old).values(dataset=row.name))
         session.execute(update(CalibrationRow).where(CalibrationRow.dataset_id == row.id).values(dataset=row.name))
+        for evaluator in session.scalars(select(EvaluatorRow)):
+            rename_file(evaluator, old, row.name)
+
+
+def rename_file(evaluator: EvaluatorRow, dataset: str, new: str = "") -> None:
+    """Record the file of an evaluator's scores on a dataset under the dataset's new name, or forget it."""
+    files = dict(evaluator.info.get("files", {}))
+    sha256 = files.pop(dataset, None)
+    files.pop(new, None)
+    if sha256 is not None and new:
+        files[new] = sha256
+    if files != evaluator.info.get("files", {}):
+        evaluator.info = evaluator.info | {"files": files}
 
 
 def remove_withdrawn(store: Store, go_on: Callable[[], bool] = lambda: True) -> None:

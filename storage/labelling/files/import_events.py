@@ -20,10 +20,10 @@ from stepsight.storage.database.labelling_schema import (
     SlotRow,
 )
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
-from stepsight.storage.importers.rows.fields import field, located
+from stepsight.storage.importers.rows.fields import describe, field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import BORDERS, LABELS, LINKS, SUGGEST, NewEvent
+from stepsight.storage.labelling.annotation import BORDERS, LABELS, LINKS, SUGGEST, NewEvent, is_value_of
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
@@ -124,7 +124,7 @@ class EventImporter:
             raise UserError(f"there is no dataset {line.dataset!r}.", "Import the traces first.")
         evaluator_id = None
         if line.evaluator is not None:
-            evaluator = {name: field(line.evaluator, name) for name in EVALUATOR}
+            evaluator = {name: getattr(line.evaluator, name) for name in EVALUATOR}
             evaluator_id = add_evaluator(self._session, evaluator).id
         values = {name: getattr(line, name) for name in (*SETTINGS, *OPTIONAL)} | {
             "name": self.name,
@@ -266,6 +266,10 @@ def _check_event(line: EventLine, steps: int) -> None:
         raise UserError("a decision without a step or a label.")
     elif isinstance(line.new.get("repaired"), int):
         check_repair(line.step, line.new["repaired"], steps, is_wrong=line.new.get("label") == "neg")
+    for name in ("old", "new"):
+        value = getattr(line, name)
+        if value is not None and not is_value_of(line.event, value):
+            raise UserError(f"{name} is {describe(value)}, which no event {line.event!r} has.", _AGAIN)
 
 
 def _are_labels(value: Any, steps: int) -> bool:

@@ -14,7 +14,10 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.repair import check_notice, check_repair
 from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.labelling_schema import Said
 from stepsight.storage.database.schema import check_name
+from stepsight.storage.database.stored_json import EvaluatorFacts, Share
 from stepsight.storage.importers.rows.fields import canonical
 from stepsight.storage.labelling.annotation import LABELS, LINKS, OUTCOMES, Borders, Count, Key, check_reason
 from stepsight.storage.labelling.error_kinds import Kind
@@ -31,6 +34,19 @@ def _moment(value: object) -> datetime:
     if moment.tzinfo is None:
         raise invalid(f"{value!r:.40} has no time zone.", "Add one, such as +00:00.")
     return moment.astimezone(UTC)
+
+
+def _check_conditions(value: dict[str, Any]) -> None:
+    validate(TraceFilter, value, "the filter")
+    names = {*TraceFilter.model_fields, *(one.validation_alias for one in TraceFilter.model_fields.values())}
+    if unknown := value.keys() - names:
+        raise UserError(
+            f"there is no condition {min(unknown)!r}.", "Update StepSight, if a later version wrote it."
+        )
+
+
+def _check_facts(value: object) -> None:
+    validate(EvaluatorFacts, value, "the facts")
 
 
 Text = Annotated[str, checked(check_text, "the text")]
@@ -174,13 +190,23 @@ class ImportedTrace(LabelRow):
         return self
 
 
+class EvaluatorLine(LabelRow):
+    """The evaluator of a campaign, with fields of `EvaluatorRow`."""
+
+    name: Name
+    fingerprint: Name
+    format: Name
+    attention: Name
+    info: Annotated[dict[str, Any], checked(_check_facts)]
+
+
 class CampaignLine(LabelRow):
     """The first line of a log, which describes the campaign. It has the fields of `CampaignRow` except references
     to other tables."""
 
     name: Text
     dataset: Text
-    conditions: dict[str, Any]
+    conditions: Annotated[dict[str, Any], checked(_check_conditions)]
     overlap: Count
     after_error: bool
     view: Word
@@ -192,7 +218,7 @@ class CampaignLine(LabelRow):
     seed: Count
     created: Moment
     closed: Moment | None
-    evaluator: dict[str, Any] | None
+    evaluator: EvaluatorLine | None
     created_by: Text
     shows_answer: bool
     restricted: bool
@@ -205,7 +231,7 @@ class CampaignLine(LabelRow):
     # Earlier versions wrote none.
     qualification_items: Count = 0
     qualification_right: Count = 0
-    planted_share: float = 0.0
+    planted_share: Share = 0.0
     asks_evidence: bool = False
     annotators: ListOf[Text]
 
@@ -251,8 +277,8 @@ class EventLine(LabelRow):
     slot: Count | None
     annotator: Text
     step: Count | None
-    old: Any
-    new: Any
+    old: Said
+    new: Said
     cause: Word
     key: Key
     moment: Moment
@@ -261,7 +287,7 @@ class EventLine(LabelRow):
     guideline: Count
     view: Word
     revealed: Count | None
-    visible: dict[str, Any]
+    visible: dict[str, bool]
     of: Text | None
 
 

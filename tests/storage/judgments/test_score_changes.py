@@ -9,11 +9,12 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.evaluators import evaluators_of, read_data_version
-from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.judgments import read_judgments, save_judgments
 from stepsight.storage.judgments.score_changes import ChangeableScores
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.changes import list_deletions
+from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import add, evaluator, find_evaluator, judge, write_lines
@@ -40,6 +41,33 @@ def test_scores_are_deleted_with_those_without_a_step_and_others_stay(store: Sto
     )  # fmt: skip
     with refused():
         scores.delete(store)
+
+
+def test_a_corrected_file_replaces_deleted_scores_whatever_the_dataset_is_called(
+    store: Store, tmp_path: Path
+) -> None:
+    traces = add(store)
+
+    def put(dataset: str, validity: float) -> None:
+        rows = [{"id": trace.id, "scores": [validity] * len(trace.substeps)} for trace in traces]
+        import_scores(store, dataset, write_lines(tmp_path / "scores.jsonl", rows), "prm")
+
+    put("sums", 0.25)
+    ChangeableScores("sums", 0, "prm").delete(store)
+    # A part of the corrected ones first.
+    import_scores(store, "sums", write_lines(tmp_path / "part.jsonl", [LEFT_OUT]), "prm")
+    put("sums", 0.5)
+    ChangeableDataset("sums").rename(store, "renamed")
+    # The same file changes nothing, and another one is still refused.
+    put("renamed", 0.5)
+    with refused():
+        put("renamed", 0.75)
+    add(store, dataset="sums")
+    put("sums", 0.75)
+    ChangeableDataset("sums").delete(store)
+    add(store, dataset="sums")
+    put("sums", 0.25)
+    assert {float(one.offline.validity.min()) for trace in traces for one in read_judgments(store, trace)} == {0.5}
 
 
 def test_caches_tell_scores_from_those_that_were_deleted(store: Store) -> None:

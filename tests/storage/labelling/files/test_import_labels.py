@@ -260,12 +260,22 @@ def test_bad_answers_are_refused_with_their_line(other: Store, exported: Path, t
     assert contents(other) == before
 
 
+EVALUATOR = {"name": "m", "fingerprint": "m", "format": "llama", "attention": "causal", "info": {}}
 # Line 1 is the campaign, 2 its guideline, 3 to 5 the traces; then come the events.
 BAD_LOGS = [
     lambda rows: change(rows, 1, version=2),
     lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"dataset": "x"}),
     lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"overlap": "3"}),
     lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"view": "x"}),
+    # What a later version may write, or another program.
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"conditions": {"verdict": "odd"}}),
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"conditions": {"mood": "good"}}),
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"conditions": {"evaluator": "mini"}}),
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"evaluator": EVALUATOR | {"name": 3}}),
+    lambda rows: change(
+        rows, 1, campaign=rows[0]["campaign"] | {"evaluator": EVALUATOR | {"info": {"outputs": "five-way"}}}
+    ),
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"planted_share": 7.0}),
     lambda rows: change(rows, 2, text=""),
     lambda rows: change(rows, 3, trace="four"),
     lambda rows: change(rows, 3, digest="0" * 64),
@@ -274,6 +284,9 @@ BAD_LOGS = [
     lambda rows: change(rows, 6, slot=9),
     lambda rows: change(rows, 6, step=2),
     lambda rows: change(rows, 6, new="good"),
+    lambda rows: change(rows, 6, old="good"),
+    lambda rows: change(rows, 6, old=[[1]]),
+    lambda rows: change(rows, 6, visible={"gold": 1}),
     lambda rows: change(rows, 6, event="guess"),
     lambda rows: change(rows, 6, moment="today"),
     lambda rows: change(rows, 6, of="never"),
