@@ -36,6 +36,19 @@ def listening(page: Page) -> None:
     until(page, "window.early === null")
 
 
+def hold_pace(page: Page) -> None:
+    """What plays goes on with each `beat` alone, and at no pace of its own, until the page is left."""
+    page.evaluate("""() => {
+      window.setInterval = (step, pace) => (Object.assign(window, { step, pace }), -1);
+      window.clearInterval = () => (window.step = null);
+    }""")
+
+
+def beat(page: Page) -> bool:
+    """One step of what plays; False if nothing does."""
+    return bool(page.evaluate("() => Boolean(window.step) && (window.step(), true)"))
+
+
 def bars(page: Page, mode: str) -> list[dict[str, float]]:
     """Each bar's probabilities as its label tells them."""
     labels = page.locator(f".c[data-mode={mode}] .bar").all()

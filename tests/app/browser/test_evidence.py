@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.app.browser import test_accessibility as accessibility
-from tests.app.browser.acts import PROBLEM, SOLUTION, overflow
+from tests.app.browser.acts import PROBLEM, SOLUTION, beat, hold_pace, overflow
 from tests.app.entries import typed
 from tests.app.injection import HTML
 
@@ -81,18 +81,21 @@ def reveals_step_by_step(page: Page) -> None:
 def plays_to_the_end(page: Page) -> None:
     page.keyboard.press("ArrowRight")
     expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
+    hold_pace(page)
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".player .now")).to_have_text("after step 1 of 5")
     expect(page.locator("li.unrevealed")).to_have_count(4)
     for told in (".told:not([hidden])", ".opened .conclusion", "li.unrevealed .t", ".matrix tr.later td"):
         expect(page.locator(told).first).to_be_hidden()
+    assert beat(page)
     expect(page.locator(".player .now")).to_have_text("after step 2 of 5")
     page.get_by_role("button", name="Pause").click()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".player .now")).to_have_text("after step 3 of 5")
-    page.wait_for_timeout(1200)
-    expect(page.locator(".player .now")).to_have_text("after step 3 of 5")
+    assert not beat(page)
     page.keyboard.press("p")
+    assert beat(page)
+    assert beat(page)
     expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     expect(page.locator(".opened .conclusion")).to_be_visible()

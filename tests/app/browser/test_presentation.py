@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from stepsight.core.paths import asset
-from tests.app.browser.acts import listening, overflow
+from tests.app.browser.acts import beat, hold_pace, listening, overflow
 from tests.app.entries import typed
 from tests.browser import until
 
@@ -205,13 +205,17 @@ def plays_at_its_own_pace(page: Page) -> None:
     for _ in range(6):
         page.keyboard.press("-")
     expect(page.locator(".seconds")).to_have_text("1 s")
+    hold_pace(page)
     page.keyboard.press("p")
+    assert page.evaluate("window.pace") == 1000
+    assert beat(page)
+    at(page, "1")
+    assert beat(page)
     at(page, "2")
     page.keyboard.press("PageUp")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     at(page, "1")
-    page.wait_for_timeout(1500)
-    at(page, "1")
+    assert not beat(page)
     # The pace is kept, and it stops at the end.
     page.reload()
     expect(page.locator(".seconds")).to_have_text("1 s")
