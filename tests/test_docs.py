@@ -12,10 +12,11 @@ import shlex
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import gradio_client
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -42,6 +43,7 @@ SERVER = "http://127.0.0.1:7860"
 FOREIGN = {
     *("--global", "--no-build-isolation", "--nproc-per-node", "--new-messages"),
     *("--hf-overrides", "--max-model-len", "--served-model-name", "--remote_rm_url"),
+    *("--read-only", "--tmpfs"),
 }
 # What begins so and has no placeholder in it is a path of the repository.
 PATH = re.compile(r"(?:app|assets|core|docs|storage|stepsight|tests|training)/[\w./-]*")
@@ -168,8 +170,10 @@ def test_modules_and_make_targets_exist(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.values[0].code.get("python")])
-def test_python_runs(page, capsys, request):
-    """The examples of a page one after the other, as a reader would try them."""
+def test_python_runs(page, capsys, request, monkeypatch):
+    """The examples of a page one after the other, as a reader would try them, on a machine of any speed."""
+    patient = partial(gradio_client.Client, httpx_kwargs={"timeout": 600})
+    monkeypatch.setattr(gradio_client, "Client", patient)
     names: dict[str, object] = {}
     for number, code in enumerate(page.code["python"], start=1):
         if SERVER in code:

@@ -22,7 +22,7 @@ def client(evaluators):
     application = FastAPI()
     gr.mount_gradio_app(application, demo(evaluators, thresholds=Thresholds(0.25, 0.75)), path="/", **LAUNCHED)
     with served(application) as (host, port):
-        yield Client(f"http://{host}:{port}", verbose=False)
+        yield Client(f"http://{host}:{port}", verbose=False, httpx_kwargs={"timeout": 600})
 
 
 def event(interface, name):

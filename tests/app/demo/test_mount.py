@@ -49,7 +49,7 @@ def test_the_demo_starts_on_request_and_ends_when_nobody_asks_any_more(applicati
 
 def test_a_program_scores_with_the_evaluators_of_the_server(store, evaluators):
     with served(store, evaluators) as address:
-        client = Client(f"{address}{PATH}", verbose=False)
+        client = Client(f"{address}{PATH}", verbose=False, httpx_kwargs={"timeout": 600})
         (record,) = client.predict(*BODY["data"], api_name="/score")["judgments"]
     assert record["fingerprint"] == evaluators.about("tiny").fingerprint
 

@@ -39,7 +39,7 @@ def test_a_space_runs_by_itself_with_an_evaluator_of_this_machine(tmp_path, tiny
     with subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=environment) as process:
         try:
             until(lambda: _answers(port) or process.poll() is not None, 120)
-            client = Client(f"http://127.0.0.1:{port}", verbose=False)
+            client = Client(f"http://127.0.0.1:{port}", verbose=False, httpx_kwargs={"timeout": 600})
             (record,) = client.predict("2 + 3?", ["5."], api_name="/score")["judgments"]
             assert record["evaluator"] == tiny.name
         finally:
