@@ -89,7 +89,7 @@ def test_a_change_of_a_page_is_read_out_in_one_sentence(page, store):
 
 def while_scoring_and_editing(page: Page) -> None:
     score(page, PROBLEM, SOLUTION)
-    heard(page, "Scored by tiny")
+    heard(page, "tiny")
     page.locator("ol.steps > li .t").nth(1).click()
     page.keyboard.press("End")
     page.keyboard.type(" And so on.")

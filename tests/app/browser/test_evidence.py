@@ -267,7 +267,7 @@ def test_steps_of_a_very_long_trace_arrive_with_their_stories(opened):
         chosen = int(told.get_attribute("data-of") or "")
         expect(item.nth(chosen)).to_have_class(re.compile("chosen"))
         item.nth(179).locator(".pick").click()
-        expect(told.locator(".equations")).to_have_text("An equation of step 180 fails.")
+        expect(told.locator(".equations")).to_have_text("In step 180, 180+1 is 181, not 182.")
         assert accessibility.violations(page) == []
         page.keyboard.press("Control+f")
         expect(later).to_have_count(0)
