@@ -14,6 +14,7 @@ _AT_START = re.compile(rf"[\s$&]*{_RELATION}[\s$&]*")
 _CALCULATION = re.compile(r"\d[\d\s.]*(?:[-+][\d\s.]*)+=\s*$")
 _WITH_UNIT = re.compile(r"^([-−]?\d[\d.,]*)\s+[A-Za-z][^\d=]*$")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
+_FRACTION = re.compile(r"-?\d+/\d+")
 _TEX = re.compile(r"[\\^_{}]")
 _LONG_POWER = re.compile(r"\^(-?\d{2,})")
 _ENDS_OF_CELLS = re.compile(r"(?:\\\\|[\s&])+$")
@@ -40,7 +41,9 @@ def finding(trace: Trace, i: int, check: Check) -> str:
     else:
         right = _like(stated, right)
     other = _AT_END.sub("", before) if before else _AT_START.sub("", behind, count=1)
-    return f"{_formula(other)} is {right}, not {stated}"
+    # A side that cannot be worked out further, such as x^2 + 1, is not repeated.
+    is_same = re.sub(r"[\s$]", "", other) == re.sub(r"[\s$]", "", right)
+    return f"{_formula(other)} is {'' if is_same else f'{right}, '}not {stated}"
 
 
 def _of_unknown(text: str, check: Check) -> str:
@@ -64,9 +67,12 @@ def _of_unknown(text: str, check: Check) -> str:
 
 def _like(stated: str, right: str) -> str:
     """Return a number written like another: with as many decimals, or as a fraction."""
+    is_fraction = "/" in stated or "frac" in stated
+    if _FRACTION.fullmatch(right) and not is_fraction:
+        return f"about {float(Fraction(right)):.{max(2, len(stated.partition('.')[2]))}f}"
     if not _DECIMAL.fullmatch(right):
         return right
-    if "/" in stated or "frac" in stated:
+    if is_fraction:
         return str(Fraction(right))
     decimals = stated.partition(".")[2]
     return right + "0" * (len(decimals) - len(right.partition(".")[2])) if decimals.isdecimal() else right

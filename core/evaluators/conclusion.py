@@ -172,7 +172,7 @@ def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list
             where = "all steps" if checked == len(trace.steps) else f"{checked} of {len(trace.steps)} steps"
             sentences = [f"No equation fails, in {where}. Most errors are of another kind."]
         else:
-            sentences = ["Nothing is known of the steps: they state no equation that can be checked."]
+            sentences = ["No evaluator has judged the steps, and they state no equation that can be checked."]
     else:
         sure = [one.evaluator for one in judging if not one.weakness]
         by = f" by {join_words(sure, 'or')}" if sure else ""

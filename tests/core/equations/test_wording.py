@@ -23,6 +23,8 @@ def findings(problem: str, *steps: str) -> list[str]:
         # With as many decimals, or as a fraction, if the wrong value is written so.
         ("24.80 + 2.50 = 27.80 euros", "24.80 + 2.50 is 27.30, not 27.80"),
         ("1/2 - 1/4 = 2/4", "1/2 - 1/4 is 1/4, not 2/4"),
+        ("440 / 3 = 140", "440 / 3 is about 146.67, not 140"),
+        ("x^2 + 1 = (x + 1)(x - 1)", "$x^2 + 1$ is not (x + 1)(x - 1)"),
         # Of LaTeX, what needs it is a formula.
         ("$\\frac{144}{3} = 46$ pages", "$\\frac{144}{3}$ is 48, not 46"),
         ("$2^{12} = 4095$", "$2^{12}$ is 4096, not 4095"),

@@ -110,7 +110,9 @@ def test_equations_alone_do_not_reassure():
     checks = opinion(scores(1, 1, 1, 1), outputs=Outputs.CHECKS, name="equations")
     assert said(checks) == said()
     nothing = Trace.of("Which?", ["It is red.", "So red."])
-    assert said(trace=nothing) == "Nothing is known of the steps: they state no equation that can be checked."
+    assert (
+        said(trace=nothing) == "No evaluator has judged the steps, and they state no equation that can be checked."
+    )
 
 
 def test_redundant_and_cleared_steps_are_named():
