@@ -29,12 +29,18 @@ def macro_f1(items: Items) -> Value:
     """
     if items.problem:
         return Value.none(items.problem)
-    return Value((f1(items.gold, items.predicted) + f1(~items.gold, ~items.predicted)) / 2)
+    return Value((_f1(items.gold, items.predicted) + _f1(~items.gold, ~items.predicted)) / 2)
 
 
-def f1(gold: Bools, predicted: Bools) -> float:
-    """Return the F1 of the positive class: twice the hits over the number of actual plus predicted positives. At
-    least one item must be positive in `gold` or `predicted`."""
+def f1(items: Items) -> Value:
+    """Return the F1 of the positive class. It is 0 if the class is never predicted, and undefined if no gold label
+    is of this class."""
+    if not items.gold.any():
+        return Value.none("the gold has no such item")
+    return Value(_f1(items.gold, items.predicted))
+
+
+def _f1(gold: Bools, predicted: Bools) -> float:
     return float(2 * (gold & predicted).sum() / (gold.sum() + predicted.sum()))
 
 
@@ -104,6 +110,15 @@ def recall(items: Items) -> Value:
     if not items.gold.any():
         return Value.none("the gold has no such item")
     return Value(float(items.predicted[items.gold].mean()))
+
+
+def f1_draws(items: Items, weights: Weights) -> Floats64:
+    """Return the F1 of the positive class on each resample, with shape (draws,). It is NaN for a resample without
+    gold positives."""
+    counts = weighted_sums([items.gold & items.predicted, items.gold, items.predicted], items.trace, weights)
+    hits, positives, predicted = counts
+    with np.errstate(invalid="ignore"):
+        return np.where(positives > 0, 2 * hits / (positives + predicted), np.nan)
 
 
 def macro_f1_draws(items: Items, weights: Weights) -> Floats64:

@@ -6,11 +6,9 @@ import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats32, Floats64, Ints
 from stepsight.core.label import Label
-from stepsight.core.metrics.binary import auc, auc_draws, f1
+from stepsight.core.metrics.binary import auc, auc_draws, f1, f1_draws
 from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
 from stepsight.core.metrics.table import NO_ITEMS, ONE_CLASS, SILENT, Items, StepTable
-
-_CLASSES = [int(label) for label in Label]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +58,8 @@ def macro_f1(steps: Classified) -> Value:
     0."""
     if not len(steps):
         return Value.none(NO_ITEMS)
-    present = np.unique(steps.gold)
-    return Value(float(np.mean([f1(steps.gold == label, steps.predicted == label) for label in present])))
+    values = [f1(steps.against_rest(label)) for label in Label]
+    return Value(float(np.mean([value.number for value in values if value.exists])))
 
 
 def macro_auc(steps: Classified) -> Value:
@@ -97,13 +95,7 @@ def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
 def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
     """Return the macro-F1 of each resample, with shape (draws,). It is averaged over the classes that occur in that
     resample."""
-    scores = []
-    for label in _CLASSES:
-        gold, predicted = steps.gold == label, steps.predicted == label
-        hits, positives, decided = weighted_sums([gold & predicted, gold, predicted], steps.trace, weights)
-        with np.errstate(invalid="ignore"):
-            scores.append(np.where(positives > 0, 2 * hits / (positives + decided), np.nan))
-    stacked = np.array(scores)
+    stacked = np.array([f1_draws(steps.against_rest(label), weights) for label in Label])
     present = ~np.isnan(stacked)
     with np.errstate(invalid="ignore"):
         mean: Floats64 = np.where(present, stacked, 0).sum(axis=0) / present.sum(axis=0)

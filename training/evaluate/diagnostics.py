@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import auc, auc_draws, f1, precision, recall
-from stepsight.core.metrics.bootstrap import Value, Weights, difference, interval, weighted_sums
+from stepsight.core.metrics.binary import auc, auc_draws, f1, f1_draws, precision, recall
+from stepsight.core.metrics.bootstrap import Value, Weights, difference, interval
 from stepsight.core.metrics.measurement import Measurement, Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_change, by_third, retroactive
@@ -62,15 +62,7 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigu
     side = steps.against_rest(label)
     rule = "argmax" if tau is None else f"p ≥ {tau:g}"
     share = float(side.predicted.mean()) if len(side) else np.nan
-    return RuleFigures(rule, share, precision(side), recall(side), class_f1(side))
-
-
-def class_f1(side: Items) -> Value:
-    """Return the F1 of a class against the rest. It is 0 if the class is never predicted, and undefined if no gold
-    label is of this class."""
-    if not side.gold.any():
-        return Value.none("the gold has no such item")
-    return Value(f1(side.gold, side.predicted))
+    return RuleFigures(rule, share, precision(side), recall(side), f1(side))
 
 
 @dataclass(frozen=True)
@@ -87,19 +79,12 @@ def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
     figures = {}
     for label in Label:
         side = steps.against_rest(label)
-        area, f1 = auc(side), class_f1(side)
+        area, score = auc(side), f1(side)
         figures[label] = ClassFigures(
             interval(area, auc_draws(side, weights)) if area.exists else area,
-            interval(f1, _f1_draws(side, weights)) if f1.exists else f1,
+            interval(score, f1_draws(side, weights)) if score.exists else score,
         )
     return figures
-
-
-def _f1_draws(side: Items, weights: Weights) -> Floats64:
-    counts = weighted_sums([side.gold & side.predicted, side.gold, side.predicted], side.trace, weights)
-    hits, positive, predicted = counts
-    with np.errstate(invalid="ignore"):
-        return np.where(positive > 0, 2 * hits / (positive + predicted), np.nan)
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:

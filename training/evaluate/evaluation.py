@@ -4,7 +4,7 @@ Every evaluation includes the trivial baselines. All evaluators share the same r
 differences between evaluators are paired. The paper's figures for the dataset are shown beside the measured ones.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
 from stepsight.core.metrics.figures import agent_figures, others, prm_scores, protocol, three_way
-from stepsight.core.metrics.measurement import Measurement, Subject, Topic, as_json
+from stepsight.core.metrics.measurement import Measurement, Subject, as_json, without_interval
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.table import StepTable
@@ -432,11 +432,12 @@ class PairedComparison:
 
 def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
     """Compare two rows for the same kind of error on the traces that both evaluators have judged."""
-    one, other = _on_common_traces(first, second, weights)
+    names = [name for name in second.measured if name in first.measured]
+    one, other = _on_common_traces(first, second, weights, names)
     differences = {
-        name: difference(one.measured[name].value, figure.value, one.measured[name].draws, figure.draws)
-        for name, figure in other.measured.items()
-        if name in one.measured
+        name: difference(mine.value, theirs.value, mine.draws, theirs.draws)
+        for name in names
+        for mine, theirs in [(one.measured[name], other.measured[name])]
     }
     tests = {}
     for level in Level:
@@ -448,7 +449,8 @@ def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
     )
 
 
-def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, Row]:
+def _on_common_traces(first: Row, second: Row, weights: Weights, names: Collection[str]) -> tuple[Row, Row]:
+    """Return two rows with the figures `names` on the traces that both evaluators have judged."""
     one, other = (row.subject.table.present for row in (first, second))
     if np.array_equal(one, other):
         return first, second
@@ -457,9 +459,19 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
     for row in (first, second):
         table = row.subject.table
         subject = replace(row.subject, table=table.where(both[table.trace]))
-        measured = protocol(subject, row.errors, weights, row.measured) | others(subject, weights, [Topic.SHARES])
+        measured = _figures(subject, row.errors, weights, names)
         cut.append(replace(row, subject=subject, measured=measured, n_traces=int(both.sum())))
     return cut[0], cut[1]
+
+
+def _figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Measurement]:
+    """Compute the figures `names`. Those that the traces have no labels for are undefined."""
+    measured = protocol(subject, errors, weights, names)
+    for compute in (three_way, others, prm_scores, agent_figures):
+        if any(name not in measured for name in names):
+            measured |= compute(subject, weights)
+    none = without_interval(Value.none("the traces in common have no labels for it"), weights)
+    return {name: measured.get(name, none) for name in names}
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
@@ -483,7 +495,7 @@ def above_best_baseline(row: Row, rows: Sequence[Row], name: str, weights: Weigh
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
     """Return the figure `name` of a row minus that of a baseline, on the traces that the row covers."""
     if row.n_traces < rival.n_traces:
-        row, rival = _on_common_traces(row, rival, weights)
+        row, rival = _on_common_traces(row, rival, weights, [name])
     if row.subject.outputs == Outputs.CHECKS:
         rival = _where_it_speaks(row, rival, weights)
     one, other = row.measured[name], rival.measured[name]

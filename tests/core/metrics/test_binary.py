@@ -3,7 +3,16 @@ import math
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.binary import auc, auc_within, auc_within_draws, macro_f1, precision, recall
+from stepsight.core.metrics.binary import (
+    auc,
+    auc_within,
+    auc_within_draws,
+    f1,
+    f1_draws,
+    macro_f1,
+    precision,
+    recall,
+)
 from stepsight.core.metrics.table import Items
 from stepsight.training.evaluate.curves import roc
 
@@ -41,6 +50,17 @@ def test_macro_f1_precision_and_recall():
 def test_a_class_that_is_never_predicted_has_f1_zero():
     # Everything predicted positive: F1 of the positive class 2 * 1 / (2 * 1 + 1) = 2 / 3, of the other 0.
     assert macro_f1(items([0.9, 0.8], [True, False])).number == pytest.approx(1 / 3)
+
+
+def test_the_f1_of_a_class_that_the_gold_lacks_is_undefined_although_it_is_predicted():
+    absent = items([0.9, 0.1], [False, False])
+    assert f1(absent).reason == "the gold has no such item"
+    assert np.isnan(f1_draws(absent, np.array([[1, 1]]))).all()
+    # One positive, predicted together with one negative: 2 * 1 / (1 + 2). Without its trace there is none.
+    present = items([0.9, 0.8], [True, False])
+    assert f1(present).number == pytest.approx(2 / 3)
+    assert f1_draws(present, np.array([[1, 1], [0, 2]])) == pytest.approx([2 / 3, math.nan], nan_ok=True)
+    assert f1(items([0.1], [True])).number == 0
 
 
 @pytest.mark.parametrize("metric", [auc, macro_f1])

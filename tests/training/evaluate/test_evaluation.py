@@ -11,6 +11,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import ALL, BASELINES
 from stepsight.core.metrics.binary import McNemar
 from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.figures import FIGURES
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import Hindsight, Thresholds
@@ -167,9 +168,17 @@ def test_a_paired_difference_is_on_the_traces_of_both(
     differences = {name: value.number for name, value in compared.differences.items()}
     f1 = (2 / 3 + 1 / 2) / 2
     # Solutions of first: A 0.61 wrong, B 0.4 valid, D 0.1 wrong: F1 0 and 2 / (2 + 2).
-    assert differences == pytest.approx(
+    assert {name: differences[name] for name in FIGURES} == pytest.approx(
         {"step_f1": f1 - 1, "step_auc": 5 / 6 - 1, "sol_f1": 0.25 - 1, "sol_auc": 0.5 - 1}
     )
+    # Steps of first: A 2 and B 2 are wrong of 7. First errors: D right, A missed, B a false alarm, so that F1 is 0.
+    assert differences["accuracy"] == pytest.approx(5 / 7 - 1)
+    assert (differences["first_error_accuracy"], differences["processbench_f1"]) == (0.5 - 1, 0 - 1)
+    # Brier of five steps: 0.1^2, 0.61^2, 0.2^2, 0.6^2 and 0.1^2 of first; three 0.1^2 and two 0.2^2 of second.
+    assert differences["brier"] == pytest.approx((0.7921 - 0.11) / 5)
+    # Only C, which second has not judged, has a neu.
+    assert compared.differences.keys() == row(found, "first").measured.keys()
+    assert [name for name, value in differences.items() if math.isnan(value)] == ["neu_auc"]
     assert compared.tests == {level: McNemar(0, 2, Value(0.5)) for level in Level}
     shown = compared.as_json()
     assert json.loads(json.dumps(shown, allow_nan=False)) == shown
@@ -177,6 +186,19 @@ def test_a_paired_difference_is_on_the_traces_of_both(
     other_way = compare(row(found, "second"), row(found, "first"), found.weights)
     assert other_way.differences["step_f1"].number == pytest.approx(1 - f1)
     assert other_way.differences["step_f1"].low == pytest.approx(-compared.differences["step_f1"].high)
+
+
+def test_evaluators_that_judged_different_traces_differ_in_undefined_figures(
+    sqlite_store: Store, stored: list[StoredTrace]
+) -> None:
+    early, late = (evaluator(sqlite_store, name) for name in ("early", "late"))
+    say(sqlite_store, stored, early.id, {"A": valid(0.9, 0.2, 0.9)})
+    say(sqlite_store, stored, late.id, {"D": valid(0.1, 0.9)})
+    found = measure(sqlite_store, early, late)
+    compared = compare(row(found, "early"), row(found, "late"), found.weights)
+    assert (compared.n_traces, compared.tests) == (0, {})
+    assert compared.differences.keys() >= {*FIGURES, "ece", "processbench_f1"}
+    assert all(value.reason and not value.exists for value in compared.differences.values())
 
 
 def test_an_evaluator_differs_from_itself_by_nothing(sqlite_store: Store, first: StoredEvaluator) -> None:

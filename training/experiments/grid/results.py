@@ -9,8 +9,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.label import Label
-from stepsight.core.metrics.binary import auc, auc_within
-from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.binary import auc, auc_within, f1
 from stepsight.core.metrics.table import StepTable, Third, by_third
 from stepsight.core.metrics.ternary import Classified, accuracy, classify, macro_auc, macro_f1
 from stepsight.training.experiments.grid.design import RunSettings
@@ -105,11 +104,7 @@ def _third(steps: Classified) -> dict[str, float]:
 
 def _class(steps: Classified, label: Label) -> dict[str, float]:
     items = steps.against_rest(label)
-    hits, labelled, decided = (
-        int(cells.sum()) for cells in (items.gold & items.predicted, items.gold, items.predicted)
-    )
-    f1 = Value(2 * hits / (labelled + decided)) if labelled + decided else Value.none("it never occurs")
-    return {"auc": auc(items).number, "within": auc_within(items).number, "f1": f1.number}
+    return {"auc": auc(items).number, "within": auc_within(items).number, "f1": f1(items).number}
 
 
 def _nulls(values: Mapping[str, float]) -> dict[str, float | None]:

@@ -47,6 +47,16 @@ def test_the_classes_by_hand():
     assert found["neg"]["auc"] == pytest.approx(4 / 5)
 
 
+def test_a_class_that_the_gold_lacks_has_no_f1_although_it_is_predicted():
+    # The third step, the only neu one, has no label here, and neu is predicted for the second.
+    labels = ["pos", "pos", None, "pos", "neg", "pos"]
+    trace = Trace.of("q", ["a", "b", "c", "d", "e", "f"], labels, "1")
+    found = figures_of(build_table([(trace, StepScores(np.array(PROBS, np.float32)))]))
+    assert found.as_json()["classes"]["neu"] == {"auc": None, "within": None, "f1": None}
+    # Decided of five: pos, neu, pos, neg, neg. F1 of neg: 2 * 1 / (1 + 2); of pos: 2 * 2 / (4 + 2).
+    assert found.whole["macro_f1"] == pytest.approx((2 / 3 + 2 / 3) / 2)
+
+
 def test_an_undefined_figure_is_null_in_json_and_reads_back():
     written = json.loads(json.dumps(figures_of(TABLE).as_json()))
     assert written["thirds"]["early"]["macro_auc"] is None
