@@ -239,7 +239,7 @@ def _remarks(
         remarks.append(("minus", f"{show(change, CellKind.POINTS).with_minus}"))
     if row.published is not None and figure in row.published.values:
         remarks.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
-    if not row.is_baseline and row.beats.exists and not row.above_baselines:
+    if row.above_baselines is False:
         where = "" if row.beats_in == figure else f" in {RIVAL_TITLES[row.beats_in]}"
         remarks.append(("mark", f"≤ best baseline{where}"))
     if row.chosen_here:

@@ -161,6 +161,16 @@ def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple
     return {one.name: one.measure(subject, weights) for one in wanted}
 
 
+def figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Measurement]:
+    """Compute the metrics `names` for one kind of error. Those that the labels do not allow are undefined."""
+    computed = protocol(subject, errors, weights, names)
+    for compute in (three_way, others, prm_scores, agent_figures):
+        if any(name not in computed for name in names):
+            computed |= compute(subject, weights)
+    none = without_interval(Value.none("these traces have no labels for it"), weights)
+    return {name: computed.get(name, none) for name in names}
+
+
 def _titles(topic: Topic) -> dict[str, str]:
     return {one.name: one.title for one in METRICS if one.topic == topic}
 

@@ -3,25 +3,19 @@
 An evaluator *clears* the baselines if the 95 % interval of its paired difference from the best baseline, over
 resamples of the traces, lies above 0. The difference is taken in step AUC or, if that is undefined, in the next
 figure of `RIVALRY`. The errors are invalid steps if the gold labels have any, and redundant steps otherwise. There
-is no check if fewer than `FEWEST` steps have an error, or fewer than `FEWEST` have none, because hardly any
-evaluator could pass it.
+is no check if there are too few labels (`FEWEST`).
 """
 
-import math
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import find_baseline
 from stepsight.core.metrics.bootstrap import DRAWS, Value
-from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row, evaluate, with_thresholds
-
-FEWEST = 20
-"""The least number of steps with an error, and of steps without; of solutions for an evaluator that does not judge
-steps."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ class BaselineCheck:
 def check_row(row: Row) -> BaselineCheck | None:
     """Return the baseline check of a row of an evaluation. Returns None if the row is a baseline's own, if there is
     no baseline to compare with, or if there are too few labels."""
-    if row.is_baseline or not row.beats.exists or math.isnan(row.beats.low) or not _has_enough(row):
+    if row.above_baselines is None:
         return None
     value = row.measured[row.beats_in].value.number
     return BaselineCheck(row.evaluator, row.mode, row.errors, row.beats_in, value, row.rival, row.beats)
@@ -76,10 +70,3 @@ def check_baselines(
     rows = evaluate(store, dataset, [measured], [mode], draws).rows
     row = next((row for row in rows if not row.is_baseline), None)
     return None if row is None else check_row(row)
-
-
-def _has_enough(row: Row) -> bool:
-    """True if at least `FEWEST` items (steps or whole solutions) have an error and at least as many have none."""
-    level = Level.STEP if row.beats_in.startswith("step") else Level.SOLUTION
-    gold = row.subject.items(row.errors, level).gold
-    return min(int(gold.sum()), int((~gold).sum())) >= FEWEST

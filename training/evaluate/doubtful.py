@@ -12,6 +12,7 @@ from stepsight.core.equations.evaluator import checks_of, faults
 from stepsight.core.equations.wording import finding
 from stepsight.core.errors import ShowProgress, UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold, read_table, starts
 from stepsight.storage.judgments.evaluators import (
@@ -23,11 +24,14 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.labelling.results.votes import StepVotes, read_votes, votes_version
 from stepsight.storage.traces.queries import Dataset, iterate_traces
+from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
+from stepsight.training.evaluate.strength import read_card
 
 # Labels that at least so many more people contradict than confirm come before all others but failing equations.
 _CONTRADICTED = 2
 MODES = (Mode.OFFLINE.value, Mode.ONLINE.value)
 _WORD = re.compile(r"[^\W\d_]+")
+_OWN_NAME = re.compile(r", read | \(")
 
 
 @dataclass(frozen=True)
@@ -67,24 +71,25 @@ class DoubtfulLabel:
     def reasons(self, *, people: bool = True) -> list[str]:
         """Return the reasons against the label, each in a few words. Without `people`, their labels are left
         out."""
-        found = [self.finding] if self.finding and self.valid else []
+        finding = [self.finding] if self.finding and self.valid else []
         votes = self.votes.against(self.valid) if self.votes and people else ""
-        against = [(one, value) for one, value in self.validities if one.calls_valid(value) != self.valid]
+        against = [(juror, value) for juror, value in self.validities if juror.calls_valid(value) != self.valid]
         word = "wrong" if self.valid else "valid"
-        said = [
-            f"{one.name} calls it {word}" if one.in_words else f"{one.name} gives {value:.2f}"
-            for one, value in against
+        verdicts = [
+            f"{juror.name} calls it {word}" if juror.in_words else f"{juror.name} gives {value:.2f}"
+            for juror, value in against
         ]
-        families = {one.family for one, _ in self.validities}
-        opposed = {one.family for one, _ in against}
+        families = {juror.family for juror, _ in self.validities}
+        opposed = {juror.family for juror, _ in against}
         agree = [f"{len(opposed)} of {len(families)} families of evaluators agree"] if len(opposed) > 1 else []
         holds = ["its equations hold"] if self.holds and not self.valid else []
-        return [*found, *filter(None, [votes]), *said, *agree, *holds]
+        return [*finding, *filter(None, [votes]), *verdicts, *agree, *holds]
 
     def reason(self, *, people: bool = True) -> str:
-        """Return a sentence that gives the reasons against the label."""
-        said = "; ".join(self.reasons(people=people)) or "little stands against it"
-        return f"Gold calls step {self.step} {'valid' if self.valid else 'wrong'}: {said}."
+        """Return a sentence that gives the reasons against the label, and a failing equation that supports it."""
+        against = "; ".join(self.reasons(people=people)) or "little speaks against it"
+        support = f"; for the label, an equation fails: {self.finding}" if self.finding and not self.valid else ""
+        return f"Gold calls step {self.step} {'valid' if self.valid else 'wrong'}: {against}{support}."
 
     def as_json(self, *, people: bool = True) -> dict[str, Any]:
         """Return the label as JSON values, with the labels of people unless `people` is False."""
@@ -103,8 +108,8 @@ class DoubtfulLabel:
 
 @dataclass(frozen=True, eq=False)
 class LabelRanking:
-    """All gold labels of validity of a dataset, the most doubtful first. `mode` is the mode of the judgments that
-    were read, or None if nobody has judged the dataset, and `notes` say what was left out and why."""
+    """The gold labels of validity of a dataset, the most doubtful first. `mode` is the mode of the judgments that
+    were read, or None if no evaluator has a vote, and `notes` say what was left out and why."""
 
     labels: tuple[DoubtfulLabel, ...]
     mode: Mode | None
@@ -121,9 +126,11 @@ def rank_labels(
     """Rank the gold labels of validity of a dataset.
 
     A step that gold calls valid although one of its equations fails comes before all others; a label that people
-    contradict follows. `names` are the evaluators, by name or fingerprint, whose stored judgments are read, by
-    default all of the dataset. `mode` is `offline` or `online`; "" stands for offline, or for online if traces end
-    at their first error. Raises `UserError` for any other mode, if there is no gold, if neither evaluators nor
+    contradict follows. A step that gold calls wrong and one of whose equations fails comes last. `names` are the
+    evaluators, by name or fingerprint, whose stored judgments are read, by default all of the dataset. Only those
+    that clear the trivial baselines on it have a vote; if none has, only labels are ranked on which an equation or
+    a person speaks. `mode` is `offline` or `online`; "" stands for offline, or for online if traces end at their
+    first error. Raises `UserError` for any other mode, if there is no gold, if neither evaluators with a vote nor
     people have judged the dataset and no equation contradicts its gold, if it has only one problem, or if an
     evaluator is unknown or given under two names.
     """
@@ -134,19 +141,26 @@ def rank_labels(
     if not len(labelled):
         raise UserError(f"{dataset.name} has no gold labels to doubt.", "Choose a labelled dataset.")
     evaluators = _chosen(store, dataset, names)
-    read_mode, scores, notes = _scores(store, gold, evaluators, mode)
+    read_mode, judged, notes = _scores(store, gold, evaluators, mode)
+    scores, excluded = _voters(store, dataset, judged, read_mode)
     votes = read_votes(store, gold)
     findings, holding, problem = _read_texts(store, gold, progress)
-    if not scores and not votes:
-        in_mode = f"{mode} " if mode else ""
-        nobody = f"No evaluator has {in_mode}judgments of the steps of {dataset.name}, and nobody has labelled them"
-        if mode or not any(gold.valid[place] == 1 for place in findings):
-            raise UserError(f"{nobody}.", "Score it, or import published scores, first.")
-        notes.append(f"{nobody}: only failing equations speak against labels here.")
     owners = problem[gold.trace[labelled]]
     if len(np.unique(owners)) < 2:
         raise UserError(f"{dataset.name} has labels of one problem only.", "Doubts need labels of other problems.")
-    jurors = [_juror(store, one) for one, _ in scores]
+    if scores:
+        notes += [f"No vote for {excluded}."] if excluded else []
+    else:
+        in_mode = f"{mode} " if mode else ""
+        nobody = f"No evaluator has {in_mode}judgments of the steps of {dataset.name}"
+        hint = "Score it, or import published scores, first."
+        if judged:
+            nobody = f"No evaluator here is strong enough to doubt labels of {dataset.name}: {excluded}"
+            hint = "Have a stronger evaluator judge it, or import published scores."
+        if not votes and ((mode and not judged) or not any(gold.valid[place] == 1 for place in findings)):
+            raise UserError(f"{nobody}.", hint)
+        notes.append(f"{nobody}. Only failing equations and people speak against labels here.")
+    jurors = [_juror(store, evaluator) for evaluator, _ in scores]
     valid = gold.valid[labelled]
     failing = np.array([place in findings for place in labelled.tolist()], np.bool_)
     net = np.array([votes[place].net if place in votes else 0 for place in labelled.tolist()], np.float64)
@@ -162,7 +176,7 @@ def rank_labels(
         votes=net,
     )
     contradicted = np.where(valid == 1, -net, net) >= _CONTRADICTED
-    order = np.lexsort((-doubt, ~contradicted, ~(failing & (valid == 1))))
+    order = np.lexsort((-doubt, ~contradicted, np.where(failing, 1 - 2 * valid, 0)))
     columns = [(one, values) for one, (_, values) in zip(jurors, scores, strict=True)]
     labels = [
         DoubtfulLabel(
@@ -178,6 +192,8 @@ def rank_labels(
         )
         for row in order.tolist()
         for place in [int(labelled[row])]
+        # Without an evaluator's vote, nothing speaks on the others.
+        if scores or place in votes or (failing[row] and gold.valid[place])
     ]
     return LabelRanking(tuple(labels), read_mode if scores else None, tuple(notes))
 
@@ -238,6 +254,33 @@ def _scores(
         if found:
             return mode, found, notes
     return modes[0], [], []
+
+
+def _voters(
+    store: Store, dataset: Dataset, judged: Sequence[tuple[StoredEvaluator, Floats64]], mode: Mode
+) -> tuple[list[tuple[StoredEvaluator, Floats64]], str]:
+    """Return the evaluators that have a vote, with their validities, and the others in words, each with the reason.
+
+    An evaluator has a vote if it clears the trivial baselines on the dataset, unless it is a shipped demonstration
+    that is weak elsewhere.
+    """
+    measured = [with_thresholds(store, dataset, evaluator, force=True) for evaluator, _ in judged]
+    rows = evaluate(store, dataset, measured, [mode], force=True).rows if judged else []
+    above = {row.evaluator: row.above_baselines for row in rows if row.errors == Errors.INVALID}
+    why = {
+        None: "too few labels to compare it with the trivial baselines",
+        False: "does not clear the trivial baselines",
+    }
+    voters, excluded = [], []
+    for evaluator, validity in judged:
+        # Readings, and evaluators of one name, have more behind it.
+        is_weak = read_card(_OWN_NAME.split(evaluator.name)[0]).is_weak
+        if above.get(evaluator.name) and not is_weak:
+            voters.append((evaluator, validity))
+        else:
+            reason = "a demonstration" if is_weak else why[above.get(evaluator.name)]
+            excluded.append(f"{evaluator.name} ({reason})")
+    return voters, ", ".join(excluded)
 
 
 def _validity(store: Store, gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> Floats64 | None:

@@ -4,6 +4,7 @@ Every evaluation includes the trivial baselines. All evaluators share the same r
 differences between evaluators are paired. The paper's figures for the dataset are shown beside the measured ones.
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,8 +17,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
-from stepsight.core.metrics.figures import agent_figures, others, prm_scores, protocol, three_way
-from stepsight.core.metrics.measurement import Measurement, Subject, as_json, without_interval
+from stepsight.core.metrics.figures import agent_figures, figures, others, prm_scores, protocol, three_way
+from stepsight.core.metrics.measurement import Measurement, Subject, as_json
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.table import StepTable
@@ -145,6 +146,8 @@ _AGENTS = agentprocessbench.KIND.name
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
 RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1", "share_spearman")
 """The figures for comparison with the baselines: the first of these that an evaluator has is used."""
+FEWEST = 20
+"""The least number of steps (or solutions, if steps are not judged) with an error, and without, to compare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +155,11 @@ class Row:
     """The figures of one evaluator in one mode for one kind of error.
 
     `beats` is the evaluator's difference from the best baseline, whose name is `rival`. The difference is taken in
-    the figure named by `beats_in`: step AUC or, if that is undefined, the next figure in `RIVALRY`. `calibration`
-    tells how the thresholds were calibrated, or is None, and `chosen_here` is True if the calibration used this
-    dataset. `published` holds the paper's figures for this evaluator on these traces.
+    the figure named by `beats_in`: step AUC or, if that is undefined, the next figure in `RIVALRY`.
+    `above_baselines` is True if its interval lies above 0, and None if it has none or there are too few labels
+    (`FEWEST`), where hardly any evaluator could pass. `calibration` tells how the thresholds were calibrated, or is
+    None, and `chosen_here` is True if the calibration used this dataset. `published` holds the paper's figures for
+    this evaluator on these traces.
     """
 
     evaluator: str
@@ -171,15 +176,11 @@ class Row:
     beats: Value = field(default_factory=lambda: Value.none("no baseline"))
     beats_in: str = RIVALRY[0]
     rival: str = ""
+    above_baselines: bool | None = None
 
     @property
     def is_baseline(self) -> bool:
         return self.evaluator.startswith(PREFIX)
-
-    @property
-    def above_baselines(self) -> bool:
-        """True if the interval of the difference from the best baseline lies above 0."""
-        return bool(self.beats.exists and self.beats.low > 0)
 
     @property
     def on_thresholds(self) -> str:
@@ -192,11 +193,8 @@ class Row:
 
     def as_json(self) -> dict[str, object]:
         """Return the row as JSON values. Each figure is a fraction with its interval, or null with the reason."""
-        head: dict[str, object] = {
-            "evaluator": self.evaluator,
-            "mode": self.mode.value,
-            "errors": self.errors.value,
-        }
+        head: dict[str, object] = {"evaluator": self.evaluator, "mode": self.mode.value}
+        head |= {"errors": self.errors.value}
         counts = {"n_traces": self.n_traces, "n_solutions": self.n_solutions, "n_steps": self.n_steps}
         tail = {
             "beats_baseline_by": self.beats.as_json(),
@@ -339,15 +337,12 @@ def evaluate(
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
     """Return a mask of shape (n,) that selects the traces of a group. The group "" contains all traces."""
-    groups = np.array(gold.groups, np.str_)
-    if not group:
-        return np.ones(len(groups), np.bool_)
-    if not (groups == group).any():
+    inside: NDArray[np.bool_] = np.array([group in ("", one) for one in gold.groups], np.bool_)
+    if group and not inside.any():
         there = ", ".join(sorted(set(gold.groups) - {""})[:10])
         raise UserError(
             f"{gold.dataset.name} has no group {group!r}.", f"Its groups are {there}." if there else "It has none."
         )
-    inside: NDArray[np.bool_] = groups == group
     return inside
 
 
@@ -434,11 +429,8 @@ def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
     """Compare two rows for the same kind of error on the traces that both evaluators have judged."""
     names = [name for name in second.measured if name in first.measured]
     one, other = _on_common_traces(first, second, weights, names)
-    differences = {
-        name: difference(mine.value, theirs.value, mine.draws, theirs.draws)
-        for name in names
-        for mine, theirs in [(one.measured[name], other.measured[name])]
-    }
+    pairs = [(name, one.measured[name], other.measured[name]) for name in names]
+    differences = {name: difference(a.value, b.value, a.draws, b.draws) for name, a, b in pairs}
     tests = {}
     for level in Level:
         items = [row.subject.items(first.errors, level) for row in (one, other)]
@@ -455,30 +447,25 @@ def _on_common_traces(first: Row, second: Row, weights: Weights, names: Collecti
     if np.array_equal(one, other):
         return first, second
     both = one & other
-    cut = []
-    for row in (first, second):
+
+    def common(row: Row) -> Row:
         table = row.subject.table
         subject = replace(row.subject, table=table.where(both[table.trace]))
-        measured = _figures(subject, row.errors, weights, names)
-        cut.append(replace(row, subject=subject, measured=measured, n_traces=int(both.sum())))
-    return cut[0], cut[1]
+        measured = figures(subject, row.errors, weights, names)
+        return replace(row, subject=subject, measured=measured, n_traces=int(both.sum()))
 
-
-def _figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Measurement]:
-    """Compute the figures `names`. Those that the traces have no labels for are undefined."""
-    measured = protocol(subject, errors, weights, names)
-    for compute in (three_way, others, prm_scores, agent_figures):
-        if any(name not in measured for name in names):
-            measured |= compute(subject, weights)
-    none = without_interval(Value.none("the traces in common have no labels for it"), weights)
-    return {name: measured.get(name, none) for name in names}
+    return common(first), common(second)
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
     """Return a copy of the row with its difference from the best baseline, computed on the row's own traces."""
     name = next((name for name in RIVALRY if name in row.measured and row.measured[name].value.exists), RIVALRY[0])
     beats, rival = above_best_baseline(row, rows, name, weights)
-    return replace(row, beats=beats, beats_in=name if rival else RIVALRY[0], rival=rival)
+    name = name if rival else RIVALRY[0]
+    gold = row.subject.items(row.errors, Level.STEP if name.startswith("step") else Level.SOLUTION).gold
+    has_enough = min(int(gold.sum()), int((~gold).sum())) >= FEWEST and not math.isnan(beats.low)
+    above = bool(beats.low > 0) if has_enough else None
+    return replace(row, beats=beats, beats_in=name, rival=rival, above_baselines=above)
 
 
 def above_best_baseline(row: Row, rows: Sequence[Row], name: str, weights: Weights) -> tuple[Value, str]:

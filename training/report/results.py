@@ -25,7 +25,7 @@ from stepsight.training.evaluate.diagnostics import (
     pairs,
     thirds,
 )
-from stepsight.training.evaluate.evaluation import RIVALRY, Evaluation, Row, compare
+from stepsight.training.evaluate.evaluation import FEWEST, RIVALRY, Evaluation, Row, compare
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 PROTOCOL = {"sol_f1": "Sol-F1", "sol_auc": "Sol-AUC", "step_f1": "Step-F1", "step_auc": "Step-AUC"}
@@ -105,6 +105,10 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
         for row in rows
         if row.beats.exists and row.beats_in != RIVALRY[0]
     ]
+    if any(row.beats.exists and row.above_baselines is None for row in rows):
+        remarks.append(
+            f"too few labels: a comparison with the baselines takes {FEWEST} with an error and {FEWEST} without"
+        )
     remarks += [
         f"{one.evaluator}: published in the paper's {one.table}, not measured here"
         for one in evaluation.published
@@ -175,7 +179,7 @@ def _values(row: Row, names: Iterable[str]) -> tuple[Value, ...]:
 def _against(row: Row) -> tuple[Value | None, str]:
     if row.is_baseline or not row.beats.exists:
         return None, ""
-    return row.beats, "yes" if row.above_baselines else "no"
+    return row.beats, {True: "yes", False: "no", None: "too few labels"}[row.above_baselines]
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:

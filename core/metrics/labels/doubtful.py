@@ -33,7 +33,9 @@ def doubts(
 
     `validity` has the shape (n, evaluators), with NaN where an evaluator gave no score. Each evaluator counts by
     the ranks of its scores, so that scales need not agree. `families` names the family of each evaluator: a family
-    counts once, by the mean of its evaluators. By default, each evaluator is a family of its own.
+    counts once, by the mean of its evaluators. By default, each evaluator is a family of its own. Nothing counts
+    against what it says: a failing equation never makes a step more likely to be valid, nor a higher score or a
+    person who calls it valid less likely.
 
     The other arrays have the shape (n,): `failing` is True for steps with an equation that fails, `valid` holds the
     labels as 0 and 1, `problem` numbers the problem of each step, and `votes` is the number of people who call the
@@ -47,7 +49,8 @@ def doubts(
     if len(known) < 2:
         raise ValueError(f"{len(known)} problems, expected at least 2")
     people = () if votes is None or not votes.any() else (votes,)
-    features = np.column_stack([*_family_ranks(validity, families), failing, *people])
+    # The higher each feature, the more it speaks for a valid step.
+    features = np.column_stack([*_family_ranks(validity, families), ~failing, *people])
     rng = np.random.default_rng(seed)
     place = np.searchsorted(known, problem)
     splits = [rng.permutation(len(known)) % min(FOLDS, len(known)) for _ in range(_SPLITS)]
@@ -84,6 +87,11 @@ def _out_of_fold(features: Floats64, valid: AnyInts, fold: AnyInts) -> Floats64:
             # With one class only, its share with one more of each.
             probability[inside] = (rest.sum() + 1) / (len(rest) + 2)
             continue
-        model = LogisticRegression(max_iter=500).fit(features[~inside], rest)
-        probability[inside] = model.predict_proba(features[inside])[:, 1]
+        counted = np.ones(features.shape[1])
+        while True:
+            model = LogisticRegression(max_iter=500).fit(features[~inside] * counted, rest)
+            if (model.coef_[0] >= 0).all():
+                break
+            counted[model.coef_[0] < 0] = 0
+        probability[inside] = model.predict_proba(features[inside] * counted)[:, 1]
     return probability

@@ -61,11 +61,11 @@ def test_pages_hold_twenty_labels_and_the_file_has_all(sqlite_store, client):
     judged(sqlite_store)
     more = [Trace.of(f"Another {n}?", ["a", "b"], ["pos", "pos"], id=f"more {n}") for n in range(12)]
     add(sqlite_store, more, "sums")
-    page = show(client, "dataset=sums&page=3")
-    assert page.one("ol", cls="doubts")["start"] == "41"
-    assert page.one("p", cls="pager").text.strip().startswith("Previous41–42 of 42")
+    page = show(client, "dataset=sums&page=8")
+    assert page.one("ol", cls="doubts")["start"] == "141"
+    assert page.one("p", cls="pager").text.strip().startswith("Previous141–144 of 144")
     lines = client.get(f"{PATH}/file?dataset=sums").text.splitlines()
-    assert len(lines) == 42
+    assert len(lines) == 144
     assert json.loads(lines[0])["finding"] == "3 + 1 is 4, not 5"
     assert "ends before page 9" in show(client, "dataset=sums&page=9").text
 
@@ -77,7 +77,8 @@ def test_people_who_still_have_to_label_a_text_do_not_see_the_labels_of_others(s
     label_all(sqlite_store, take(sqlite_store, of, first), first, ["neg", "pos"])
     boss = person(sqlite_store, "judge", Role.ADJUDICATOR)
     login = {"cookie": f"{COOKIE}={open_login(sqlite_store, boss)}"}
-    assert "labelled it calls it wrong" in show(client, "dataset=sums", **login).text
+    pages = [show(client, f"dataset=sums&page={number}", **login).text for number in range(1, 9)]
+    assert "labelled it calls it wrong" in "".join(pages)
     trace = next(iter(iterate_traces(sqlite_store, list_datasets(sqlite_store)[0].id)))
     with sqlite_store.read() as session:
         assert exposures_of(session, boss.id, trace.trace_id) == {"scores", "gold", "labels"}
@@ -86,10 +87,10 @@ def test_people_who_still_have_to_label_a_text_do_not_see_the_labels_of_others(s
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"), [(None, "has no gold labels to doubt"), (["pos"], "nobody has labelled them")]
+    ("labels", "said"), [(None, "has no gold labels to doubt"), (["pos"], "No evaluator has judgments")]
 )
 def test_a_dataset_without_gold_or_judgments_says_so(sqlite_store, client, labels, said):
-    add(sqlite_store, [Trace.of("q", ["a"], labels, id="1")], "sums")
+    add(sqlite_store, [Trace.of(problem, ["a"], labels, id=problem) for problem in "pq"], "sums")
     (notice,) = show(client, "dataset=sums").all("div", cls="notice")
     assert said in notice.text
     assert client.get(f"{PATH}/file?dataset=sums").status_code == 422

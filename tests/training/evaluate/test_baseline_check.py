@@ -13,7 +13,8 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.baseline_check import FEWEST, BaselineCheck, check_baselines
+from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
+from stepsight.training.evaluate.evaluation import FEWEST
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces, valid
 

@@ -1,6 +1,7 @@
 """Ranking a dataset's labels: what stands against each, and which come first."""
 
 import numpy as np
+import pytest
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
@@ -19,17 +20,25 @@ TRACES = [
     *(Trace.of(f"What is {n} + 1?", ["Add them.", f"It is {n + 1}."], ["pos", "pos"], id=str(n)) for n in range(3)),
     Trace.of("What is 3 + 1?", ["3 + 1 = 5.", "It is 5."], ["pos", "neg"], id="3"),
     Trace.of("What is 4 + 1?", ["Add 4 and 1.", "4 + 1 = 5."], ["pos", "neg"], id="4"),
-    *(Trace.of(f"What is {n} + 1?", ["Add them.", f"It is {n}."], ["pos", "neg"], id=str(n)) for n in range(5, 9)),
+    *(Trace.of(f"What is {n} + 1?", ["Add them.", f"It is {n}."], ["pos", "neg"], id=str(n)) for n in range(5, 30)),
+    *(Trace.of(f"What is {n} + 1?", ["Add.", f"It is {n + 1}."], ["pos", "pos"], id=str(n)) for n in range(30, 60)),
 ]  # fmt: skip
 
 
 def judged(store, name="guess", fingerprint="f1", mode=Mode.OFFLINE, outputs=Outputs.VALIDITY, low=0.1):
-    """The dataset, judged right in every step but step 2 of traces 3 and 4."""
+    """The dataset, judged as gold has it but for step 2 of trace 4, and so better than any baseline."""
     traces = add(store, TRACES, NAME)
+    return judged_by(
+        store, traces, {trace.id: _scores(trace, low) for trace in traces}, name, fingerprint, mode, outputs
+    )
+
+
+def judged_by(store, traces, scores, name, fingerprint="f1", mode=Mode.OFFLINE, outputs=Outputs.VALIDITY):
+    """The dataset, judged by an evaluator with the `scores` by trace."""
     info = {"outputs": outputs.value}
     of = {"name": name, "fingerprint": fingerprint, "format": "scores", "attention": "unknown"}
     one = register_evaluator(store, info=info, **of)
-    save_judgments(store, one.id, [Judgment(trace, mode, _scores(trace, low)) for trace in traces])
+    save_judgments(store, one.id, [Judgment(trace, mode, scores[trace.id]) for trace in traces])
     return find_dataset(store, NAME)
 
 
@@ -44,8 +53,8 @@ def test_a_failing_equation_comes_first_and_each_label_has_its_reasons(sqlite_st
     assert (first.trace, first.step, first.reason()) == ("3", 1, "Gold calls step 1 valid: 3 + 1 is 4, not 5.")
     assert (second.trace, second.step) == ("4", 2)
     assert second.reason() == "Gold calls step 2 wrong: guess gives 0.90; its equations hold."
-    assert (len(ranking.labels), ranking.mode, ranking.notes) == (18, Mode.OFFLINE, ())
-    assert ranking.labels[-1].reason().endswith("little stands against it.")
+    assert (len(ranking.labels), ranking.mode, ranking.notes) == (120, Mode.OFFLINE, ())
+    assert ranking.labels[-1].reason().endswith("little speaks against it.")
 
 
 def test_people_who_contradict_a_label_come_before_evaluators_and_can_be_left_out(sqlite_store):
@@ -57,7 +66,7 @@ def test_people_who_contradict_a_label_come_before_evaluators_and_can_be_left_ou
     named = ranking.labels[1]
     assert (named.trace, named.step) == ("0", 1)
     assert named.reason() == "Gold calls step 1 valid: 2 of 2 people call it wrong."
-    assert named.reason(people=False) == "Gold calls step 1 valid: little stands against it."
+    assert named.reason(people=False) == "Gold calls step 1 valid: little speaks against it."
     assert named.as_json()["people"] == {"valid": 0, "wrong": 2}
     assert named.as_json(people=False)["people"] is None
 
@@ -68,8 +77,9 @@ def test_people_alone_are_enough(sqlite_store):
     (user,) = people(sqlite_store, 1)
     label_all(sqlite_store, take(sqlite_store, of, user), user, ["neg", "pos"])
     ranking = rank_labels(sqlite_store, find_dataset(sqlite_store, NAME))
-    said, other = [one for one in ranking.labels if one.votes]
-    assert other.reason() == "Gold calls step 2 valid: little stands against it."
+    equation, said, other = ranking.labels
+    assert equation.finding
+    assert other.reason() == "Gold calls step 2 valid: little speaks against it."
     assert said.reason() == "Gold calls step 1 valid: the person who labelled it calls it wrong."
 
 
@@ -77,12 +87,11 @@ def test_failing_equations_alone_are_enough(sqlite_store):
     add(sqlite_store, TRACES, NAME)
     dataset = find_dataset(sqlite_store, NAME)
     ranking = rank_labels(sqlite_store, dataset)
-    assert ranking.labels[0].reason() == "Gold calls step 1 valid: 3 + 1 is 4, not 5."
-    assert ranking.labels[1].finding == ""
+    assert [label.reason() for label in ranking.labels] == ["Gold calls step 1 valid: 3 + 1 is 4, not 5."]
     assert ranking.mode is None
     assert ranking.notes == (
-        "No evaluator has judgments of the steps of sums, and nobody has labelled them: only failing equations"
-        " speak against labels here.",
+        "No evaluator has judgments of the steps of sums. Only failing equations and people speak against labels"
+        " here.",
     )
     with refused():
         rank_labels(sqlite_store, dataset, mode="online")
@@ -100,6 +109,47 @@ def test_evaluators_are_named_with_their_families_and_verdicts_in_words(sqlite_s
     assert [family_of(name) for name in ("Qwen2.5-Math-PRM-7B", "GPT-4", "math-shepherd", "7")] == [
         "qwen", "gpt", "math", "7",
     ]  # fmt: skip
+
+
+def test_an_evaluator_that_does_not_clear_the_baselines_has_no_vote(sqlite_store):
+    traces = add(sqlite_store, TRACES, NAME)
+    # It calls every step valid, the 27 wrong ones too.
+    blind = {trace.id: StepScores(np.array([[0.07, 0, 0.93]] * 2, np.float32)) for trace in traces}
+    dataset = judged_by(sqlite_store, traces, blind, "blind")
+    ranking = rank_labels(sqlite_store, dataset)
+    nobody = (
+        "No evaluator here is strong enough to doubt labels of sums: blind (does not clear the trivial baselines)."
+    )
+    assert ranking.notes == (f"{nobody} Only failing equations and people speak against labels here.",)
+    assert [(label.trace, label.step, label.validities) for label in ranking.labels] == [("3", 1, ())]
+    judged(sqlite_store, fingerprint="f2")
+    ranking = rank_labels(sqlite_store, dataset)
+    assert ranking.notes == ("No vote for blind (does not clear the trivial baselines).",)
+    assert {juror.name for label in ranking.labels for juror, _ in label.validities} == {"guess"}
+
+
+@pytest.mark.parametrize("name", ["mini-bidir", "mini-bidir, read twice", "mini-bidir (0123abcd)"])
+def test_a_demonstration_has_no_vote_even_where_it_clears_the_baselines(sqlite_store, name):
+    (note,) = rank_labels(sqlite_store, judged(sqlite_store, name)).notes
+    assert f"strong enough to doubt labels of sums: {name} (a demonstration)." in note
+
+
+def test_without_a_vote_and_a_failing_equation_there_is_a_way_on(sqlite_store):
+    traces = add(sqlite_store, [trace for trace in TRACES if trace.id != "3"][:8], NAME)
+    dataset = judged_by(sqlite_store, traces, {trace.id: _scores(trace, 0.1) for trace in traces}, "guess")
+    with refused():
+        rank_labels(sqlite_store, dataset)
+
+
+def test_a_failing_equation_speaks_for_a_label_that_calls_its_step_wrong(sqlite_store):
+    slip = Trace.of("What is 4 + 2?", ["Add 4 and 2.", "4 + 2 = 7."], ["pos", "neg"], id="4")
+    traces = add(sqlite_store, [slip if trace.id == "4" else trace for trace in TRACES], NAME)
+    dataset = judged_by(sqlite_store, traces, {trace.id: _scores(trace, 0.1) for trace in traces}, "guess")
+    label = rank_labels(sqlite_store, dataset).labels[-1]
+    assert (label.trace, label.step) == ("4", 2)
+    assert label.reason() == (
+        "Gold calls step 2 wrong: guess gives 0.90; for the label, an equation fails: 4 + 2 = 7: is 6."
+    )
 
 
 def test_evaluators_with_the_same_scores_count_once(sqlite_store):

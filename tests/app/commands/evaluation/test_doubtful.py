@@ -18,8 +18,8 @@ from tests.storage.samples import add, write_lines
 
 Command = Callable[..., tuple[int, str, str]]
 TRACES = [
-    Trace.of(f"Add {n} and 3.", [f"{n} + 3 = {n + 3}.", f"It is {n + 3}."], ["pos", "neg"], str(n))
-    for n in range(6)
+    Trace.of(f"Add {n} and 3.", [f"{n} + 3 = {n + 3}.", f"It is {n + 3}."], ["pos", label], str(n))
+    for n, label in enumerate(["neg", "pos"] * 25)
 ]
 PUBLISHED = {
     "ReasonEval-Mistral-7B": "reasoneval_mistral-7b_eval_results.json",
@@ -33,7 +33,7 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
     command: Command, sqlite_store: Store, tmp_path: Path
 ) -> None:
     add(sqlite_store, [*TRACES, SLIP])
-    rows = [{"id": trace.id, "scores": [0.9, 0.2]} for trace in TRACES[1:]]
+    rows = [{"id": trace.id, "scores": [0.9, 0.9 if trace.steps[1].valid else 0.2]} for trace in TRACES[1:]]
     scores = write_lines(
         tmp_path / "s.json", [*rows, {"id": "0", "scores": [0.9, 0.97]}, {"id": "slip", "scores": [0.9, 0.2]}]
     )
@@ -43,7 +43,7 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
     code, told, err = command("doubtful", *where, "--list", 2, "--output", out)
     assert (code, err) == (0, "")
     head, first, second = told.splitlines()
-    assert head == "The most doubtful of 14 labels of sums, by offline judgments:"
+    assert head == "The most doubtful of 102 labels of sums, by offline judgments:"
     assert first.endswith("slip: Gold calls step 1 valid: 7 + 3 is 10, not 11.")
     assert second.endswith("0: Gold calls step 2 wrong: PRM gives 0.97.")
     written = [json.loads(line) for line in out.read_text().splitlines()]
@@ -51,14 +51,14 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
         ("slip", 1, "valid"),
         ("0", 2, "wrong"),
     ]
-    assert len(written) == 14
+    assert len(written) == 102
 
 
 @pytest.mark.parametrize(
     ("traces", "options", "message"),
     [
         ([Trace.of("q", ["a"], id="a")], (), "sums has no gold labels to doubt."),
-        (TRACES, (), "No evaluator has judgments of the steps of sums, and nobody has labelled them."),
+        (TRACES, (), "No evaluator has judgments of the steps of sums."),
         (TRACES, ("--evaluator", "nobody"), "'nobody' has not judged sums. These have: none."),
     ],
 )

@@ -43,6 +43,21 @@ def test_a_failing_equation_adds_to_the_doubt_in_a_valid_label():
     assert doubts(scores, failing, given, problem)[place] > before
 
 
+def test_nothing_counts_against_what_it_says():
+    """Equations that fail in valid steps, people who call them wrong and an evaluator that has them upside down."""
+    scores, given, _, problem = planted()
+    valid = np.flatnonzero(given == 1)
+    none = np.zeros(len(given), bool)
+    failing, votes = none.copy(), np.zeros(len(given))
+    failing[valid[:60]] = True
+    votes[valid[60:120]] = -1
+    votes[np.flatnonzero(given == 0)[:20]] = 1
+    plain = doubts(scores, none, given, problem)
+    assert doubts(scores, failing, given, problem, votes=votes) == pytest.approx(plain)
+    upside_down = np.column_stack([scores, 1 - scores[:, 0]])
+    assert doubts(upside_down, none, given, problem) == pytest.approx(plain, abs=0.02)
+
+
 def test_labels_of_one_kind_give_the_same_doubt_everywhere():
     doubt = doubts(np.random.default_rng(0).random((12, 1)), np.zeros(12, bool), np.ones(12, int), np.arange(12))
     assert doubt == pytest.approx(1 - 11 / 12, abs=0.02)
