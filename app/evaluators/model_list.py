@@ -20,7 +20,7 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluat
 from stepsight.storage.judgments.verifications import Verification, list_verifications
 
 PATIENCE = 30
-"""The longest time in seconds that the evaluator to start with takes for a trace."""
+"""The seconds for a trace below which the evaluator to start with is chosen by its figure alone."""
 
 # A 7B model in 16 bits fits.
 _MODEST = 20_000_000_000
@@ -132,19 +132,21 @@ def ordered(offers: Iterable[FetchableModel]) -> list[FetchableModel]:
 
 
 def first_choice(offers: Iterable[FetchableModel], place: Placement) -> FetchableModel | None:
-    """Return the evaluator with which to start on this machine, or None if there is none or its time per trace is
+    """Return the evaluator with which to start on this machine, or None if none has room or the times per trace are
     not estimated yet.
 
     It is the best by its published figure of those that can be read, take at most two thirds of the memory, and
-    judge a trace within `PATIENCE` seconds. If the memory is unknown, as on an accelerator, it takes at most
-    `_MODEST` bytes.
+    judge a trace within `PATIENCE` seconds; if all take longer, it is the quickest. If the memory is unknown, as on
+    an accelerator, it takes at most `_MODEST` bytes.
     """
     total = total_memory() if place.on_processor else None
     most = total * 2 / 3 if total is not None else _MODEST
     fitting = [one for one in offers if one.f1 and not one.unreadable and not one.unfit and one.memory <= most]
-    if place.on_processor:
-        fitting = [one for one in fitting if one.seconds is not None and one.seconds <= PATIENCE]
-    return max(fitting, key=lambda one: one.f1 or 0, default=None)
+    if not place.on_processor:
+        return max(fitting, key=lambda offer: offer.f1 or 0, default=None)
+    # Within their patience, people do not mind the time.
+    timed = [(max(one.seconds, PATIENCE), -(one.f1 or 0), one) for one in fitting if one.seconds is not None]
+    return min(timed, key=lambda offer: offer[:2])[2] if timed else None
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:

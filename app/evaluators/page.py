@@ -27,12 +27,12 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.hub_cache import NEWEST, find_fetched
+from stepsight.core.hubs.hub_cache import NEWEST, find_fetched, free_disk
 from stepsight.core.hubs.hub_download import check_disk
 from stepsight.core.hubs.hub_lookup import Remote, look_up
 from stepsight.core.hubs.public import BenchmarkPart, find_public
 from stepsight.core.models.location import shipped_evaluators
-from stepsight.core.models.memory import needed_memory
+from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import STORED, expected_dtype
 from stepsight.core.paths import asset
 from stepsight.core.validation import Model
@@ -141,6 +141,8 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         failures=failed,
         first=first_choice(readable, evaluators.place),
         patience=PATIENCE,
+        memory=total_memory() if evaluators.place.on_processor else None,
+        disk=free_disk(),
         has_fetched=any(one.repo for one in shelf.here),
         shelf=shelf,
         readable=readable,

@@ -88,7 +88,7 @@ class DoubtfulLabel:
     def reason(self, *, people: bool = True) -> str:
         """Return a sentence that gives the reasons against the label, and a failing equation that supports it."""
         against = "; ".join(self.reasons(people=people)) or "little speaks against it"
-        support = f"; for the label, an equation fails: {self.finding}" if self.finding and not self.valid else ""
+        support = f"; but {self.finding}" if self.finding and not self.valid else ""
         return f"Gold calls step {self.step} {'valid' if self.valid else 'wrong'}: {against}{support}."
 
     def as_json(self, *, people: bool = True) -> dict[str, Any]:

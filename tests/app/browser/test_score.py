@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
@@ -513,6 +513,27 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
     expect(page.locator("#result")).not_to_have_attribute("data-stale", "")
     page.get_by_label("Problem").fill("Count to 13.")
     expect(page.locator("#result")).to_have_attribute("data-stale", "")
+
+
+def test_a_result_is_of_what_is_entered_although_the_text_is_split_after_it(page):
+    held: list[Route] = []
+    page.route("**/gradio_api/run/split", held.append)
+    page.goto("/")
+    page.get_by_label("Problem").fill("Count to 3.")
+    page.get_by_role("textbox", name="Solution").fill("1. One.\n2. Two.\n3. Three.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result ol.steps > li")).to_have_count(3)
+    expect(page.locator("#preview ol.preview > li")).to_have_count(0)
+    expect(page.locator("#result")).not_to_have_attribute("data-stale", "")
+    for route in held:
+        route.continue_()
+    expect(page.locator("#preview ol.preview > li")).to_have_count(3)
+    expect(page.locator("#result")).not_to_have_attribute("data-stale", "")
+    page.unroute("**/gradio_api/run/split")
+    page.get_by_role("textbox", name="Solution").fill("1. One.\n2. Two.\n3. Four.")
+    expect(page.locator("#result")).to_have_attribute("data-stale", "")
+    page.get_by_role("textbox", name="Solution").fill("1. One.\n2. Two.\n3. Three.")
+    expect(page.locator("#result")).not_to_have_attribute("data-stale", "")
 
 
 def test_what_is_judged_so_far_is_shown_until_the_result_is_there(opened, tiny, tmp_path):

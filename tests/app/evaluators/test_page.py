@@ -11,6 +11,7 @@ import pytest
 from safetensors.torch import load_file
 
 from stepsight.app.evaluators import model_list, speed
+from stepsight.app.evaluators import page as evaluators_page
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
@@ -141,11 +142,12 @@ def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
 ):
     """7 billion parameters of two bytes each, or of four where the processor has no instructions for bfloat16."""
     monkeypatch.setattr(kernels, "is_native", lambda dtype: able)
-    for module in (memory, model_list):
+    for module in (memory, model_list, evaluators_page):
         monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
     page = page_of(client)
     assert "Qwen/Qwen2.5-Math-PRM-7B" not in offered(page)
-    assert f"Takes about {size} GB of memory, and this machine has 8.0 GB." in page.text
+    assert page.text.count("this machine has 8.0 GB of memory") == 1
+    assert "No room" in page.one("tr", data_card="Qwen/Qwen2.5-Math-PRM-7B").text
     assert SMALL in offered(page)
     answer = fetch(client, "Qwen/Qwen2.5-Math-PRM-7B")
     assert answer.json() == {
@@ -382,7 +384,7 @@ def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store,
         (64, 20, "sail/ActPRM-X"),
         # Two thirds of the memory are 8 GB.
         (12, 20, "HuggingFaceH4/Qwen2.5-Math-1.5B-Instruct-PRM-0.2"),
-        (64, 60, None),
+        (64, 60, "sail/ActPRM-X"),
         (64, None, None),
         (4, 1, None),
     ],
@@ -395,6 +397,20 @@ def test_the_one_to_start_with_is_the_best_that_has_room_and_is_fast(monkeypatch
     offers = [replace(one, seconds=seconds) for one in model_list.offers(Placement(), {}, ())]
     first = model_list.first_choice(offers, Placement())
     assert (first.public.id if first else None) == name
+
+
+def test_where_all_are_slow_the_one_to_start_with_is_the_quickest_and_the_better_of_two(monkeypatch):
+    monkeypatch.setattr(model_list, "total_memory", lambda: 64 * 10**9)
+    monkeypatch.setattr(kernels, "is_native", lambda dtype: True)
+    best, good, weak, *_ = sorted(
+        (one for one in model_list.offers(Placement(), {}, ()) if one.f1 and not one.unreadable and not one.unfit),
+        key=lambda one: -one.f1,
+    )
+    slow = [replace(best, seconds=90), replace(weak, seconds=60), replace(good, seconds=60)]
+    assert model_list.first_choice(slow, Placement()) is slow[2]
+    # Within 30 seconds the figure decides.
+    quick = [replace(weak, seconds=1), replace(good, seconds=30)]
+    assert model_list.first_choice(slow + quick, Placement()) is quick[1]
 
 
 def test_a_failed_fetch_stays_beside_its_model_until_it_succeeds(client, sqlite_store, hub, monkeypatch):

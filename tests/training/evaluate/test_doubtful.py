@@ -147,9 +147,7 @@ def test_a_failing_equation_speaks_for_a_label_that_calls_its_step_wrong(sqlite_
     dataset = judged_by(sqlite_store, traces, {trace.id: _scores(trace, 0.1) for trace in traces}, "guess")
     label = rank_labels(sqlite_store, dataset).labels[-1]
     assert (label.trace, label.step) == ("4", 2)
-    assert label.reason() == (
-        "Gold calls step 2 wrong: guess gives 0.90; for the label, an equation fails: 4 + 2 = 7: is 6."
-    )
+    assert label.reason() == "Gold calls step 2 wrong: guess gives 0.90; but 4 + 2 is 6, not 7."
 
 
 def test_evaluators_with_the_same_scores_count_once(sqlite_store):

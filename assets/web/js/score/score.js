@@ -35,10 +35,21 @@ const state = () => ({
   token: result()?.dataset.token ?? "",
 });
 
-// A result is of what was entered then, which may have changed since.
-let scored = "";
-const entered = () => JSON.stringify([within(problem().value).trim(), solutionSteps()]);
-const markStale = () => part("result").toggleAttribute("data-stale", Boolean(result()) && entered() !== scored);
+// A result is of what was entered then, which may have changed since. A text is the same before it is split, and steps
+// are before their text is written.
+let scored = null;
+const entered = () => ({
+  problem: within(problem().value).trim(),
+  solution: JSON.stringify(solutionState()),
+  steps: JSON.stringify(solutionSteps()),
+});
+const isSameEntry = (one, other) =>
+  one.problem === other.problem && (one.solution === other.solution || one.steps === other.steps);
+const markStale = () => {
+  const now = entered();
+  part("result").toggleAttribute("data-stale", Boolean(result()) && !isSameEntry(now, scored));
+  if (now.solution === scored.solution) scored.steps = now.steps;
+};
 
 const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
 
@@ -161,7 +172,7 @@ const score = latest(async (signal, how) => {
   if (signal.aborted) return;
   took = performance.now() - start;
   // Unless the steps have changed meanwhile.
-  const isSame = entered() === from;
+  const isSame = isSameEntry(entered(), from);
   if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
   put(answer.result, how, isSame ? entered() : from);
   part("saved").replaceChildren();

@@ -183,7 +183,7 @@ def test_json(command: Command, db: str) -> None:
     assert 0 <= low <= 0.9 <= high <= 1
     assert row["intervals"]["brier"] == [None, None]
     assert row["beats_baseline_by"]["value"] == pytest.approx(0.35)
-    assert (row["beats_baseline_in"], row["above_baselines"]) == ("step_auc", False)
+    assert (row["beats_baseline_in"], row["above_baselines"]) == ("step_auc", None)
     assert (row["thresholds"], row["calibrated_on"]) == ({"validity": 0.5, "redundancy": 0.15}, [])
     assert row["published"] is None
 
@@ -197,13 +197,14 @@ def test_the_table(command: Command, db: str) -> None:
         f"sums: {errors} errors, offline, 4 traces, in percent with 95 % intervals over traces"
         for errors in ("invalid", "redundant")
     ]
-    _, titles, *lines = blocks[0].splitlines()
+    _, titles, *lines, note = blocks[0].splitlines()
+    assert note.strip() == "too few labels: a comparison with the baselines takes 20 with an error and 20 without"
     assert titles.split("  ")[0] == "Evaluator"
     assert [line.split()[0] for line in lines] == [
         "first", "baseline:constant", "baseline:position", "baseline:length", "baseline:last-step",
     ]  # fmt: skip
     cells = [cell.split()[0] for cell in lines[0].split("  ") if cell]
-    assert cells == ["first", "measured", "50.0", "75.0", "65.0", "90.0", "+35.0", "no", "4", "7"]
+    assert cells == ["first", "measured", "50.0", "75.0", "65.0", "90.0", "+35.0", "too", "4", "7"]
 
 
 def test_the_table_marks_what_is_only_published(command: Command, data: Path, tmp_path: Path) -> None:
