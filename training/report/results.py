@@ -94,26 +94,20 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
         (row, (row.evaluator, "measured", *_values(row, PROTOCOL), *_against(row), row.n_solutions, row.n_steps))
         for row in rows
     ]
+    beside = [one for one in evaluation.published if (one.mode, one.benchmark.errors) == (mode, errors)]
     printed: list[tuple[Cell, ...]] = [
-        (one.evaluator, "published", *_printed(one), None, "", None, None)
-        for one in evaluation.published
-        if (one.mode, one.benchmark.errors) == (mode, errors)
+        (one.evaluator, "published", *_printed(one), None, "", None, None) for one in beside
     ]
+    compared = [row for row in rows if row.beats.exists]
     remarks = notes(rows, PROTOCOL, evaluation.traces)
     remarks += [
         f"{row.evaluator}: compared with the best baseline in {RIVAL_TITLES[row.beats_in]}"
-        for row in rows
-        if row.beats.exists and row.beats_in != RIVALRY[0]
+        for row in compared
+        if row.beats_in != RIVALRY[0]
     ]
-    if any(row.beats.exists and row.above_baselines is None for row in rows):
-        remarks.append(
-            f"too few labels: a comparison with the baselines takes {FEWEST} with an error and {FEWEST} without"
-        )
-    remarks += [
-        f"{one.evaluator}: published in the paper's {one.table}, not measured here"
-        for one in evaluation.published
-        if (one.mode, one.benchmark.errors) == (mode, errors)
-    ]
+    few = f"too few labels: a comparison with the baselines takes {FEWEST} with an error and {FEWEST} without"
+    remarks += [few] if any(row.above_baselines is None for row in compared) else []
+    remarks += [f"{one.evaluator}: published in the paper's {one.table}, not measured here" for one in beside]
     remarks += _other_traces(evaluation)
     caption = f"{errors} errors, {mode}, {evaluation.size}, in percent with 95 % intervals over traces"
     table = make_table(evaluation, f"{errors}-{mode}", caption, columns, cells, remarks)
@@ -177,9 +171,8 @@ def _values(row: Row, names: Iterable[str]) -> tuple[Value, ...]:
 
 
 def _against(row: Row) -> tuple[Value | None, str]:
-    if row.is_baseline or not row.beats.exists:
-        return None, ""
-    return row.beats, {True: "yes", False: "no", None: "too few labels"}[row.above_baselines]
+    words = {True: "yes", False: "no", None: "too few labels"}
+    return (row.beats, words[row.above_baselines]) if row.beats.exists else (None, "")
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
