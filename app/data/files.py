@@ -21,6 +21,7 @@ from stepsight.storage.importers import KINDS, THINKING
 from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnMap
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
+from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.jobs.imports import CONVENTIONS, BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import Job
 from stepsight.storage.jobs.preview import Preview, prepare, preview
@@ -101,8 +102,8 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
             raise UserError("A file is there twice.", "Add it once.")
         # No import is started unless all can be.
         for one in wanted:
-            _check(one)
-            get_upload(store, one.upload, user.id)
+            with located(get_upload(store, one.upload, user.id).name):
+                _check(one)
         return _started([import_upload(store, one, user.id) for one in wanted])
 
     @routes.post("/fetch")
@@ -112,17 +113,17 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
 
 def _check(wanted: FileImport) -> None:
     if not wanted.dataset.strip():
-        raise UserError("The name of the dataset is empty.", "Enter a name.")
+        raise UserError("the name of the dataset is empty.", "Enter a name.")
     check_name(wanted.dataset, "the name of the dataset")
     if wanted.holds == Holds.LABELS:
         if not wanted.campaign.strip():
-            raise UserError("The name of the campaign is empty.", "Enter a name.")
+            raise UserError("the name of the campaign is empty.", "Enter a name.")
         check_name(wanted.campaign, "the name of the campaign")
         if wanted.annotator:
             check_name(wanted.annotator, "the name of the annotator")
     if wanted.holds == Holds.SCORES:
         if not wanted.evaluator.strip():
-            raise UserError("The name of the evaluator is empty.", "Enter a name.")
+            raise UserError("the name of the evaluator is empty.", "Enter a name.")
         check_name(wanted.evaluator, "the name of the evaluator")
 
 

@@ -43,6 +43,15 @@ def read_yaml(path: str | Path) -> Any:
     return _read(Path(path), ())
 
 
+def parse_yaml(text: str) -> Any:
+    """Parse YAML within bounds. Raises `UserError` or `ValueError` if the text is not YAML or beyond them."""
+    try:
+        _check_size(text)
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+
+
 def validate_yaml(kind: type[T], path: str | Path) -> T:
     """Read a YAML file as an instance of `kind`. Raises `UserError`, with a message that names the file and the
     key, if the content does not fit."""
@@ -55,13 +64,11 @@ def validate_yaml(kind: type[T], path: str | Path) -> T:
 
 def _read(path: Path, above: tuple[Path, ...]) -> Any:
     try:
-        text = read_bytes(path).decode("utf-8")
-        _check_size(text)
-        values = yaml.load(text, _Loader)
+        values = parse_yaml(read_bytes(path).decode("utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
-    except (yaml.YAMLError, ValueError) as error:
-        # The library raises `ValueError` on impossible dates and numbers, and on bytes that are not base64.
+    except ValueError as error:
+        # The library raises it on impossible dates and numbers, and on bytes that are not base64.
         raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
     except UserError as error:
         raise error.at(str(path)) from None

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -10,43 +10,112 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import stem_of
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers import KINDS
+from stepsight.storage.importers import KINDS, find_kind
 from stepsight.storage.importers.agents.inspect_logs import LOG
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
-from stepsight.storage.importers.data_files import SUFFIXES, find_data, is_data, is_hidden, is_saved
+from stepsight.storage.importers.data_files import (
+    SUFFIXES,
+    DataFiles,
+    check_numbered,
+    files_below,
+    find_data,
+    group_files,
+    is_data,
+    is_hidden,
+    is_saved,
+    join_files,
+    refused_folders,
+    shown_names,
+    unread_files,
+)
 from stepsight.storage.importers.doubts import doubtful
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_file, import_table
 
+# Files that hold tables or others in a form that is not read, which their content tells.
+_REFUSED = (
+    ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers",
+    ".zip", ".7z", ".rar", ".tar", ".tgz", ".bz2", ".xz",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Found:
-    """A file with either its recognised content or the error that prevents its import."""
+    """A file, or the files of a part in a folder, with either the recognised content or the error that prevents the
+    import. `data` is set for files that are read as one; `path` is then the folder and the name of the part."""
 
     path: Path
     finding: Finding | None = None
     error: UserError | None = None
+    data: DataFiles | None = None
 
 
 def find_files(path: Path) -> list[Found]:
     """Inspect a file, or every file with a known extension in a folder and its subfolders, and list score files
-    last.
+    last. Numbered files, and those in folders such as `lang=en`, are read as one (see `importers.data_files`).
 
     If several files would become the same dataset, each gets its own dataset, named after the file. Raises
     `UserError` if there is no file to import.
     """
-    if path.is_dir():
-        folders = [one for one in (path, *path.rglob("*")) if one.is_dir() and is_saved(one)]
-        saved = [one for one in folders if not any(other in one.parents for other in folders)]
-        files = sorted(one for one in path.rglob("*") if _is_read(_below(one, path)) and one.is_file())
-        paths = [*saved, *(one for one in files if not any(folder in one.parents for folder in saved))]
+    if not path.is_dir():
+        return [inspect_file(path)]
+    names = f"Expected files that end in {', '.join((*SUFFIXES, LOG))}."
+    every = sorted(_in_folder(path), key=lambda one: one.path)
+    if not every:
+        unread = list_unread(path)
+        found = f"no file to import; there are {unread}" if unread else "no file to import"
+        raise UserError(f"{path}: {found}.", names)
+    return sorted(
+        _apart(every, path), key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES
+    )
+
+
+def list_unread(path: Path) -> str:
+    """Return the names of the files in a folder that `find_files` leaves out, other than hidden ones and those
+    that describe the data."""
+    below = files_below(path)
+    return shown_names(unread_files(below, [name for name in below if _is_read(PurePosixPath(name))]))
+
+
+def _in_folder(root: Path) -> Iterator[Found]:
+    folders = [one for one in (root, *root.rglob("*")) if one.is_dir() and is_saved(one)]
+    refused = {root / name: error for name, error in refused_folders(files_below(root)).items()}
+    whole = [one for one in (*folders, *refused) if not any(other in one.parents for other in (*folders, *refused))]
+    yield from (
+        Found(one, error=refused[one].at(one.name)) if one in refused else inspect_file(one) for one in whole
+    )
+    below = {
+        name: file
+        for name, file in files_below(root).items()
+        if not any(folder in file.parents for folder in whole)
+    }
+    for part, kinds in group_files(below).items():
+        for names in kinds.values():
+            yield from _of_part(root, part, names, below)
+    others = (name for name in below if not is_data(PurePosixPath(name)) and _is_read(PurePosixPath(name)))
+    yield from (inspect_file(below[name]) for name in others)
+
+
+def _of_part(root: Path, part: str, names: Sequence[str], below: Mapping[str, Path]) -> Iterator[Found]:
+    """Inspect the files of a part, which are read as one if there are several, or if their folders have values."""
+    path = root / part
+    try:
+        check_numbered(names, root.name)
+    except UserError as error:
+        yield Found(path, error=error)
+        return
+    first = inspect_file(below[names[0]])
+    data = join_files(root, names, below)
+    if not data.is_joined or (first.finding and first.finding.holds != Holds.TRACES):
+        yield from (first, *(inspect_file(below[name]) for name in names[1:]))
+    elif first.finding is None:
+        yield replace(first, path=path)
     else:
-        paths = [path]
-    if not paths:
-        raise UserError(f"{path}: no file to import.", f"Expected files that end in {', '.join((*SUFFIXES, LOG))}.")
-    found = _apart([inspect_file(one) for one in paths], path if path.is_dir() else path.parent)
-    return sorted(found, key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES)
+        # A dataset named after the file is named after the part.
+        dataset, stem = first.finding.dataset, stem_of(first.path)
+        named = dataset.removesuffix(stem) + path.absolute().name if dataset.endswith(stem) else dataset
+        yield Found(path, replace(first.finding, dataset=named), data=data)
 
 
 def inspect_file(path: Path) -> Found:
@@ -76,11 +145,7 @@ def inspect_file(path: Path) -> Found:
 
 
 def _is_read(path: PurePosixPath) -> bool:
-    return is_data(path) or (path.suffix.lower() == LOG and not is_hidden(path))
-
-
-def _below(path: Path, root: Path) -> PurePosixPath:
-    return PurePosixPath(path.relative_to(root).as_posix())
+    return is_data(path) or (path.suffix.lower() in (LOG, *_REFUSED) and not is_hidden(path))
 
 
 def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
@@ -96,8 +161,11 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
     if finding.holds == Holds.SCORES:
         return str(import_scores(store, finding.dataset or _dataset_of(store, path), path, finding.evaluator))
     listing = listings / f"{finding.dataset}.skipped.jsonl" if listings else None
+    if found.data is not None and finding.kind != COLUMNS:
+        return str(import_table(store, find_kind(finding.kind), found.data, finding.dataset, skipped=listing))
     if finding.columns is not None and finding.kind == COLUMNS:
-        summary = import_table(store, finding.columns, find_data(path), finding.dataset, skipped=listing)
+        data = found.data or find_data(path)
+        summary = import_table(store, finding.columns, data, finding.dataset, skipped=listing)
         return " ".join((f"{summary} Read with {finding.columns.as_fields}.", *finding.notes))
     return str(import_file(store, finding.kind, path, finding.dataset, skipped=listing))
 
@@ -117,7 +185,7 @@ def _dataset_of(store: Store, path: Path) -> str:
 def _apart(files: list[Found], root: Path) -> Iterator[Found]:
     """Rename the datasets of files that would otherwise become the same dataset. A renamed dataset gets the name of
     its file, or the path of the file if several files have the same name."""
-    named = [_with_name(one, stem_of(one.path)) for one in files]
+    named = [_with_name(one, stem_of(one.path.absolute())) for one in files]
     paths = (one.path.relative_to(root) for one in files)
     by_path = [
         _with_name(one, "-".join((*path.parts[:-1], stem_of(path)))) for one, path in zip(files, paths, strict=True)

@@ -38,6 +38,7 @@ from stepsight.storage.traces.queries import list_datasets
 
 SHOWN_TRACES = 2
 SHOWN_BAD = 20
+_MOST_IDS, _IDS_OF_SCORES = 500, 20
 # The longest time for a preview; an import reads the whole file before it stores anything.
 _SECONDS = 2.0
 # The characters of a trace that is shown.
@@ -71,7 +72,8 @@ class UploadReading:
     place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind
     of scores in a score file, `size` its bytes as unpacked, and `head` the first rows of a large one as JSON.
     `error` says why the file cannot be imported at all, or is None. `notes` are sentences about what is left out of
-    the rows.
+    the rows. `ids` are the first ids of its traces, or fewer of those that have scores: a file of scores belongs to
+    the traces beside it that have all of these.
     """
 
     finding: Finding
@@ -85,6 +87,7 @@ class UploadReading:
     notes: tuple[str, ...] = ()
     size: int = 0
     head: str = ""
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,6 +307,7 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         return replace(shown, error=UserError("Say which columns hold the problem and the steps."))
     faults: list[tuple[str, UserError]] = []
     traces: list[Trace] = []
+    ids: list[str] = []
     bad = good = 0
     unread = UnreadParts()
     until = time.monotonic() + _SECONDS
@@ -322,6 +326,8 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         for _, trace in read_traces(kind, lines, name, note):
             good += 1
             unread.add(trace)
+            if len(ids) < _MOST_IDS:
+                ids.append(trace.id)
             if len(traces) < SHOWN_TRACES:
                 traces.append(trace)
             if time.monotonic() > until:
@@ -332,7 +338,7 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         error = fault
     guessed = shown.finding.notes if shown.finding.kind == COLUMNS else ()
     notes = (*guessed, *(kind.notes() if kind else ()), *unread.notes)
-    shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults))
+    shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults), ids=tuple(ids))
     return replace(shown, whole=whole, error=error, notes=notes)
 
 
@@ -368,7 +374,8 @@ def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadRe
     try:
         rows, _ = read_scores(measured(), name, keep)
         first = "\n".join(head) if _is_large(len(rows), size) and length < 2 * _HEAD else ""
-        return replace(shown, outputs=outputs_of(rows).value, good=len(rows), size=size, head=first)
+        ids = tuple(row.id for _, row in rows[:_IDS_OF_SCORES] if row.id)
+        return replace(shown, outputs=outputs_of(rows).value, good=len(rows), size=size, head=first, ids=ids)
     except UserError as fault:
         return replace(shown, error=fault)
 
@@ -382,7 +389,10 @@ def _as_json(shown: UploadReading) -> dict[str, Any]:
         "traces": [format_trace(replace(trace, meta={}, context=None)) for trace in short],
         "faults": [[where, *_pair(error)] for where, error in shown.faults],
         "error": shown.error and _pair(shown.error),
-        **{name: getattr(shown, name) for name in ("outputs", "good", "bad", "whole", "notes", "size", "head")},
+        **{
+            name: getattr(shown, name)
+            for name in ("outputs", "good", "bad", "whole", "notes", "size", "head", "ids")
+        },
     }
 
 
@@ -401,6 +411,7 @@ def _reading(found: dict[str, Any], name: str) -> UploadReading:
         "faults": tuple((where, UserError(*error)) for where, *error in found["faults"]),
         "error": found["error"] and UserError(*found["error"]),
         "notes": tuple(found["notes"]),
+        "ids": tuple(found["ids"]),
     }
     return UploadReading(**found)
 

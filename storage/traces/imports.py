@@ -131,7 +131,7 @@ def import_file(
 
 def import_table(
     store: Store,
-    columns: ColumnMap,
+    columns: ColumnMap | FileKind,
     data: DataFiles,
     dataset: str,
     progress: Progress | None = None,
@@ -139,9 +139,10 @@ def import_table(
     where: RowConditions | None = None,
     convention: str = "",
 ) -> ImportSummary:
-    """Like `import_file`, but for one or more data files whose columns are mapped by `columns`."""
+    """Like `import_file`, but for data files whose columns are mapped by `columns`, or whose rows are of a kind."""
     bad = _bad_rows(data, skipped)
-    return import_source(store, data.kind(columns), data, dataset, bad, progress, where, convention=convention)
+    kind = data.of_kind(columns) if isinstance(columns, FileKind) else data.kind(columns)
+    return import_source(store, kind, data, dataset, bad, progress, where, convention=convention)
 
 
 def _bad_rows(source: "LineSource", skipped: str | Path | None) -> BadRows:

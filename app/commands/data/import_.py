@@ -35,7 +35,7 @@ from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_data, is_hub_id
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.jobs.import_folder import find_files, import_found
+from stepsight.storage.jobs.import_folder import find_files, import_found, list_unread
 from stepsight.storage.jobs.import_work import fetch_benchmark
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
@@ -177,6 +177,8 @@ def _import_found(args: argparse.Namespace) -> None:
     if args.download or args.dataset is not None or args.skipped is not None:
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
     found, refused = find_files(Path(args.path)), 0
+    if Path(args.path).is_dir() and (unread := list_unread(Path(args.path))):
+        print(f"Not read: {unread}.", file=sys.stderr)
     with open_store(args.db) as store:
         for one in tqdm(found, delay=2, disable=not sys.stderr.isatty(), unit="file"):
             try:

@@ -1,6 +1,7 @@
 """The Data page as a person uses it: from an empty store to the traces that two evaluators judge differently."""
 
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -417,3 +418,37 @@ def test_a_campaign_is_deleted_once_its_events_were_downloaded(
         dialog.get_by_label("Delete all of this").check()
         dialog.get_by_role("button", name="Delete").click()
         expect(page.get_by_text("There is no campaign yet.")).to_be_visible()
+
+
+def test_a_file_without_a_name_is_left_and_scores_find_the_traces_beside_them(
+    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
+) -> None:
+    store, address = fresh
+    for name in ("sums", "others"):
+        rows = [{"id": f"{name} {number}", "problem": "1 + 1?", "steps": ["It is 2."]} for number in range(3)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    scores = [{"id": f"sums {number}", "scores": [0.5]} for number in range(3)]
+    (tmp_path / "mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in scores))
+    (tmp_path / "strange.jsonl").write_text('{"id": "strange", "scores": [0.5]}\n')
+    names = ("mine", "sums", "others", "strange")
+    with opened(base=address) as page:  # type: ignore[attr-defined]
+        page.goto("/data")
+        listening(page)
+        page.get_by_label("Choose files").set_input_files([tmp_path / f"{name}.jsonl" for name in names])
+        expect(page.get_by_role("button", name="Add 4 files")).to_be_visible()
+        mine, strange = (page.locator(f'li.file[data-name="{name}.jsonl"]') for name in ("mine", "strange"))
+        expect(mine.get_by_label("Dataset")).to_have_value("sums")
+        expect(strange.get_by_label("Dataset")).to_have_value("")
+        page.get_by_role("button", name="Add 4 files").click()
+        expect(page.get_by_role("status")).to_contain_text("3 files added: Browse sums Browse others")
+        expect(page.locator("li.file")).to_have_count(1)
+        expect(strange.get_by_role("alert")).to_have_text(
+            "strange.jsonl is not added: the name of the dataset is empty. Enter a name."
+        )
+        expect(strange.get_by_label("Dataset")).to_be_focused()
+        expect(strange.get_by_label("Dataset")).to_have_attribute("aria-invalid", "true")
+        page.screenshot(path=os.environ.get("STEPSIGHT_SHOT", tmp_path / "shot.png"))
+        page.keyboard.type("s")
+        expect(strange.get_by_role("alert")).to_have_count(0)
+    assert {one.name: one.traces for one in list_datasets(store)} == {"sums": 3, "others": 3}
+    assert {job.state for job in list_jobs(store)} == {State.DONE}

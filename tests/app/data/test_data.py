@@ -128,7 +128,7 @@ def test_labels_of_label_studio_are_put_into_a_campaign(client, sqlite_store):
     assert (row["data-holds"], "ready" in row["class"]) == ("labels", True)
     assert "1 row of Label Studio" in " ".join(row.text.split())
     wanted = {"upload": upload, "holds": "labels", "dataset": "sums", "campaign": ""}
-    assert add_files(client, wanted).json()["error"] == "The name of the campaign is empty."
+    assert add_files(client, wanted).json()["error"] == "tasks.json: the name of the campaign is empty."
     # The person who adds them is the one who asks, whatever the request says.
     assert add_files(client, wanted | {"campaign": "again", "user": 99}).status_code == 201
     assert Worker(sqlite_store).work_one()
@@ -245,14 +245,15 @@ def test_labels_that_are_chosen_say_by_their_values_what_they_are(client, sqlite
         (
             {"upload": 1, "holds": "traces", "dataset": " ", "kind": "plain"},
             422,
-            "The name of the dataset is empty.",
+            "a.jsonl: the name of the dataset is empty.",
         ),
-        ({"upload": 1, "holds": "scores", "dataset": "a"}, 422, "The name of the evaluator is empty."),
+        ({"upload": 1, "holds": "scores", "dataset": "a"}, 422, "a.jsonl: the name of the evaluator is empty."),
         ({"upload": "1", "holds": "scores", "dataset": "a"}, 422, "expected a whole number"),
         ({"upload": 1, "holds": "traces", "dataset": "a", "odd": 1}, 422, "unknown key"),
     ],
 )
 def test_nonsense_is_refused_in_words(client, sqlite_store, asked, status, message):
+    assert send(client, b'{"id": "1"}', "a.jsonl") == 1
     answer = add_files(client, asked)
     assert (answer.status_code, message in answer.json()["error"]) == (status, True), answer.text
     assert list_jobs(sqlite_store) == []
@@ -275,7 +276,7 @@ def test_files_that_are_no_data_are_refused_at_their_first_bytes(client, sqlite_
 def test_a_file_that_says_nothing_we_know_is_told(client):
     upload = send(client, b"only words\n", "words.txt")
     page = read(client.get(f"/data/uploads/{upload}").text)
-    assert "words.txt: the first line is not the header of a table." in page.text
+    assert "words.txt: the first line is 'only words', not the names of columns." in page.text
     assert client.post(f"/data/uploads/{upload}/remove", json={}).status_code == 204
     assert client.get(f"/data/uploads/{upload}").status_code == 404
 

@@ -206,3 +206,96 @@ def test_nan_in_a_table_is_null(sqlite_store: Store, tmp_path: Path) -> None:
     (trace,) = stored(sqlite_store, tmp_path / "table.parquet", ColumnMap("q", "s", "l"))
     assert [label and label.text for label in trace.labels] == ["pos", None]
     assert trace.meta == {"x": None}
+
+
+def put(folder: Path, *names: str) -> Path:
+    """A new folder in one, with a row in each of these files that is about the number of the file."""
+    folder /= str(len(list(folder.iterdir())))
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        row = {"question": f"{number} + 1?", "solution": "A sum.\n\nSo 3."}
+        (folder / name).write_text(f"{json.dumps(row)}\n")
+    return folder
+
+
+@each(
+    "names",
+    [
+        ["data/train-00000-of-00003.jsonl", "data/train-00002-of-00003.jsonl"],
+        ["00000-of-00002.jsonl"],
+        ["a_2_of_3.jsonl", "a_3_of_3.jsonl"],
+        ["train-00000-of-00004-0123456789abcdef.json"],
+        ["train-00000-of-00002.jsonl", "train-00001-of-00003.jsonl"],
+        ["train-00000-of-00001.jsonl", "train-00000-of-00001-0123456789abcdef.jsonl"],
+        ["train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl", "train-00002-of-00002.jsonl"],
+    ],
+)
+def test_numbered_files_that_are_not_one_whole_set_are_refused(tmp_path: Path, names: list[str]) -> None:
+    with refused():
+        find_data(put(tmp_path, *names))
+
+
+@each(
+    "names",
+    [
+        ["00000-of-00002.jsonl", "00001-of-00002.jsonl"],
+        ["a/train-1-of-2.jsonl", "a/train-2-of-2.jsonl"],
+        ["train-00000-of-00002-0123456789abcdef.jsonl", "train-00001-of-00002-fedcba9876543210.jsonl"],
+        ["part-00000-0a1b-c000.json", "part-00007-0a1b-c000.json", "_SUCCESS"],
+        ["lang=en/a.jsonl", "lang=de/b.jsonl", "README.md", "LICENSE", "_metadata", ".git/config"],
+    ],
+)
+def test_what_belongs_together_is_one_part(sqlite_store: Store, tmp_path: Path, names: list[str]) -> None:
+    columns = ColumnMap("question", "solution")
+    folder = put(tmp_path, *names)
+    summary = import_table(sqlite_store, columns, find_data(folder), folder.name)
+    assert (summary.added, summary.notes) == (2, ())
+
+
+def test_folders_named_by_values_are_columns(sqlite_store: Store, tmp_path: Path) -> None:
+    names = ["split=train/level=3%2F4/a.jsonl", "split=test/level=__HIVE_DEFAULT_PARTITION__/a.jsonl"]
+    traces = stored(sqlite_store, put(tmp_path, *names), ColumnMap("question", "solution"))
+    assert [trace.meta for trace in traces] == [
+        {"split": "test", "level": None},
+        {"split": "train", "level": "3/4"},
+    ]
+
+
+def test_what_a_folder_says_of_itself_is_noted(sqlite_store: Store, tmp_path: Path) -> None:
+    folder = put(
+        tmp_path, "data/train.jsonl", "pens.xlsx", "old/a.bak", ".hidden", "NOTICE.txt", "data/croissant.json"
+    )
+    columns = ColumnMap("question", "solution")
+
+    def notes(card: str = "", data: str = "data") -> tuple[str, ...]:
+        (folder / "README.md").write_text(card)
+        (folder / "data").rename(folder / data)
+        found = import_table(sqlite_store, columns, find_data(folder), "table").notes
+        (folder / data).rename(folder / "data")
+        return found
+
+    unread = "Not read: old/a.bak, pens.xlsx."
+    card = "---\ndataset_info:{}splits:\n  - name: train\n    num_examples: {}\n---\nOf sums.\n"
+    wrong = "README.md says that there are 9 rows; 1 are there."
+    assert notes() == notes("---\n[\n---\n") == notes(card.format("\n  ", 1)) == (unread,)
+    assert notes(card.format("\n  ", 9)) == notes(card.format("\n- config_name: main\n  ", 9)) == (unread, wrong)
+    two = card.format("\n- config_name: a\n  ", 9).replace("---\nOf", "- config_name: b\n  splits: []\n---\nOf")
+    assert notes(two) == (unread, wrong)
+    both = two.replace("splits: []", "splits: [{name: train, num_examples: 1}]")
+    assert [notes(both, data) for data in ("data", "a", "b")] == [(unread,), (unread, wrong), (unread,)]
+    (folder / "data" / "train.jsonl").rename(folder / "data" / "part-00000.json")
+    assert notes()[1:] == ("There is no _SUCCESS: the job that wrote these files may not have ended.",)
+
+
+@each(
+    "names",
+    [
+        ["a.jsonl", "_delta_log/0.json"],
+        ["x/a.jsonl", "x/.hoodie/a"],
+        ["part-00000.json", "_temporary/0/a"],
+        ["a.xlsx", "a.txt"],
+    ],
+)
+def test_a_folder_whose_files_are_not_all_that_counts_is_refused(tmp_path: Path, names: list[str]) -> None:
+    with refused():
+        find_data(put(tmp_path, *names))

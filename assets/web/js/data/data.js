@@ -93,12 +93,26 @@ const answers = (row) => {
   return given;
 };
 
+const listed = (row) => JSON.parse(row.dataset.ids || "[]");
+
+// Scores belong to the one file of traces beside them that has all of their ids.
+const fillDatasets = () => {
+  const traces = ready().filter(({ dataset: { holds } }) => holds === "traces");
+  for (const row of ready()) {
+    const ids = listed(row);
+    if (row.dataset.holds !== "scores" || !ids.length || value(row, "dataset").trim()) continue;
+    const fitting = traces.filter((one) => ids.every((id) => new Set(listed(one)).has(id)));
+    if (fitting.length === 1) row.querySelector('[name="dataset"]').value = value(fitting[0], "dataset");
+  }
+};
+
 // Text typed meanwhile stays; what was chosen is what the server has read the file with.
 const put = (row, part) => {
   row.querySelector("[data-refusal]")?.remove();
   update(row, part);
   row.className = part.className;
   for (const option of row.querySelectorAll("option[selected]")) option.selected = true;
+  fillDatasets();
   count();
 };
 
@@ -214,8 +228,26 @@ const wanted = (row) => {
   return { ...file, kind: value(row, "kind"), leave_out: leaves, convention: value(row, "convention"), ...(mapped ? { columns } : {}) };
 };
 
+const NAMED = ["dataset", "evaluator", "campaign"];
+const unnamed = (row) => [...row.querySelectorAll("input")].find((field) => NAMED.includes(field.name) && !field.value.trim());
+
+// A file without a name is left where it is, with the empty field marked, and the others are added.
+const askName = (row, field) => {
+  row.querySelector("[data-refusal]")?.remove();
+  field.setAttribute("aria-invalid", "true");
+  const message = `${row.dataset.name} is not added: the name of the ${field.name} is empty. Enter a name.`;
+  row.append(element("div", { class: "notice", role: "alert", "data-refusal": "" }, message));
+};
+
 const add = async (button) => {
-  const rows = ready();
+  const empty = ready().filter(unnamed);
+  for (const row of empty) askName(row, unnamed(row));
+  const rows = ready().filter((row) => !empty.includes(row));
+  if (rows.length) await addRows(button, rows);
+  if (empty.length) unnamed(empty[0])?.focus();
+};
+
+const addRows = async (button, rows) => {
   const files = rows.map((row) => ({ name: row.dataset.name, dataset: value(row, "dataset").trim() }));
   const place = room().querySelector(".added");
   button.disabled = true;
@@ -260,6 +292,12 @@ document.addEventListener("change", (event) => {
     if (event.target.name === "labels") given.delete("labels_as");
     look(row, given);
   }
+});
+
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches?.("#data [aria-invalid]")) return;
+  target.removeAttribute("aria-invalid");
+  target.closest("li").querySelector("[data-refusal]")?.remove();
 });
 
 document.addEventListener("click", (event) => {

@@ -32,7 +32,7 @@ def test_a_folder_comes_in_with_its_scores(command, db, data, tmp_path):
     folder = shutil.copytree(data / "mr-math", tmp_path / "mr-math")
     (folder / "notes.txt").write_text("not looked at")
     code, out, err = command("import", "auto", folder, "--db", db)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Not read: notes.txt.\n")
     assert len(out.splitlines()) == 12
     assert names(db) == {"mr-math-invalid": 159, "mr-math-redundant": 300}
     with open_store(str(db)) as store:
@@ -80,7 +80,7 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command
 
 def test_files_of_one_kind_become_datasets_of_their_own(command, db, data):
     code, _, err = command("import", "auto", data / "prm800k", "--db", db)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Not read: notes.txt.\n")
     examples = {f"prm800k-prm800k-{part}-example" for part in ("phase1-test", "phase1-train", "phase2-train")}
     assert set(names(db)) == {"prm800k-test", "prm800k-train"} | examples
 
