@@ -91,7 +91,7 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     evaluator_ids = by_dataset.get(chosen.id, ())
     offers = [offer for offer in list_choices(store, evaluators, chosen.id) if offer.id in evaluator_ids]
     if not offers:
-        raise NotJudgedError(f"No trace of {chosen.name} has been judged in hindsight mode.", dataset=chosen.name)
+        raise NotJudgedError(f"Nobody has judged {chosen.name} in hindsight mode yet.", dataset=chosen.name)
     offer = find_choice(offers, evaluator) if evaluator else offers[0]
     assert offer.id is not None
     thresholds = find_thresholds(store, offer.id)

@@ -96,10 +96,19 @@ def evidence_page(
     except JudgingError as error:
         return PageContent.of(waiting_html(error.trace, title(error.trace), error, problems), problems)
     except UserError as error:
-        form = ""
-        if may_judge and isinstance(error, NotJudgedError):
-            form = judge_form(store, evaluators, error.dataset, leads=True)
-        html = render("evidence/failure.html", problems=problems, message=error, form=form)
+        unjudged = error if isinstance(error, NotJudgedError) else None
+        # A dataset that waits for its first judgments takes one button.
+        is_simple = unjudged is not None and unjudged.dataset and address.kind in ("", *KINDS)
+        evaluator = next(iter(evaluators.names), "") if is_simple else ""
+        html = render(
+            "evidence/failure.html",
+            problems=problems,
+            message=error,
+            unjudged=unjudged,
+            may_judge=may_judge,
+            evaluator=evaluator,
+            form=judge_form(store, evaluators, unjudged.dataset, leads=True) if unjudged and not evaluator else "",
+        )
         return PageContent.of(html, problems, [error])
 
 

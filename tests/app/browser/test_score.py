@@ -517,7 +517,7 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
 
 def test_a_result_is_of_what_is_entered_although_the_text_is_split_after_it(page):
     held: list[Route] = []
-    page.route("**/gradio_api/run/split", held.append)
+    page.route("**/gradio_api/run/split", lambda route: held.append(route))
     page.goto("/")
     page.get_by_label("Problem").fill("Count to 3.")
     page.get_by_role("textbox", name="Solution").fill("1. One.\n2. Two.\n3. Three.")

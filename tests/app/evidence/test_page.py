@@ -220,7 +220,6 @@ def test_an_evaluator_that_is_not_here_shows_what_it_said(show, ids):
         ("trace=abc", "trace is 'abc', expected a whole number."),
         ("s=abc", "This link was cut or changed."),
         ("dataset=nowhere", "There is no dataset 'nowhere'."),
-        ("dataset=odd", "No trace of odd has been judged in hindsight mode. Have an evaluator judge it"),
         ("dataset=falls&evaluator=nobody", "No evaluator 'nobody' has judged this dataset or can score here."),
         ("kind=odd", "kind is 'odd', expected one of wrong-to-right"),
     ],
@@ -236,8 +235,23 @@ def test_a_trace_too_long_says_so(show, ids):
 
 
 def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
-    (found,) = notices(read(evidence_page(sqlite_store, evaluators, {}).html))
-    assert found.startswith("No dataset has been judged in hindsight mode.")
+    page = read(evidence_page(sqlite_store, evaluators, {}, may_judge=True).html)
+    assert page.one("p", cls="lead").text == "No dataset has been judged in hindsight mode."
+    assert page.one("a", href="/data").text == "Add data"
+
+
+def test_a_dataset_that_nobody_has_judged_takes_one_button(kept, evaluators):
+    page = read(evidence_page(kept, evaluators, read_query("dataset=odd"), may_judge=True).html)
+    assert (notices(page), page.one("p", cls="lead").text) == ([], "Nobody has judged odd in hindsight mode yet.")
+    form = page.one("form")
+    values = {field["name"]: field["value"] for field in form.all("input")}
+    assert values == {"dataset": "odd", "evaluator": "tiny", "mode": "hindsight"}
+    assert form.one("button").text == "Judge it with tiny"
+    assert form.one("a")["href"] == "/jobs?dataset=odd"
+    # Those who may start no job read what it takes.
+    page = read(evidence_page(kept, evaluators, read_query("dataset=odd")).html)
+    assert page.one("p", cls="lead").text.endswith("Have an evaluator judge it, in hindsight mode.")
+    assert page.all("form") == []
 
 
 def test_a_solution_from_the_score_page_is_judged(show):

@@ -78,7 +78,7 @@ def test_a_step_that_nothing_needs_opens_at_that_step(show: Show) -> None:
 
 def test_a_dataset_without_such_scores_has_no_list(show: Show) -> None:
     assert "No trace of bare has been scored without its steps." in show("dataset=bare&kind=carries").text
-    assert "No trace of bare has been judged in hindsight mode." in show("dataset=bare").text
+    assert "Nobody has judged bare in hindsight mode yet." in show("dataset=bare").text
     assert "There is no dataset" in show("dataset=nowhere&kind=carries").text
 
 
