@@ -92,10 +92,20 @@ const settleResult = (how) => {
 // The focus moves from a result to the same control in the next one.
 const nameOf = (node) => [node.tagName, node.getAttribute("aria-label") ?? (node.name || node.textContent)].join(" ");
 
+// The first picture is of what is seen at once: steps further down follow when it has been painted, two frames later.
+let painted = 0;
+const showFirst = () => {
+  part("result").classList.add("arriving");
+  cancelAnimationFrame(painted);
+  painted = requestAnimationFrame(() => {
+    painted = requestAnimationFrame(() => setTimeout(() => part("result").classList.remove("arriving")));
+  });
+};
+
 const replaceResult = (content) => {
   const held = part("result").contains(document.activeElement) ? nameOf(document.activeElement) : null;
   part("result").replaceChildren(content);
-  if (held === null) return;
+  if (held === null) return void showFirst();
   const controls = [...part("result").querySelectorAll("a, button, input, summary, [tabindex]")];
   controls.find((node) => nameOf(node) === held)?.focus({ preventScroll: true });
 };
