@@ -203,7 +203,7 @@ def test_solutions_over_the_time_are_lines_of_503(sqlite_store, held):
         assert {line["status"] for line in lines.values()} == {503}
         assert "longer than the 0.3 s" in lines[4]["error"]
         assert lines[0]["retry_after"] > 0
-        assert scorer.ended.wait(10)
+        assert scorer.ended.wait(120)
         scorer.go.set()
         assert "offline" in lines_of(batch(client, [("q", ["a"])]))[0]
 
@@ -224,7 +224,7 @@ def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_f
             assert b'"index":0' not in text
             assert scorer.at_work.wait(30)
             assert not scorer.ended.is_set()
-        assert scorer.ended.wait(10)
+        assert scorer.ended.wait(120)
         until(lambda: not evaluators._batchers["tiny"].is_busy)
 
 

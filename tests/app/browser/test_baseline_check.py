@@ -2,6 +2,7 @@
 
 import threading
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from stepsight.app.scoring.evaluators import Evaluators
@@ -41,7 +42,8 @@ def test_the_line_comes_into_its_room_and_moves_nothing(opened, tmp_path, monkey
             for page, places in before.items():
                 line = page.locator("p.baseline-check")
                 expect(line).to_contain_text("many does not clear the trivial baselines: offline Step-AUC")
-                assert _aims(page).evaluate_all(PLACES) == places
+                # A sign that comes from another font of this machine may make its line half a pixel higher.
+                assert _aims(page).evaluate_all(PLACES) == pytest.approx(places, abs=1)
                 # The formulas, which a script has drawn since, are no reason to replace everything else.
                 expect(page.locator("main form[data-kept]")).to_have_count(1)
                 assert in_both_schemes(page, "p.baseline-check a") == {}

@@ -84,4 +84,4 @@ def test_scoring_ends_when_it_is_cancelled(tiny):
     assert next(running) == (gr.skip(), gr.skip())
     assert scorer.at_work.wait(30)
     running.close()
-    assert scorer.ended.wait(10)
+    assert scorer.ended.wait(120)

@@ -44,7 +44,7 @@ def test_the_demo_starts_on_request_and_ends_when_nobody_asks_any_more(applicati
         assert not demo_of(application).is_running
         for _ in range(2):
             assert "<gradio-app" in client.get(PATH).text
-            until(lambda: not demo_of(application).is_running, 30)
+            until(lambda: not demo_of(application).is_running)
 
 
 def test_a_program_scores_with_the_evaluators_of_the_server(store, evaluators):

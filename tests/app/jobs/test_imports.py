@@ -120,7 +120,7 @@ def test_a_worker_leaves_no_process_behind(sqlite_store):
             assert get_job(sqlite_store, job.id).state == State.DONE
             # The worker, its child, and the copy that waits for the next file.
             running = running or len(family(keeper.pid))
-        until(lambda: len(family(keeper.pid)) == running, 10)
+        until(lambda: len(family(keeper.pid)) == running)
 
 
 @pytest.mark.slow

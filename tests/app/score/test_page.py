@@ -257,7 +257,7 @@ def test_scoring_ends_when_the_page_is_left(store, tiny):
             assert scorer.at_work.wait(30)
             # Longer than between two looks: who stays is waited for.
             assert not scorer.ended.wait(1.2)
-        assert scorer.ended.wait(10)
+        assert scorer.ended.wait(120)
         until(lambda: not evaluators._batchers["tiny"].is_busy)
 
 

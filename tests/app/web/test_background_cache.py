@@ -15,13 +15,13 @@ def test_it_is_made_once_for_all_who_ask():
 
     def make():
         made.append(1)
-        assert go.wait(10)
+        assert go.wait(120)
         return "result"
 
     found = []
 
     def view():
-        found.append(cache.get("a", make, patience=10))
+        found.append(cache.get("a", make, patience=120))
 
     viewers = [threading.Thread(target=view) for _ in range(8)]
     for viewer in viewers:
@@ -30,7 +30,7 @@ def test_it_is_made_once_for_all_who_ask():
     assert not cache.has_newest("a")
     go.set()
     for viewer in viewers:
-        viewer.join(10)
+        viewer.join(120)
     assert found == ["result"] * 8
     assert cache.get("a", make) == "result"
     assert cache.has_newest("a")
@@ -44,7 +44,7 @@ def test_no_more_run_at_once_than_there_are_places_and_no_more_wait_than_may():
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
-        assert go.wait(10)
+        assert go.wait(120)
         with lock:
             running[0] -= 1
         return 1
@@ -57,22 +57,22 @@ def test_no_more_run_at_once_than_there_are_places_and_no_more_wait_than_may():
     # Who asks for what is under way is not refused.
     assert cache.get(3, make) == Pending()
     go.set()
-    assert [cache.get(key, make, patience=10) for key in range(4)] == [1] * 4
+    assert [cache.get(key, make, patience=120) for key in range(4)] == [1] * 4
     assert most == [2]
-    assert cache.get(4, make, patience=10) == 1
+    assert cache.get(4, make, patience=120) == 1
 
 
 def test_the_least_recently_used_result_is_forgotten_first():
     cache = BackgroundCache(kept=100 + 2 * BESIDE)
     for key in "abc":
-        cache.get(key, lambda: "x", lambda result: 40, patience=10)
+        cache.get(key, lambda: "x", lambda result: 40, patience=120)
     assert [cache.has_newest(key) for key in "abc"] == [False, True, True]
-    cache.get("b", lambda: "again", patience=10)
-    cache.get("d", lambda: "x", lambda result: 40, patience=10)
+    cache.get("b", lambda: "again", patience=120)
+    cache.get("d", lambda: "x", lambda result: 40, patience=120)
     assert [cache.has_newest(key) for key in "bcd"] == [True, False, True]
     # Those that are larger than all that is kept stay until the next but one, so that a page can have two of them.
     for key in "efg":
-        assert cache.get(key, lambda: "x", lambda result: 1000, patience=10) == "x"
+        assert cache.get(key, lambda: "x", lambda result: 1000, patience=120) == "x"
     assert [cache.has_newest(key) for key in "bdefg"] == [False, False, False, True, True]
 
 
@@ -86,21 +86,21 @@ def test_a_mistake_is_told_to_all_and_tried_again_later(monkeypatch):
     cache = BackgroundCache()
     for _ in range(3):
         with refused():
-            cache.get("a", fail, patience=10)
+            cache.get("a", fail, patience=120)
     assert made == [1]
     later = time.monotonic() + 60
     monkeypatch.setattr("stepsight.core.keyed_cache.time", SimpleNamespace(monotonic=lambda: later))
     assert not cache.has_newest("a")
-    assert cache.get("a", lambda: 2, patience=10) == 2
+    assert cache.get("a", lambda: 2, patience=120) == 2
 
 
 def test_a_fault_of_ours_is_logged_and_told_without_its_words(caplog):
     with refused():
-        BackgroundCache().get("a", lambda: 1 // 0, patience=10)
+        BackgroundCache().get("a", lambda: 1 // 0, patience=120)
     assert "ZeroDivisionError" in caplog.text
 
 
-def newest(cache, version, patience=10.0, make=None):
+def newest(cache, version, patience=120.0, make=None):
     return cache.newest("subject", version, make or (lambda: version), patience=patience)
 
 
@@ -110,7 +110,7 @@ def test_a_changing_subject_keeps_its_last_result_until_a_newer_one_is_there(mon
 
     def slow():
         made.append(1)
-        assert go.wait(10)
+        assert go.wait(120)
         return "slow"
 
     assert not cache.has_newest("subject")
@@ -141,7 +141,7 @@ def test_after_one_that_took_long_another_one_is_begun_late(monkeypatch):
     second = newest(cache, 2)
     assert (second.result, second.is_current) == ("long", False)
     # Nor does it keep others.
-    assert cache.newest("other", 2, lambda: "there", patience=10).result == "there"
+    assert cache.newest("other", 2, lambda: "there", patience=120).result == "there"
     monkeypatch.setattr("stepsight.app.web.background_cache._REST", 0.0)
     assert newest(cache, 2).result == 2
 
@@ -156,8 +156,8 @@ def test_a_newer_one_that_fails_is_told_and_a_forgotten_one_is_made_again(monkey
     assert newest(cache, 1).is_current
     with refused():
         newest(cache, 2, make=fail)
-    cache.get("large", lambda: 1, lambda _: 1_000, patience=10)
-    cache.newest("other", 1, lambda: 1, lambda _: 1_000, patience=10)
+    cache.get("large", lambda: 1, lambda _: 1_000, patience=120)
+    cache.newest("other", 1, lambda: 1, lambda _: 1_000, patience=120)
     assert newest(cache, 3, make=lambda: "again").result == "again"
 
 
@@ -167,11 +167,11 @@ def test_one_that_was_dropped_is_waited_for_when_it_is_made_again(monkeypatch):
     assert newest(cache, 1).is_current
     newest(cache, 1)
     for key in "ab":
-        cache.get(key, lambda: 1, lambda _: 1_000, patience=10)
+        cache.get(key, lambda: 1, lambda _: 1_000, patience=120)
     assert not cache.has_newest("subject")
 
     def slow():
-        assert go.wait(10)
+        assert go.wait(120)
         return "slow"
 
     assert newest(cache, 1, 0.0, slow) == Pending()
