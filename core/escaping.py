@@ -1,4 +1,4 @@
-"""Escaping untrusted text for HTML templates, and for CSV cells that a spreadsheet must not evaluate."""
+"""Escaping untrusted text for HTML templates, Markdown, and CSV cells that a spreadsheet must not evaluate."""
 
 import csv
 import io
@@ -24,6 +24,9 @@ _SIGNS = r"[=+\-@⁼₌⩵⩶﹦＝⁺₊﬩﹢＋﹣－﹫＠]"
 _FORMULA = rf"""(?=(?:['"]|{_UNSEEN})*{_SIGNS})"""
 _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(_START + "'" + _FORMULA)
 
+# Brackets alone are not a link, and intervals have them.
+_MARKDOWN = re.compile(r"[\\|*_`<~]|\](?=\s*[(\[:])")
+
 BYTE_ORDER_MARK = "\ufeff"
 """The beginning of a CSV file, without which Excel takes UTF-8 for the old encoding of its country."""
 
@@ -37,6 +40,12 @@ def inert(text: str) -> str:
 def plain(cell: str) -> str:
     """Return the text of a CSV cell that `inert` returned."""
     return _MARKED.sub("", cell)
+
+
+def escape_markdown(text: str) -> str:
+    """Escape text for Markdown, with all white space reduced to single spaces: it is neither emphasised nor linked,
+    and holds no picture and no markup."""
+    return " ".join(_MARKDOWN.sub(r"\\\g<0>", text).split())
 
 
 def csv_text(rows: Iterable[Sequence[object]], line_end: str = "\r\n", *, begins: bool = True) -> str:

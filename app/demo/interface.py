@@ -40,8 +40,11 @@ _PROGRESS = gr.Progress()
 _THEME = gr.themes.Default(primary_hue="blue").set(
     button_primary_background_fill="*primary_600", button_primary_background_fill_hover="*primary_700"
 )
+# As in style.css.
+_FIELDS = "input, select, textarea { font-size: 16px !important; }"
 LAUNCHED: dict[str, Any] = {
     "theme": _THEME,
+    "css": f"@media (hover: none) and (pointer: coarse) {{ {_FIELDS} }}",
     "favicon_path": str(asset("web") / "icon.svg"),
     "footer_links": [],
     "run_history": False,

@@ -9,7 +9,6 @@ The folder contains Parquet files, a dataset card that lists them as configurati
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from stepsight.core.errors import UserError
+from stepsight.core.escaping import escape_markdown
 from stepsight.core.files.arrow import load_pyarrow
 from stepsight.storage.exports.croissant import FILE as CROISSANT
 from stepsight.storage.exports.croissant import describe_folder
@@ -25,7 +25,6 @@ from stepsight.storage.exports.croissant import describe_folder
 NAME = "datasets"
 """The name of the format in commands."""
 
-_SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~])")
 # The size categories of hubs.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
           (10_000_000, "1M<n<10M"))  # fmt: skip
@@ -73,11 +72,6 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
     return rows
 
 
-def plain(text: str) -> str:
-    """Escape the characters of a text that have a meaning in Markdown."""
-    return _SIGNS.sub(r"\\\1", text)
-
-
 def _card(title: str, about: str, tables: Mapping[str, ParquetTable], rows: Mapping[str, int]) -> str:
     configs = [
         {"config_name": name, "data_files": [{"split": "train", "path": f"data/{name}.parquet"}]}
@@ -91,7 +85,7 @@ def _card(title: str, about: str, tables: Mapping[str, ParquetTable], rows: Mapp
         "configs": configs,
     }
     lines = ["---", yaml.safe_dump(front, sort_keys=False, allow_unicode=True).rstrip(), "---", ""]
-    lines += [f"# {plain(title)}", "", about]
+    lines += [f"# {escape_markdown(title)}", "", about]
     for name, table in tables.items():
         lines += ["", f"## {name}", "", f"{rows[name]:,} rows.", "", "| column | is |", "|---|---|"]
         lines += [f"| {column} | {what} |" for column, what in table.columns.items()]

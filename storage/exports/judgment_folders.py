@@ -11,9 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from stepsight.core.escaping import escape_markdown
 from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.dataset_folders import ParquetTable, plain, write_dataset
+from stepsight.storage.exports.dataset_folders import ParquetTable, write_dataset
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.stress_frames import stress_frames
@@ -87,9 +88,13 @@ def write_judgments(
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
     of = store, dataset, trace_ids, [one.id for one in chosen]
     frames = judgment_frames(*of, convention)
-    names = [f"- {plain(one.name)}, fingerprint `{one.fingerprint}`" for one in chosen]
+    names = [f"- {escape_markdown(one.name)}, fingerprint `{one.fingerprint}`" for one in chosen]
     about = "\n".join(
-        [f"What evaluators say of each step of the traces of {plain(dataset)}:", "", *(names or ["- nobody yet"])]
+        [
+            f"What evaluators say of each step of the traces of {escape_markdown(dataset)}:",
+            "",
+            *(names or ["- nobody yet"]),
+        ]
     )
     tables = {
         "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from stepsight.core.escaping import BYTE_ORDER_MARK, breakable, csv_text, inert, plain
+from stepsight.core.escaping import BYTE_ORDER_MARK, breakable, csv_text, escape_markdown, inert, plain
 from stepsight.core.text.signs import shows_nothing
 from tests.cases import each
 
@@ -76,3 +76,15 @@ def test_other_texts_are_left_alone(text):
 
 def test_a_name_is_broken_behind_its_signs_and_not_within_a_number():
     assert breakable("a_b.json Qwen2.5-<b>:1") == "a_<wbr>b.<wbr>json Qwen2.5-&lt;b&gt;:<wbr>1"
+
+
+def test_a_text_in_markdown_is_no_link_picture_or_markup():
+    assert escape_markdown("a [b](https://e.org) ![c](d) [e][f] [g]: h") == (
+        "a [b\\](https://e.org) ![c\\](d) [e\\][f\\] [g\\]: h"
+    )
+    assert (
+        escape_markdown("**x** _y_ `z` ~~w~~ <b> | \\\n u")
+        == "\\*\\*x\\*\\* \\_y\\_ \\`z\\` \\~\\~w\\~\\~ \\<b> \\| \\\\ u"
+    )
+    # An interval stays as it is.
+    assert escape_markdown("60.1 [58.0, 62.1]") == "60.1 [58.0, 62.1]"

@@ -5,7 +5,7 @@ Tables for a terminal are written by the module `tables`.
 
 import numpy as np
 
-from stepsight.core.escaping import csv_text
+from stepsight.core.escaping import csv_text, escape_markdown
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.training.report.tables import Shown, Table, left_aligned, shown_rows
 
@@ -51,12 +51,6 @@ def to_markdown(table: Table) -> str:
     ]
     notes = "".join(f"- {escape_markdown(note)}\n" for note in table.notes)
     return "\n".join([escape_markdown(table.caption), "", *lines]) + "\n" + (f"\n{notes}" if notes else "")
-
-
-def escape_markdown(text: str) -> str:
-    """Escape text for Markdown, with all white space reduced to single spaces."""
-    escaped = "".join(f"\\{sign}" if sign in "\\|*_`<" else sign for sign in text)
-    return " ".join(escaped.split())
 
 
 def to_latex(table: Table) -> str:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepsight.core.errors import UserError
+from stepsight.core.escaping import escape_markdown
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
-from stepsight.storage.exports.dataset_folders import ParquetTable, plain, write_dataset
+from stepsight.storage.exports.dataset_folders import ParquetTable, write_dataset
 from stepsight.storage.exports.table_files import Row, table_parts
 from stepsight.storage.labelling.campaign_changes import note_export
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign
@@ -118,7 +119,7 @@ def _export_folder(
         convention=convention,
     )
     whose = "what each annotator said" if per_annotator else "what the annotators agree on"
-    about = f"Labels of steps by people, from the campaign {plain(campaign.name)}: {whose}."
+    about = f"Labels of steps by people, from the campaign {escape_markdown(campaign.name)}: {whose}."
     table = ParquetTable(table_parts(_COLUMNS, _folder_rows(labelled), "parquet"), _ABOUT)
     rows = write_dataset(path, campaign.name, about, {"labels": table})["labels"]
     left_out = {reason: count for reason, count in labelled.left_out.items() if count}

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.app.browser.acts import overflow
+from tests.cases import each
 
 PAGES = ["/", "/browse", "/browse?trace=1"]
 STEPS = [
@@ -111,6 +112,17 @@ def lists_its_keys(page: Page) -> None:
     expect(button).to_be_focused()
     page.keyboard.press("j")
     page.wait_for_url(lambda url: url != address)
+
+
+@each("path", ["/", "/browse", "/annotate/new", "/jobs", "/demo"])
+def test_fields_on_a_touch_screen_have_letters_that_no_phone_zooms_in_on(opened, path):
+    """Safari zooms into a field of less than 16 px."""
+    with opened(width=390, has_touch=True, is_mobile=True) as page:
+        page.goto(path)
+        fields = page.locator("input:is([type=text], [type=search], [type=number], :not([type])), select, textarea")
+        expect(fields.locator("visible=true").first).to_be_attached()
+        sizes = fields.evaluate_all("fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))")
+        assert min(sizes) >= 16
 
 
 def test_reduced_motion_stops_transitions_and_print_is_only_the_content(opened):

@@ -9,10 +9,11 @@ import numpy as np
 
 import stepsight
 from stepsight.core.errors import UserError
+from stepsight.core.escaping import escape_markdown
 from stepsight.core.hubs.eval_results import eval_results_yaml, make_entry
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.training.report.card.card import EvaluatorCard
-from stepsight.training.report.table_files import escape_latex, escape_markdown, to_latex, to_markdown
+from stepsight.training.report.table_files import escape_latex, to_latex, to_markdown
 from stepsight.training.report.tables import Table, to_text
 
 HUB = "hub"
