@@ -1,13 +1,17 @@
 """A real PostgreSQL from a pip package, on this machine."""
 
+import os
 import shutil
+import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import NullPool, create_engine, inspect, text
+from sqlalchemy import NullPool, create_engine, inspect, make_url, text
 
 from stepsight.storage.database.store import Store, open_store
 
@@ -20,6 +24,7 @@ BEGIN
   PERFORM setval(format('public.%I', sequencename)::regclass, start_value, false)
     FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL;
 END $$"""
+_POOLER = 6432
 _DELETE = "IF EXISTS (SELECT FROM public.{table}) THEN DELETE FROM public.{table}; END IF;"
 # Nothing needs to survive a power cut here, and no table lives long enough to be vacuumed. Statistics of 30,000
 # rows, ten times what the target asks for, take a third of the time of an import.
@@ -44,12 +49,36 @@ class PostgreSQL:
             for statement in ("CREATE SCHEMA tests", _EMPTY.format(deletes=deletes)):
                 connection.execute(text(statement))
 
-    def make(self) -> str:
+    def make(self, settings: str = "") -> str:
         """The address of a new, empty database."""
         self._made += 1
         name = f"test_{self._made}"
-        self._execute(self._server.get_uri(driver="psycopg"), f"CREATE DATABASE {name}")
+        self._execute(self._server.get_uri(driver="psycopg"), f"CREATE DATABASE {name} {settings}")
         return str(self._server.get_uri(database=name))
+
+    @contextmanager
+    def pooled(self, program: str) -> Iterator[str]:
+        """The address of a new, empty database behind PgBouncer, which gives all transactions one session."""
+        address = make_url(self.make())
+        folder = Path(str(address.query["host"]))
+        lines = [
+            *("[databases]", f"{address.database} = host={folder} user=postgres", "[pgbouncer]", "listen_addr ="),
+            *(f"listen_port = {_POOLER}", f"unix_socket_dir = {folder}", "auth_type = any"),
+            *("pool_mode = transaction", "default_pool_size = 1"),
+        ]
+        settings, socket = folder / "pgbouncer.ini", folder / f".s.PGSQL.{_POOLER}"
+        settings.write_text("\n".join(lines) + "\n", encoding="ascii")
+        # Neither program runs as root.
+        user = ["-u", folder.owner()] if os.getuid() == 0 else []
+        process = subprocess.Popen([program, "-q", *user, str(settings)], stderr=subprocess.DEVNULL)
+        try:
+            while not socket.exists():
+                assert process.poll() is None
+                time.sleep(0.05)
+            yield address.update_query_dict({"port": str(_POOLER)}).render_as_string(hide_password=False)
+        finally:
+            process.terminate()
+            process.wait()
 
     def emptied(self) -> Store:
         """A store with no rows, on the connections of those before, which know the tables and statements."""

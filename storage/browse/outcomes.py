@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import select
 
 from stepsight.core.arrays import Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, share
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition
+from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 
 _CONDITIONS = ("mistake", "other_mistake", "gold")
@@ -107,10 +108,13 @@ def outcome_table(
             assert one.in_mode is not None
             codes[f"outcome.{name}"] = one.in_mode.mistake
         places = columns.traces.places(np.array(trace_ids, np.int64))
-        summaries = {row.trace_id: row for row in browse(store, dataset_id, only, limit=len(columns.traces)).rows}
+        values = select(
+            TraceRow.id, TraceRow.external_id, TraceRow.n_steps, TraceRow.first_error, TraceRow.n_redundant
+        )
+        summaries = {row.id: row for row in session.execute(values.where(TraceRow.dataset_id == dataset_id))}
     rows = [
         {
-            "trace": row.id,
+            "trace": row.external_id,
             "steps": row.n_steps,
             "first_error": None if row.first_error is None else row.first_error + 1,
             "redundant_steps": row.n_redundant,

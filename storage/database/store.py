@@ -174,12 +174,25 @@ def _prepare(url: URL, name: str) -> None:
     # to it.
     engine = _engine(url, poolclass=NullPool, foreign_keys=False)
     with engine.connect() as connection:
+        _check_encoding(connection, name)
         if is_current(connection, name):
             return
     if engine.dialect.name == "sqlite":
         _use_wal(engine)
     with engine.execution_options(**_WRITING).begin() as connection:
         upgrade(connection, name)
+
+
+def _check_encoding(connection: Connection, name: str) -> None:
+    """Raise `UserError` if a database of PostgreSQL cannot hold every text."""
+    if connection.dialect.name != "postgresql":
+        return
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+    if encoding != "UTF8":
+        raise UserError(
+            f"{name}: the database has the encoding {encoding}, expected UTF8.",
+            "Create another one: createdb --encoding UTF8 --template template0 NAME",
+        )
 
 
 def _create_private(path: str) -> None:
@@ -196,9 +209,11 @@ def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
         engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, **options)
         _set_up_sqlite(engine, foreign_keys)
         return engine
-    waits = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
+    # Behind a pooler that gives each transaction another session, a prepared statement is not where it was made.
+    arguments: dict[str, Any] = {"prepare_threshold": None, "client_encoding": "utf8"}
+    arguments |= {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args=waits, **options)
+        return create_engine(url, pool_pre_ping=True, connect_args=arguments, **options)
     except ImportError:
         raise UserError(
             "The driver for PostgreSQL is not installed.", "Run: pip install 'stepsight[postgresql]'"

@@ -1,16 +1,26 @@
 """Pairs of outcomes, against what each evaluator's own columns say."""
 
+import sqlite3
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.first_error import Outcome
+from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse, list_matching
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.outcomes import BY_LENGTH, BY_STATE, OutcomePairs, outcomes_by, pair_outcomes
+from stepsight.storage.browse.outcomes import (
+    BY_LENGTH,
+    BY_STATE,
+    OutcomePairs,
+    outcome_table,
+    outcomes_by,
+    pair_outcomes,
+)
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
@@ -20,6 +30,8 @@ from tests.messages import refused
 from tests.storage.browse.test_browse import drawn
 from tests.storage.samples import SAMPLES, add, evaluator, find_evaluator, judge
 
+MANY = 2_100
+"""More traces than are read at once."""
 PUBLISHED = {"GPT-4": "gpt4", "ReasonEval": "reasoneval_wizardmath"}
 
 
@@ -122,3 +134,17 @@ def test_one_evaluator_has_no_pairs(sqlite_store: Store) -> None:
     assert pair_outcomes(sqlite_store, trace.dataset_id, TraceFilter(other=who.id)) is None
     with refused():
         browse(sqlite_store, trace.dataset_id, TraceFilter(evaluator=who.id, other_mistake="right"))
+
+
+def test_a_table_of_outcomes_does_not_depend_on_how_many_values_a_statement_may_have(sqlite_store: Store) -> None:
+    traces = [Trace.of(f"What is {number}?", ["It is."], ["pos"], id=str(number)) for number in range(MANY)]
+    ids = [trace.trace_id for trace in add(sqlite_store, traces)]
+
+    @event.listens_for(sqlite_store.engine, "checkout")
+    def limit(connection: sqlite3.Connection, *_: object) -> None:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, MANY - 1)
+
+    columns, rows = outcome_table(sqlite_store, find_dataset(sqlite_store, "sums").id, TraceFilter(), ids, {})
+    assert list(columns) == ["trace", "steps", "first_error", "redundant_steps"]
+    assert [row["trace"] for row in rows] == [trace.id for trace in traces]
+    assert rows[0] == {"trace": "0", "steps": 1, "first_error": None, "redundant_steps": 0}

@@ -1,3 +1,5 @@
+import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
 from tests.conftest import PostgreSQL
 from tests.messages import refused
-from tests.storage.samples import add, evaluator, judge
+from tests.storage.samples import add, evaluator, judge, many
 
 
 def test_a_new_store_is_empty_and_stays_what_it_is_when_opened_again(address: str) -> None:
@@ -237,3 +239,23 @@ def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with refused():
         open_store("postgresql://host/db")
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(postgresql: PostgreSQL) -> None:
+    for encoding in ("LATIN1", "SQL_ASCII"):
+        address = postgresql.make(f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        with refused():
+            open_store(address)
+
+
+def test_postgresql_behind_a_pooler_of_transactions(postgresql: PostgreSQL) -> None:
+    """Two clients, whose statements come often enough to be prepared, share one session."""
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        pytest.skip("no pgbouncer: sudo apt-get install pgbouncer")
+    with postgresql.pooled(program) as address:
+        for client in (address, address, f"{address}&prepare_threshold=0"):
+            with open_store(client) as store:
+                for number in range(12):
+                    add(store, many(3), f"sums {number}")
+                assert len(list_datasets(store)) == 12
