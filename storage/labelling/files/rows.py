@@ -15,7 +15,6 @@ from stepsight.core.repair import check_notice, check_repair
 from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.labelling_schema import Said
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.stored_json import EvaluatorFacts, Share
 from stepsight.storage.importers.rows.fields import canonical
@@ -277,8 +276,8 @@ class EventLine(LabelRow):
     slot: Count | None
     annotator: Text
     step: Count | None
-    old: Said
-    new: Said
+    old: Any
+    new: Any
     cause: Word
     key: Key
     moment: Moment
