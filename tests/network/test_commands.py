@@ -72,6 +72,10 @@ def commands(folder: Path) -> list[list[object]]:
     (folder / "problems.jsonl").write_text(PROBLEM)
     (folder / "guideline.md").write_text("Label every step.")
     (folder / "scores.jsonl").write_text('{"id": "one", "scores": [0.5]}\n')
+    slips = [
+        {"id": str(n), "problem": f"Add {n} and 1.", "steps": [f"{n} + 1 = 3."], "labels": ["pos"]} for n in (1, 2)
+    ]
+    write_rows(folder / "slips.jsonl", slips)
     write_rows(folder / "red.jsonl", [{"query": query, "response": response} for query, response in ROWS])
     write_rows(folder / "candidates.jsonl", CANDIDATES)
     write_config(folder / "train.yaml", CONFIG)
@@ -92,7 +96,8 @@ def commands(folder: Path) -> list[list[object]]:
         card --dataset made --evaluator mini-causal --format latex --output card.tex
         calibrate --dataset made --evaluator mini-causal
         dependence --dataset made --evaluator mini-causal
-        doubtful --dataset made
+        import jsonl slips.jsonl --dataset slips
+        doubtful --dataset slips
         mcp
         stress --dataset made --evaluator equations --transform filler
         report --dataset made --output report --figures --force

@@ -21,7 +21,7 @@ PAGES = {
     "/browse?trace=1&view=candidates": "ol.candidates .bar",
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",
-    "/results/doubtful?dataset=gallery": "ol.doubts .marks",
+    "/results/doubtful?dataset=gallery": "main .notice",
     "/results/stress?dataset=gallery": "ol.examples .bar",
     "/results/stress?dataset=gallery&trace=coat-digits-swapped&transform=number-replaced": "ol.pairs .bar",
     "/results?dataset=gallery&card=mini-bidir": "main table",

@@ -21,7 +21,7 @@ PAGES = {
     "/browse?trace=1": "ol.steps",
     "/results": "main table",
     "/results?dataset=gallery": "main table",
-    "/results/doubtful?dataset=gallery": "ol.doubts .marks",
+    "/results/doubtful?dataset=gallery": "main .notice",
     "/results/stress?dataset=gallery": "ol.examples .bar",
     "/results?dataset=gallery&card=mini-bidir": "main table",
     "/jobs": "form",

@@ -239,7 +239,7 @@ def test_results_and_jobs(view):
         cells += sum(no_formula(text) for text in downloads(view))
     assert cells > 20
     view.goto(f"/results/doubtful?{urlencode({'dataset': DATASETS[0]})}")
-    expect(view.locator("ol.doubts li").first).to_be_visible()
+    expect(view.locator("main .notice, ol.doubts li").first).to_be_visible()
     holds(view, DATASETS[:1])
     view.goto("/jobs")
     expect(view.get_by_role("heading", level=1)).to_have_count(1)

@@ -7,8 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
 
+from stepsight.storage.database.store import open_store
 from tests.app.browser.acts import overflow
 from tests.browser import until
+from tests.serving import served
+from tests.training.evaluate.test_doubtful import judged
 
 # Measuring takes seconds, on a busy machine many.
 MEASURED = 120_000
@@ -98,8 +101,15 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_
         assert overflow(page) <= 0
 
 
-def test_keys_lead_from_doubtful_label_to_label_and_to_a_dispute_filled_in(page):
-    page.goto("/results/doubtful?dataset=gallery")
+def test_keys_lead_from_doubtful_label_to_label_and_to_a_dispute_filled_in(opened, evaluators, tmp_path):
+    with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as base:
+        judged(store)
+        with opened(base=base) as page:
+            leads_from_label_to_label(page)
+
+
+def leads_from_label_to_label(page: Page) -> None:
+    page.goto("/results/doubtful?dataset=sums")
     rows = page.locator("ol.doubts > li")
     expect(rows).to_have_count(20, timeout=MEASURED)
     for key, number in (("j", 0), ("j", 1), ("k", 0), ("j", 1)):
