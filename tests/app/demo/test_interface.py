@@ -39,6 +39,8 @@ def test_a_client_scores_a_text_or_steps_with_each_evaluator(client, evaluators)
         expected.online.validity, abs=1e-5
     )
     assert (record["evaluator"], record["thresholds"]) == ("tiny", {"validity": 0.25, "redundancy": 0.75})
+    wrong = client.predict(PROBLEM, ["2 + 3 = 6."], api_name="/score")["judgments"]
+    assert wrong[0]["conclusion"].startswith("Step 1 is wrong: 2 + 3 is 5, not 6. tiny ")
     names = ["tiny-causal", "tiny"]
     several = client.predict(PROBLEM, [STEPS[0], ["So", "5."]], names, 0.5, 0.5, api_name="/score")
     assert [one["evaluator"] for one in several["judgments"]] == names
