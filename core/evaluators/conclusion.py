@@ -50,13 +50,13 @@ class Opinion:
 
     @cached_property
     def _offline(self) -> StepScores | None:
-        return next((one.offline for one in self.judgments if one.offline is not None), None)
+        return next((judgment.offline for judgment in self.judgments if judgment.offline is not None), None)
 
     @cached_property
     def scores(self) -> StepScores | None:
         """The scores with the whole solution in view or, if there are none, the online ones. None if the evaluator
         says nothing of any step."""
-        online = next((one.online for one in self.judgments if one.online is not None), None)
+        online = next((judgment.online for judgment in self.judgments if judgment.online is not None), None)
         scores = self._offline or online
         return scores if self.outputs.has_steps and scores is not None and scores.probs.any() else None
 
@@ -68,7 +68,7 @@ class Opinion:
     @property
     def solution(self) -> float | None:
         """The evaluator's own score of the whole solution, or None if it gives none."""
-        return next((one.solution for one in self.judgments if one.solution is not None), None)
+        return next((judgment.solution for judgment in self.judgments if judgment.solution is not None), None)
 
     @cached_property
     def wrong(self) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ class Opinion:
 
     def revisions(self, trace: Trace) -> list[Revision]:
         """The revision of each step by later steps, or an empty list if it is unknown."""
-        triangles = (one.hindsight for one in self.judgments if one.hindsight is not None)
+        triangles = (judgment.hindsight for judgment in self.judgments if judgment.hindsight is not None)
         hindsight: Hindsight | None = next(triangles, None) if self.outputs.has_scores else None
         return [] if hindsight is None else revisions(hindsight, trace, self.thresholds.validity)
 
@@ -107,19 +107,21 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
     checks = checks_of(trace)
     failing = [i for i, part in enumerate(checks) if faults(part)]
     # Equations speak for themselves. Those who are known to be weak come last.
-    heard = [one for one in opinions if one.judgments and one.outputs != Outputs.CHECKS]
-    heard.sort(key=lambda one: one.weakness != "")
-    blaming = [one for one in heard if one.finds_error]
+    heard = [opinion for opinion in opinions if opinion.judgments and opinion.outputs != Outputs.CHECKS]
+    heard.sort(key=lambda opinion: opinion.weakness != "")
+    blaming = [opinion for opinion in heard if opinion.finds_error]
     if failing:
         sentences = _failing(trace, failing, heard)
     elif blaming:
-        sentences = [f"{_who(one)} {_blame(trace, one)}." for one in blaming]
-        if content := [one.evaluator for one in heard if one.scores is not None and one not in blaming]:
+        sentences = [f"{_who(opinion)} {_blame(trace, opinion)}." for opinion in blaming]
+        if content := [
+            opinion.evaluator for opinion in heard if opinion.scores is not None and opinion not in blaming
+        ]:
             sentences.append(f"{join_words(content)} {'blames' if len(content) == 1 else 'blame'} no step.")
     else:
         checked = {owner for owner, part in zip(trace.owners.tolist(), checks, strict=True) if part}
         sentences = _nothing_wrong(trace, heard, len(checked))
-    first = next(iter([*failing, *(place for one in blaming for place in one.wrong)]), None)
+    first = next(iter([*failing, *(place for opinion in blaming for place in opinion.wrong)]), None)
     thoughts = int(trace.meta.get(THOUGHT_STEPS) or 0) if thinking is None else thinking
     if first is not None and trace.owners[first] < thoughts:
         sentences.append(f"Step {trace.step_name(first)} belongs to the thinking before the solution.")
@@ -134,26 +136,26 @@ def _failing(trace: Trace, failing: Sequence[int], heard: Sequence[Opinion]) -> 
     if others:
         sentences.append(f"{_steps(trace, others).capitalize()} {'is' if len(others) == 1 else 'are'} wrong too.")
     by_verdict: dict[tuple[str, str], list[str]] = {}
-    for one in heard:
-        if one.scores is None:
+    for opinion in heard:
+        if opinion.scores is None:
             continue
-        elsewhere = f"{_steps(trace, one.wrong)} instead" if one.wrong else ""
+        elsewhere = f"{_steps(trace, opinion.wrong)} instead" if opinion.wrong else ""
         verdict = ("do", "not see it")
-        if one.wrong:
-            verdict = ("blame", "it too" if first in one.wrong else elsewhere)
-        by_verdict.setdefault(verdict, []).append(one.evaluator)
+        if opinion.wrong:
+            verdict = ("blame", "it too" if first in opinion.wrong else elsewhere)
+        by_verdict.setdefault(verdict, []).append(opinion.evaluator)
     singular = {"do": "does", "blame": "blames"}
     for (verb, rest), names in by_verdict.items():
         sentences.append(f"{join_words(names)} {singular[verb] if len(names) == 1 else verb} {rest}.")
     return sentences
 
 
-def _blame(trace: Trace, one: Opinion) -> str:
+def _blame(trace: Trace, opinion: Opinion) -> str:
     """Say which steps an evaluator blames, and which later step made it blame the first of them."""
-    if not one.wrong:
+    if not opinion.wrong:
         return "finds an error and names no step"
-    blames = f"blames {_steps(trace, one.wrong)}{one.mode}"
-    revision = next(iter(one.revisions(trace)[int(trace.owners[one.wrong[0]]) :]), None)
+    blames = f"blames {_steps(trace, opinion.wrong)}{opinion.mode}"
+    revision = next(iter(opinion.revisions(trace)[int(trace.owners[opinion.wrong[0]]) :]), None)
     if revision is None or not revision.crosses or revision.change > 0 or revision.jump is None:
         return blames
     jump = revision.jump
@@ -166,7 +168,7 @@ def _blame(trace: Trace, one: Opinion) -> str:
 def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list[str]:
     """Say who calls no step wrong, and how much that means. `checked` is the number of steps with equations that
     were checked."""
-    judging = [one for one in heard if one.scores is not None]
+    judging = [opinion for opinion in heard if opinion.scores is not None]
     if not judging:
         if checked:
             where = "all steps" if checked == len(trace.steps) else f"{checked} of {len(trace.steps)} steps"
@@ -174,23 +176,23 @@ def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list
         else:
             sentences = ["No evaluator has judged the steps, and they state no equation that can be checked."]
     else:
-        sure = [one.evaluator for one in judging if not one.weakness]
+        sure = [opinion.evaluator for opinion in judging if not opinion.weakness]
         by = f" by {join_words(sure, 'or')}" if sure else ""
         sentences = [f"No step is called wrong{judging[0].mode}{by}."]
-    for one in judging:
-        if one.redundant:
-            sentences.append(f"{one.evaluator} calls {_steps(trace, one.redundant)} redundant.")
-        cleared = [revision for revision in one.revisions(trace) if revision.crosses and revision.change > 0]
+    for opinion in judging:
+        if opinion.redundant:
+            sentences.append(f"{opinion.evaluator} calls {_steps(trace, opinion.redundant)} redundant.")
+        cleared = [revision for revision in opinion.revisions(trace) if revision.crosses and revision.change > 0]
         if (largest := largest_revision(cleared)) is not None and largest.jump is not None:
             doubted, until = largest.step + 1, trace.step_name(largest.jump.revealed)
-            sentences.append(f"{one.evaluator} blamed step {doubted} until it saw step {until}.")
-    for one in heard:
-        if one.scores is None and one.outputs == Outputs.SOLUTION and one.solution is not None:
-            sentences.append(f"{one.evaluator} gives the whole solution {one.solution:.3g}.")
-        elif one.scores is None:
-            sentences.append(f"{one.evaluator} says nothing of the steps.")
-        elif one.weakness:
-            sentences.append(f"{one.evaluator} is {one.weakness}.")
+            sentences.append(f"{opinion.evaluator} blamed step {doubted} until it saw step {until}.")
+    for opinion in heard:
+        if opinion.scores is None and opinion.outputs == Outputs.SOLUTION and opinion.solution is not None:
+            sentences.append(f"{opinion.evaluator} gives the whole solution {opinion.solution:.3g}.")
+        elif opinion.scores is None:
+            sentences.append(f"{opinion.evaluator} says nothing of the steps.")
+        elif opinion.weakness:
+            sentences.append(f"{opinion.evaluator} is {opinion.weakness}.")
     return sentences
 
 
@@ -201,9 +203,9 @@ def _as_check(trace: Trace, place: int) -> str:
     return ", the check," if is_check else ""
 
 
-def _who(one: Opinion) -> str:
+def _who(opinion: Opinion) -> str:
     """Name an evaluator and, if it is weak, say what it is."""
-    return f"{one.evaluator}, {one.weakness.partition(':')[0]}," if one.weakness else one.evaluator
+    return f"{opinion.evaluator}, {opinion.weakness.partition(':')[0]}," if opinion.weakness else opinion.evaluator
 
 
 def _steps(trace: Trace, places: Sequence[int]) -> str:
