@@ -321,11 +321,15 @@ class Evaluators:
         evaluator has this name.
         """
         context = self.about(name).context
+        bare, reading = self._split(name)
+        if bare in self._shipped:
+            # Its tokenizer counts; that of a fetched one is asked once something has loaded it.
+            self.scorer(name)
         try:
             self.cost(self.plain(name), trace)
             return name, budget
         except UserError:
-            bare, reading = self._split(name)
+            pass
         if reading is None or reading.window is None:
             reading = replace(reading or Rereading(), window=context)
         try:

@@ -83,14 +83,14 @@ def rival_columns(rows: Sequence[Row], chosen: str) -> list[str]:
     name, or lists of texts of several steps."""
     guesser = _Guesser(column_names(rows), rows)
     found = guesser.solutions(frozenset())
-    mine = next((one for one in found if one.name == chosen), None)
+    mine = next((column for column in found if column.name == chosen), None)
     return [
-        one.name
-        for one in found
-        if one.name != chosen
-        and not one.is_own
-        and (one.is_generic or one.form != "text")
-        and not (mine and _is_same(mine, one))
+        column.name
+        for column in found
+        if column.name != chosen
+        and not column.is_own
+        and (column.is_generic or column.form != "text")
+        and not (mine and _is_same(mine, column))
     ]
 
 
@@ -152,8 +152,8 @@ class _Guesser:
         if len(columns := _distinct(texts)) < 2:
             return columns[0].name if columns else self._by_name(_PROMPTS)
         row, _ = columns[0].first
-        readings = [ColumnReading({"problem": one.name}, quoted(one.values[row - 1])) for one in columns]
-        names = listed(one.name for one in columns)
+        readings = [ColumnReading({"problem": column.name}, quoted(column.values[row - 1])) for column in columns]
+        names = listed(column.name for column in columns)
         self._doubts.append(
             Doubt("problem", f"{names} may each hold the problem. In row {row} it is:", tuple(readings))
         )
@@ -161,17 +161,17 @@ class _Guesser:
 
     def solutions(self, taken: frozenset[str]) -> list[_Column]:
         """Return the columns that may hold solutions, those whose names say most first."""
-        columns = [one for name in self._names if name not in taken and (one := self._solution(name))]
-        own = tuple(f"{one.name}." for one in columns if one.is_own)
-        within = [one.name for one in columns]
+        columns = [column for name in self._names if name not in taken and (column := self._solution(name))]
+        own = tuple(f"{column.name}." for column in columns if column.is_own)
+        within = [column.name for column in columns]
         columns = [
-            one
-            for one in columns
-            if not one.name.startswith(own or ("\0",))
-            and not (one.form == "objects" and any(name.startswith(f"{one.name}.") for name in within))
+            column
+            for column in columns
+            if not column.name.startswith(own or ("\0",))
+            and not (column.form == "objects" and any(name.startswith(f"{column.name}.") for name in within))
         ]
         order = {word: place for place, word in enumerate((*_STEPS, *_SOLUTIONS))}
-        return sorted(columns, key=lambda one: order.get(one.last, len(order)))
+        return sorted(columns, key=lambda column: order.get(column.last, len(order)))
 
     def _solution(self, name: str) -> _Column | None:
         last = last_part(name)
@@ -181,19 +181,19 @@ class _Guesser:
         forms = {form for value in values if (form := _form(value))}
         if not forms or ("." not in name and forms == {"object"}):
             return None
-        form = next(one for one in ("lists", "objects", "texts", "object", "text") if one in forms)
+        form = next(option for option in ("lists", "objects", "texts", "object", "text") if option in forms)
         column = _Column(name, last, "objects" if form == "object" else form, values, last in self._own)
         return column if column.is_own or column.is_generic or any(map(_has_steps, values)) else None
 
     def _steps(self, problem: str) -> str:
         columns = _distinct(self.solutions(frozenset((problem,))))
-        generic = [one.name for one in columns if one.is_generic and not one.is_own]
-        if own := [one for one in columns if one.is_own]:
+        generic = [column.name for column in columns if column.is_generic and not column.is_own]
+        if own := [column for column in columns if column.is_own]:
             columns = own
-        elif not generic and not any(one.last in _ANSWERS for one in columns):
+        elif not generic and not any(column.last in _ANSWERS for column in columns):
             return "" if columns else self._noted(self._by_name((*self._own, *_SOLUTIONS, *_ANSWERS[:1])))
         if len(columns) > 1:
-            names = listed(one.name for one in columns)
+            names = listed(column.name for column in columns)
             self._doubt_steps(columns, f"{names} may each hold the solution that is to be judged.")
             return ""
         (column,) = columns
@@ -220,8 +220,8 @@ class _Guesser:
         return name
 
     def _doubt_steps(self, columns: Sequence[_Column], message: str) -> None:
-        row = min(one.first[0] for one in columns)
-        readings = [reading for one in columns for reading in _readings(one, self._rows[row - 1])]
+        row = min(column.first[0] for column in columns)
+        readings = [reading for column in columns for reading in _readings(column, self._rows[row - 1])]
         self._doubts.append(Doubt("steps", f"{message} Row {row} is then:", tuple(readings)))
 
     def _without_labels(self, columns: ColumnMap) -> ColumnMap:
@@ -231,8 +231,10 @@ class _Guesser:
         for place, doubt in enumerate(self._doubts):
             if doubt.about == "steps":
                 readings = (
-                    one if ".0" in one.fields["steps"] else replace(one, fields={**one.fields, **labels})
-                    for one in doubt.readings
+                    reading
+                    if ".0" in reading.fields["steps"]
+                    else replace(reading, fields={**reading.fields, **labels})
+                    for reading in doubt.readings
                 )
                 self._doubts[place] = replace(doubt, readings=tuple(readings))
         return replace(columns, labels="")
@@ -249,7 +251,7 @@ def _form(value: Any) -> str:
     if not isinstance(value, list) or not value:
         return ""
     for kind, form in ((str, "texts"), (list, "lists"), (dict, "objects")):
-        if all(isinstance(one, kind) for one in value):
+        if all(isinstance(part, kind) for part in value):
             return form
     return ""
 
@@ -260,8 +262,8 @@ def _leaves(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(part)
 
 
 def _has_steps(value: Any) -> bool:
@@ -288,14 +290,14 @@ def _distinct(columns: Sequence[_Column]) -> list[_Column]:
     return kept
 
 
-def _is_same(one: _Column, other: _Column) -> bool:
+def _is_same(first: _Column, second: _Column) -> bool:
     """True if two columns hold the same solution in all rows, as steps or as one text. Lists that may be several
     solutions are never the same."""
-    if not all(column.form == "text" or column.is_own for column in (one, other)):
+    if not all(column.form == "text" or column.is_own for column in (first, second)):
         return False
     pairs = [
         ([_compact(text) for text in _leaves(left)], [_compact(text) for text in _leaves(right)])
-        for left, right in zip(one.values, other.values, strict=True)
+        for left, right in zip(first.values, second.values, strict=True)
         if _form(left) and _form(right)
     ]
     return bool(pairs) and all(_repeats(left, right) or _repeats(right, left) for left, right in pairs)
@@ -338,7 +340,7 @@ def _readings(column: _Column, row: Row) -> Iterator[ColumnReading]:
             yield ColumnReading({"steps": f"{name}.0.0"}, f"its first text, as one solution: {_outline(within[0])}")
     else:
         first = value[0] if isinstance(value, list) else value
-        key = next((key for key, one in first.items() if isinstance(one, str)), "")
+        key = next((key for key, part in first.items() if isinstance(part, str)), "")
         path = f"{name}.0.{key}" if isinstance(value, list) else f"{name}.{key}"
         yield ColumnReading({"steps": path if key else name}, _outline(first[key]) if key else "an object")
 
