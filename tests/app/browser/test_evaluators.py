@@ -9,9 +9,9 @@ from playwright.sync_api import Page, Route, expect
 
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
-from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
+from stepsight.core.evaluators import loading
 from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_download import fetch

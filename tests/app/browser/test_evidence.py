@@ -123,6 +123,8 @@ def is_walked_by_keyboard(page: Page) -> None:
     page.get_by_role("button", name="Step 2", exact=True).click()
     valid, colour = cell(page, LAST, 1).text_content(), "e => getComputedStyle(e).backgroundColor"
     page.keyboard.press("p")
+    assert beat(page)
+    assert beat(page)
     expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
     found = [page.locator(f".matrix td.{kind}").first.evaluate(colour) for kind in ("yes", "no")]
     assert found[0] != found[1]

@@ -11,9 +11,9 @@ from tests.app.browser.test_accessibility import in_both_schemes
 MET = {
     "/": ["evaluator", "neg", "neu", "valid", "pos", "online", "offline"],
     "/evidence": ["online", "offline", "hindsight"],
-    "/evidence?trace=2": ["equations", "online", "offline", "retroactive-change", "hindsight"],
+    "/evidence?trace=2": ["equations", "hindsight"],
     "/browse?dataset=gallery": ["offline"],
-    "/browse?trace=1": ["online", "offline", "retroactive-change", "neg", "neu", "pos"],
+    "/browse?trace=1": ["equations", "online", "offline", "retroactive-change", "neg", "neu", "pos"],
     "/results": ["offline", "online"],
     "/results?dataset=gallery": ["offline", "online", "hindsight", "neg", "neu", "pos"],
     "/jobs": ["online", "offline", "hindsight"],

@@ -55,7 +55,7 @@ ROUTES = {
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
         GET /score/result.csv POST /gradio_api/run/split POST /gradio_api/run/write
         POST /gradio_api/run/score POST /gradio_api/run/running POST /gradio_api/run/open POST /gradio_api/run/save
-        POST /gradio_api/run/cost
+        POST /gradio_api/run/cost POST /gradio_api/run/conclude
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score
         POST /api/v1/score/batch POST /api/v1/next POST /pooling POST /classify POST /get_reward GET /v1/models
         GET /api/v1/datasets
