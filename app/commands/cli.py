@@ -22,7 +22,6 @@ from stepsight.core.errors import UserError
 COMMANDS = {
     "app": "serve the pages on this machine",
     "demo": "serve a Gradio interface that scores solutions, or write it as a Space",
-    "mcp": "serve tools to programs that speak the Model Context Protocol",
     "score": "score a file, or a dataset of the store",
     "import": "store the traces of a file, or people's labels",
     "import-scores": "store the scores of a file as judgments of a dataset",
@@ -55,9 +54,12 @@ COMMANDS = {
     "restore": "replace a store's content by a backup",
 }
 
+GONE = {"mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md)."}
+"""The commands of earlier versions that there are no longer, and what to use instead."""
+
 # The folder of each command's module.
 _FOLDERS = {
-    "server": ("app", "demo", "mcp", "work", "jobs", "user", "backup", "restore"),
+    "server": ("app", "demo", "work", "jobs", "user", "backup", "restore"),
     "data": ("import_", "import_scores", "datasets", "views", "synth"),
     "labelling": ("campaign", "export", "agreement", "patch"),
     "evaluation": (
@@ -150,6 +152,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8")
     words = sys.argv[1:] if argv is None else list(argv)
     try:
+        if words and words[0] in GONE:
+            raise UserError("there is no such command any more.", GONE[words[0]])
         with _uncollected():
             args = build_parser(words[:1]).parse_args(words)
         args.run(args)

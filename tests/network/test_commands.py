@@ -98,7 +98,6 @@ def commands(folder: Path) -> list[list[object]]:
         dependence --dataset made --evaluator mini-causal
         import jsonl slips.jsonl --dataset slips
         doubtful --dataset slips
-        mcp
         stress --dataset made --evaluator equations --transform filler
         report --dataset made --output report --figures --force
         report grid {asset("reference", "full-grid-results.json")}
@@ -153,7 +152,6 @@ def test_no_command_reaches_beyond_this_machine_unless_asked_to(tmp_path, monkey
         "HF_HOME": str(tmp_path / "hub"),
         "HF_ENDPOINT": hub.url,
     }
-    # `mcp` ends with its standard input.
     result = subprocess.run(
         [sys.executable, "-c", SOURCE, "commands.json"],
         env=environment,

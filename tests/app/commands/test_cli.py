@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pytest
 import yaml
 
-from stepsight.app.commands.cli import main
+from stepsight.app.commands.cli import COMMANDS, GONE, main
 from stepsight.app.commands.server.app import listen
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace
@@ -195,6 +195,14 @@ def test_an_unknown_device_or_type_is_refused(run, asked, argv, message):
     outcome = run(*asked, *argv)
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
+
+
+@each("name", GONE)
+def test_a_command_that_went_names_what_there_is_instead(run, name):
+    outcome = run(name, "--db", "x")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"stepsight {name}: there is no such command any more. {GONE[name]}\n"
+    assert name not in COMMANDS
 
 
 def test_standard_input_compressed_and_a_file_give_the_same(score, stdin, file, tmp_path):
