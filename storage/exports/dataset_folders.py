@@ -1,13 +1,11 @@
 """Writing a dataset as a folder that `datasets.load_dataset` can read and that can be uploaded to a hub.
 
-The folder contains Parquet files, a dataset card that lists them as configurations, and their Croissant metadata:
+The folder contains Parquet files, and a dataset card that lists them as configurations:
 
     FOLDER/README.md
-    FOLDER/croissant.json
     FOLDER/data/NAME.parquet
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -19,8 +17,6 @@ import yaml
 from stepsight.core.errors import UserError
 from stepsight.core.escaping import escape_markdown
 from stepsight.core.files.arrow import load_pyarrow
-from stepsight.storage.exports.croissant import FILE as CROISSANT
-from stepsight.storage.exports.croissant import describe_folder
 
 NAME = "datasets"
 """The name of the format in commands."""
@@ -61,9 +57,6 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
                 content.writelines(table.parts)
             rows[name] = int(parquet.read_metadata(file).num_rows)
         (partial / "README.md").write_text(_card(title, about, tables, rows), encoding="utf-8", newline="")
-        about_columns = {name: table.columns for name, table in tables.items()}
-        described = json.dumps(describe_folder(partial, title, about_columns), ensure_ascii=False, indent=1)
-        (partial / CROISSANT).write_text(described, encoding="utf-8", newline="")
         os.rename(partial, path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}).", "Check the path.") from None

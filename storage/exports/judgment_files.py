@@ -1,4 +1,4 @@
-"""Files of judgments in every format: tables, OpenTelemetry's events, and AgentProcessBench's labels of turns."""
+"""Files of judgments in every format: tables, and AgentProcessBench's labels of turns."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -7,8 +7,6 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.agent_verdicts import check_three_classes, verdict_lines
-from stepsight.storage.exports.evaluation_events import NAME as EVENTS
-from stepsight.storage.exports.evaluation_events import event_parts
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts
 from stepsight.storage.importers.benchmarks.agentprocessbench import KIND
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 TURNS = KIND.name
 """The format of AgentProcessBench."""
 
-JUDGMENT_FORMATS = (*TABLE_FORMATS, EVENTS, TURNS)
+JUDGMENT_FORMATS = (*TABLE_FORMATS, TURNS)
 
 
 def judgment_parts(
@@ -37,8 +35,8 @@ def judgment_parts(
 ) -> Iterator[bytes]:
     """Return, in chunks, the content of a file with the judgments of the given traces.
 
-    `evaluators` are database ids and default to all evaluators. Tables and events have both modes, and tables gold
-    that follows the convention, if any. `TURNS` has one evaluator's verdicts in the given mode. `counted` is called
+    `evaluators` are database ids and default to all evaluators. Tables have both modes, and gold that follows the
+    convention, if any. `TURNS` has one evaluator's verdicts in the given mode. `counted` is called
     with the number of rows of each chunk. Raises `UserError` immediately if the format is unknown, or if it is
     `TURNS` and cannot express the judgments.
     """
@@ -51,7 +49,7 @@ def judgment_parts(
             counted(len(frame))
             yield frame
 
-    return event_parts(frames()) if format == EVENTS else frame_parts(frames(), format)
+    return frame_parts(frames(), format)
 
 
 def _only(store: Store, dataset: Dataset, evaluators: Collection[int] | None) -> StoredEvaluator:

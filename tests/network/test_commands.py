@@ -111,7 +111,6 @@ def commands(folder: Path) -> list[list[object]]:
         agreement first --draws 20
         export labels first labels.jsonl --format jsonl
         export judgments made judgments.csv --format csv
-        export judgments made verdicts.jsonl --format opentelemetry
         export outcomes made outcomes.csv --format csv
         export left-out made left-out.csv --format csv
         export stress made stress.csv --format csv

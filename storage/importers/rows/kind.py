@@ -263,7 +263,6 @@ class LabelSource(StrEnum):
     EVENTS = "StepSight"
     LABEL_STUDIO = "Label Studio"
     ARGILLA = "Argilla"
-    POTATO = "Potato"
 
 
 def label_source(row: Row) -> LabelSource | None:
@@ -272,13 +271,7 @@ def label_source(row: Row) -> LabelSource | None:
         return LabelSource.EVENTS
     if {"data", "annotations"} <= row.keys() or is_json_min(row):
         return LabelSource.LABEL_STUDIO
-    if {"instance_id", "steps"} <= row.keys() and _holds_rewards(row["steps"]):
-        return LabelSource.POTATO
     return LabelSource.ARGILLA if {"fields", "metadata", "responses"} <= row.keys() else None
-
-
-def _holds_rewards(steps: object) -> bool:
-    return isinstance(steps, list) and any(isinstance(step, dict) and "reward" in step for step in steps)
 
 
 def check_label_table(columns: Iterable[str], name: str) -> None:

@@ -22,7 +22,6 @@ from stepsight.storage.importers.rows.fields import describe, located, text
 from stepsight.storage.importers.rows.kind import LabelSource, Row, check_label_table, json_rows, label_source
 from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
 from stepsight.storage.labelling.files.import_events import EventImporter
-from stepsight.storage.labelling.files.import_potato import read_potato
 from stepsight.storage.labelling.files.import_prm800k import read_prm800k
 from stepsight.storage.labelling.files.import_tools import read_argilla, read_label_studio
 from stepsight.storage.labelling.files.rows import ImportedTrace
@@ -63,8 +62,8 @@ def import_labels(
     """Store all labels in a file. Importing the same file again adds nothing. If its `lines` are given, the file is
     not opened.
 
-    The file can contain what `export_labels` writes as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio,
-    records of Argilla, or process rewards of Potato.
+    The file can contain what `export_labels` writes as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio
+    or records of Argilla.
 
     The traces must be in the store with the same text and gold labels as when they were labelled. `campaign`
     defaults to the campaign named in the file and is created by `user` if it does not exist. Missing people are
@@ -155,8 +154,6 @@ def _reader(row: Row) -> _Reader | None:
         return read_label_studio
     if source is LabelSource.ARGILLA:
         return read_argilla
-    if source is LabelSource.POTATO:
-        return read_potato
     return read_prm800k if guess_kind(row) == "prm800k" else None
 
 

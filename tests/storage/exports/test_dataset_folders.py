@@ -1,6 +1,5 @@
 """Folders that the `datasets` library loads, and that come in again."""
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -56,27 +55,6 @@ def test_judgments_are_loaded_as_the_frame_has_them(sqlite_store: Store, tmp_pat
     assert (about["pretty_name"], about["size_categories"]) == ("Judgments of sums", ["n<1K"])
     assert [one["config_name"] for one in about["configs"]] == ["judgments", "traces"]
     assert r"- a \*bold\* \`name\`, fingerprint" in body
-
-
-def test_croissant_metadata_name_every_file_and_column(sqlite_store: Store, tmp_path: Path) -> None:
-    stored = add(sqlite_store)
-    save_judgments(sqlite_store, evaluator(sqlite_store).id, (judge(trace, "hindsight") for trace in stored))
-    write_judgments(sqlite_store, tmp_path / "out", "sums", [trace.trace_id for trace in stored])
-    about = json.loads((tmp_path / "out" / "croissant.json").read_text())
-    assert (about["conformsTo"], about["name"]) == ("http://mlcommons.org/croissant/1.0", "Judgments of sums")
-    for file, table in zip(about["distribution"], about["recordSet"], strict=True):
-        content = (tmp_path / "out" / file["contentUrl"]).read_bytes()
-        assert hashlib.sha256(content).hexdigest() == file["sha256"]
-        columns = [field["source"]["extract"]["column"] for field in table["field"]]
-        assert columns == list(pd.read_parquet(tmp_path / "out" / file["contentUrl"]))
-        assert {field["source"]["fileObject"]["@id"] for field in table["field"]} == {file["@id"]}
-    judgments, traces = ({field["name"]: field for field in table["field"]} for table in about["recordSet"])
-    assert [judgments[name]["dataType"] for name in ("trace", "step", "validity", "valid")] == [
-        "sc:Text", "sc:Integer", "sc:Float", "sc:Boolean",
-    ]  # fmt: skip
-    assert (traces["steps"]["dataType"], traces["steps"]["repeated"]) == ("sc:Text", True)
-    assert "repeated" not in traces["problem"]
-    assert judgments["neu"]["description"] == "the probabilities"
 
 
 def test_labels_come_in_again_as_traces(sqlite_store: Store, tmp_path: Path) -> None:

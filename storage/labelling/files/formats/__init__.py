@@ -9,11 +9,9 @@ from stepsight.storage.labelling.files.formats import (
     argilla,
     jsonl,
     label_studio,
-    potato,
     prm800k,
     prmbench,
     processbench,
-    scout,
     stepwise,
     table,
 )
@@ -32,8 +30,6 @@ FORMATS: dict[str, LabelFormat] = {
                 stepwise,
                 label_studio,
                 argilla,
-                potato,
-                scout,
                 jsonl,
             )
         ),
