@@ -13,7 +13,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1
 
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: app test test-slow test-all check docs fuzz bench screenshots hashes sbom audit clean
+.PHONY: app test test-slow test-all record check docs fuzz bench screenshots hashes sbom audit clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
@@ -27,7 +27,11 @@ test-slow: $(VENV)/.dev
 	$(BIN)/python -m tests.programs chromium nginx
 	$(PYTEST) -m slow
 
-test-all: test test-slow
+test-all: test test-slow record
+
+# What pages, commands, checks and evaluators do, beside what was recorded before the rebuilding.
+record: $(VENV)/.dev
+	$(BIN)/python -m tests.record compare
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
