@@ -23,7 +23,7 @@ _TAB, _SEPARATORS = "\t", ",;|"
 # The most lines of a header.
 _MOST_LINES = 1_000
 _AT_RETURNS = re.compile(r"[^\r]*\r\n?|[^\r]+")
-_BREAKS = re.compile(r"\s*[\r\n]\s*")
+_BREAKS = re.compile(r"(?<!\s)\s*[\r\n]\s*")
 _QUOTED = re.compile(r'"[^"]*"?')
 _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*')
 _CLASSES = "ClassLabel"
