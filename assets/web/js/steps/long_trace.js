@@ -242,7 +242,9 @@ class LongTrace {
     this.centered?.abort();
     this.centered = new AbortController();
     const { signal } = this.centered;
-    this.list.addEventListener(ARRIVED, () => this.at === step && this.show(step), { signal });
+    const stay = () => !signal.aborted && this.at === step && this.show(step);
+    // Again in the next frame, when what has arrived is laid out and heights are no guesses any more.
+    this.list.addEventListener(ARRIVED, () => (stay(), requestAnimationFrame(() => requestAnimationFrame(stay))), { signal });
     for (const act of ["wheel", "touchmove", "pointerdown", "keydown"]) window.addEventListener(act, () => this.centered.abort(), { signal });
   }
 
