@@ -8,7 +8,7 @@ import { announce, drawn, element, onChange, setText } from "../shared/dom.js";
 import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { quietly } from "../shared/storage.js";
-import { ARRIVED } from "./later_steps.js";
+import { ARRIVED, isThere } from "./later_steps.js";
 import { SectionRail, plural } from "./section_rail.js";
 
 const KEPT = "stepsight.folded";
@@ -234,18 +234,16 @@ class LongTrace {
     item.scrollIntoView({ block: "center", behavior: "instant" });
     announce(this.words(step));
     this.follow();
-    this.center(step);
+    if (!isThere(item)) this.center(step);
   }
 
-  // It stays in the middle while it and those around it arrive, until the user does something else.
+  // It stays in the middle until it is there, as those around it may arrive before.
   center(step) {
-    this.centered?.abort();
-    this.centered = new AbortController();
-    const { signal } = this.centered;
-    const stay = () => !signal.aborted && this.at === step && this.show(step);
-    // Again in the next frame, when what has arrived is laid out and heights are no guesses any more.
-    this.list.addEventListener(ARRIVED, () => (stay(), requestAnimationFrame(() => requestAnimationFrame(stay))), { signal });
-    for (const act of ["wheel", "touchmove", "pointerdown", "keydown"]) window.addEventListener(act, () => this.centered.abort(), { signal });
+    const stay = () => {
+      if (this.at === step) this.show(step);
+      if (this.at !== step || isThere(this.items[step])) this.list.removeEventListener(ARRIVED, stay);
+    };
+    this.list.addEventListener(ARRIVED, stay);
   }
 
   /** Go to the next flag, or the one before. */
