@@ -18,7 +18,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import State, get_job, list_jobs
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user, set_password
-from stepsight.storage.traces.queries import find_dataset
+from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.annotators import faults, label_together, prepare
 from tests.app.processes import until
 from tests.programs import find_nginx
@@ -75,7 +75,8 @@ def test_one_of_two_servers_is_killed_while_people_label(postgresql, tmp_path):
         boss = open_login(store, add_user(store, "boss", Role.ADMIN, None))
         add(store, many(JUDGED), "judged")
         with servers(address, 2) as (first, second), proxied([first.port, second.port], tmp_path) as port:
-            # Both put the gallery into the store as they started.
+            # Both put the gallery into the store once they answer.
+            until(lambda: "gallery" in (dataset.name for dataset in list_datasets(store)))
             gallery = find_dataset(store, "gallery")
             with store.read() as session:
                 assert (
