@@ -18,6 +18,7 @@ from types import ModuleType
 
 import stepsight
 from stepsight.core.errors import UserError
+from stepsight.core.gone import on_command_line
 
 COMMANDS = {
     "app": "serve the pages on this machine",
@@ -53,9 +54,6 @@ COMMANDS = {
     "backup": "copy the whole store into one file, while it is in use",
     "restore": "replace a store's content by a backup",
 }
-
-GONE = {"mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md)."}
-"""The commands of earlier versions that there are no longer, and what to use instead."""
 
 # The folder of each command's module.
 _FOLDERS = {
@@ -152,8 +150,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8")
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        if words and words[0] in GONE:
-            raise UserError("there is no such command any more.", GONE[words[0]])
+        if gone := on_command_line(words):
+            raise UserError(f"there is no {gone[0]} any more.", gone[1])
         with _uncollected():
             args = build_parser(words[:1]).parse_args(words)
         args.run(args)

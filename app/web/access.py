@@ -17,6 +17,7 @@ from stepsight.app.access.rules import API, LOGIN, Rule, Rules
 from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
 from stepsight.core.errors import UserError
+from stepsight.core.gone import PAGES
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.people.exposures import is_something_hidden
 from stepsight.storage.people.logins import find_login, renew
@@ -138,9 +139,10 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
         response = _refused(scope, 405, "This route does not take that method.", f"See {API}/docs.")
         response.headers["allow"] = ", ".join(methods)
         return response
+    instead = PAGES.get(scope["path"])
     if _is_api(scope):
-        return _refused(scope, 404, "There is no such route.", f"See {API}/docs.")
-    return _refused(scope, 404, "There is no such page.", "Check the address.")
+        return _refused(scope, 404, "There is no such route.", instead or f"See {API}/docs.")
+    return _refused(scope, 404, "There is no such page.", instead or "Check the address.")
 
 
 def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import pytest
 import yaml
 
-from stepsight.app.commands.cli import COMMANDS, GONE, main
+from stepsight.app.commands.cli import main
 from stepsight.app.commands.server.app import listen
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace
+from stepsight.core.gone import COMMAND_LINE, on_command_line
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import KINDS
@@ -197,12 +198,30 @@ def test_an_unknown_device_or_type_is_refused(run, asked, argv, message):
     assert message in outcome.err
 
 
-@each("name", GONE)
-def test_a_command_that_went_names_what_there_is_instead(run, name):
-    outcome = run(name, "--db", "x")
+@each("entry", COMMAND_LINE)
+def test_what_went_names_what_there_is_instead(run, entry):
+    command, *option = entry.split()
+    command = "score" if command == "*" else command
+    outcome = run(command, "--db", "x", *option)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"stepsight {name}: there is no such command any more. {GONE[name]}\n"
-    assert name not in COMMANDS
+    gone = " ".join(option) or command
+    assert outcome.err == f"stepsight {command}: there is no {gone} any more. {COMMAND_LINE[entry]}\n"
+
+
+@each(
+    "words",
+    [
+        ["export", "--format=potato"],
+        ["export", "labels", "--format", "potato", "out"],
+    ],
+)
+def test_an_option_that_went_is_found_anywhere(words):
+    assert on_command_line(words) == ("--format potato", COMMAND_LINE["export --format potato"])
+
+
+@each("words", [[], ["export"], ["import", "--format", "potato"], ["export", "--format"], ["export", "mcp"]])
+def test_what_is_still_there_did_not_go(words):
+    assert on_command_line(words) is None
 
 
 def test_standard_input_compressed_and_a_file_give_the_same(score, stdin, file, tmp_path):

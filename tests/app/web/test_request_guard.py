@@ -5,6 +5,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from stepsight.app.access.rules import PAGES
 from stepsight.app.web.request_guard import LARGEST_BODY
+from stepsight.core import gone
 from stepsight.storage.database.store import open_store
 from tests.app.client import PAGE, asking
 from tests.cases import each
@@ -68,6 +69,13 @@ def test_gradio_routes_that_no_page_uses_are_404(client, path):
     assert response.status_code == 404
     assert "There is no such page." in response.text
     assert "nonce-" in response.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", sorted(gone.PAGES))
+def test_an_address_that_went_names_what_there_is_instead(client, path):
+    response = client.get(path, headers=PAGE)
+    assert response.status_code == 404
+    assert gone.PAGES[path] in response.text
 
 
 @pytest.mark.parametrize("name", ["upload", "api/predict", "call/show", "process_recording", "queue/join"])

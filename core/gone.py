@@ -1,0 +1,34 @@
+"""What versions before 1.0.0 had and this one has no longer. Whoever asks for it is told what there is instead.
+
+Each thing is one line here and one row in docs/development.md, which names the last commit that had it.
+"""
+
+from collections.abc import Sequence
+
+COMMAND_LINE: dict[str, str] = {
+    "mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md).",
+    "export --format croissant": "Export a folder for the library datasets with --format datasets.",
+    "export --format opentelemetry": "Export the judgments with --format jsonl.",
+    "export --format scout": "Export the labels with --format jsonl.",
+    "export --format potato": "Export the labels with --format jsonl.",
+}
+"""By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any
+command."""
+
+PAGES: dict[str, str] = {}
+"""By the path of a page or of a route."""
+
+KEYS: dict[str, str] = {}
+"""By the name of a key in a configuration or in an evaluator's folder."""
+
+
+def on_command_line(words: Sequence[str]) -> tuple[str, str] | None:
+    """Return what `words` ask for that is there no longer, as it is written on a command line, and what there is
+    instead."""
+    split = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    for entry, instead in COMMAND_LINE.items():
+        command, *option = entry.split()
+        places = range(1, len(split) - len(option) + 1)
+        if command in ("*", *split[:1]) and any(split[place : place + len(option)] == option for place in places):
+            return " ".join(option) or command, instead
+    return None
