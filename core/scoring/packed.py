@@ -37,13 +37,10 @@ _LARGEST = 100_000_000
 class PackedForward:
     """A forward pass for step models whose backbone belongs to the Llama family."""
 
-    def __init__(
-        self, model: StepModel, token_budget: int = 1024, workers: int | None = None, cores: int | None = None
-    ) -> None:
+    def __init__(self, model: StepModel, token_budget: int = 1024, workers: int | None = None) -> None:
         """Create a forward pass with batches of at most `token_budget` tokens.
 
-        If `cores` is given, batches are the same as on a machine with that many cores, so that results agree to the
-        last bit. By default, batches depend on this machine's number of workers (its core count, up to a limit).
+        Batches also depend on the number of workers, by default this machine's core count, up to a limit.
         """
         config = _config_of(model)
         assert config is not None
@@ -53,7 +50,6 @@ class PackedForward:
         self.network = DecoderNetwork.of(model.model, config, prepared=self.is_prepared)
         own = torch.get_num_threads()
         self._workers = (workers or min(own, _MAX_WORKERS)) if self.is_prepared else 0
-        self._shares = 1 if not self.is_prepared else self._workers if cores is None else min(cores, _MAX_WORKERS)
         self._pool = _start(self._workers, max(1, own // self._workers)) if self.is_prepared else None
 
     @staticmethod
@@ -67,7 +63,7 @@ class PackedForward:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         total = sum(item.length for item in inputs)
         # Few inputs are still cut into one share per worker.
-        budget = min(self.token_budget, max(64, -(-total // self._shares)))
+        budget = min(self.token_budget, max(64, -(-total // max(1, self._workers))))
         for batch, rows in self._outputs(chunks(list(enumerate(inputs)), budget, padded=False), check):
             for (number, _), probs in zip(batch, rows, strict=True):
                 results[number] = probs

@@ -70,7 +70,8 @@ class Scorer(AbstractScorer):
             if not evaluator.encoder.reads_in_reverse and evaluator.window is None:
                 self._next = NextSteps(evaluator, forward, self._continued)
         self.forward = forward
-        self.window = window or window_of(type(forward))
+        # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
+        self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
 
     def score(
         self,
@@ -366,23 +367,6 @@ def encode_all(
         yield trace, encoded
 
 
-def fastest_forward(evaluator: ModelEvaluator, cores: int | None = None) -> Forward:
-    """Return the fastest forward pass for the model on its device.
-
-    `cores` is the core count of the machine whose results have to be reproduced to the last bit. It defaults to
-    this machine's core count.
-    """
-    kind, model = suitable_pass(evaluator), evaluator.model
-    return PackedForward(model, cores=cores) if kind is PackedForward else PaddedForward(model)
-
-
-def suitable_pass(evaluator: ModelEvaluator) -> type[PackedForward | PaddedForward]:
-    """Return the class of the fastest forward pass for the model on its device."""
-    return PackedForward if PackedForward.supports(evaluator.model) else PaddedForward
-
-
-def window_of(kind: type) -> int:
-    """Return how many traces to process together with a forward pass of class `kind`, or with `NoneType` if there
-    is no pass."""
-    # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
-    return 256 if issubclass(kind, PaddedForward) else 16
+def fastest_forward(evaluator: ModelEvaluator) -> Forward:
+    """Return the fastest forward pass for the model on its device."""
+    return (PackedForward if PackedForward.supports(evaluator.model) else PaddedForward)(evaluator.model)

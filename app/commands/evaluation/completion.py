@@ -4,13 +4,14 @@ Importing this module loads PyTorch and the store.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, is_by_section, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.options.shared import print_left_out, print_note, progress
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Gap
@@ -25,16 +26,15 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.judgments.left_outs import count_missing_left_out, missing_left_out, score_left_out
 from stepsight.storage.traces.queries import Dataset, find_dataset
-from stepsight.training.runs.ray_scoring import AnyScorer, check_for_workers, open_scorer
 
 
 @dataclass(frozen=True)
 class Completion:
     """A run in which evaluators judge those traces of a dataset that they have not judged in one mode.
 
-    Evaluators run at `place`. The traces are divided among the processes `ours`, or among `workers` workers on Ray.
-    A critic's hindsight needs a confirmation unless `yes` is True. `budget` is that of `Scorer.score`. With it, a
-    sampled hindsight judgment counts as done; without it, the trace is judged again.
+    Evaluators run at `place`. The traces are divided among the processes `ours`. A critic's hindsight needs a
+    confirmation unless `yes` is True. `budget` is that of `Scorer.score`. With it, a sampled hindsight judgment
+    counts as done; without it, the trace is judged again.
     """
 
     store: Store
@@ -43,13 +43,7 @@ class Completion:
     place: Placement
     ours: Processes
     yes: bool
-    workers: int | None
     budget: int | None = None
-
-    def check_workers(self, names: Sequence[str]) -> None:
-        """Raise `UserError` if the run uses Ray workers and they cannot load one of these evaluators."""
-        for name in names if self.workers is not None else ():
-            check_for_workers(name, self.place)
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
         """Return the stored evaluator with this name, or None if it is not stored.
@@ -83,7 +77,7 @@ class Completion:
         """
         if not can_load(name):
             return None
-        scorer = open_scorer(name, self.place, self.workers)
+        scorer = _open_scorer(name, self.place)
         evaluator = scorer.evaluator
         if fingerprint is not None and evaluator.fingerprint != fingerprint:
             return None
@@ -105,10 +99,10 @@ class Completion:
         evaluator that cannot run here."""
         if not can_load(name) or is_address(name):
             return []
-        summary = open_scorer(name, self.place, None).evaluator.description()
+        summary = _open_scorer(name, self.place).evaluator.description()
         return [f"{name}{reading}" for reading in summary.template_readings]
 
-    def judge_missing(self, scorer: AnyScorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
+    def judge_missing(self, scorer: Scorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
         """Judge this process's share of the `missing` traces, and return the number of judgments stored.
 
         `evaluator` is the evaluator's database id, `skip` is called for each trace that it cannot judge, and `unit`
@@ -131,7 +125,7 @@ def score_dataset(
     url: str | None,
     name: str,
     mode: Mode,
-    scorer: AnyScorer,
+    scorer: Scorer,
     skip: Skip | None,
     ours: Processes,
     *,
@@ -146,7 +140,7 @@ def score_dataset(
         missing = count_missing(store, dataset.id, stored.id, mode, sampled=budget is not None)
         # Otherwise traces judged by a faster process would be missing from another one's count.
         ours.wait()
-        run = Completion(store, dataset, mode, Placement(), ours, yes, None, budget)
+        run = Completion(store, dataset, mode, Placement(), ours, yes, budget)
         done = ours.total(run.judge_missing(scorer, stored.id, missing, skip, "traces"))
     if ours.is_main:
         print(
@@ -166,8 +160,7 @@ def complete_left_out(
     """
     if not can_load(spec):
         return find_by_name(store, spec)
-    scorer = open_scorer(spec, place, None)
-    assert isinstance(scorer, Scorer)
+    scorer = _open_scorer(spec, place)
     evaluator = scorer.evaluator
     evaluator.outputs.check_scores(evaluator.name)
     print_note(evaluator.reading_note)
@@ -182,3 +175,7 @@ def complete_left_out(
     finally:
         report(evaluator)
     return row
+
+
+def _open_scorer(spec: str, place: Placement) -> Scorer:
+    return Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))

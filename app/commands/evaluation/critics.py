@@ -15,7 +15,6 @@ from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
-from stepsight.training.runs.ray_scoring import AnyScorer
 
 # The number of reasons that are printed.
 _PRINTED = 5
@@ -93,7 +92,7 @@ def _confirm(
 
 
 def judge(
-    scorer: AnyScorer,
+    scorer: Scorer,
     traces: Iterable[Trace],
     mode: Mode,
     skip: Skip | None,
@@ -103,13 +102,11 @@ def judge(
     """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out.
 
     A critic that is asked by section keeps its answers in `kept`, and its answers are counted on stderr.
-    `budget` is that of `Scorer.score`, for a scorer in this process.
+    `budget` is that of `Scorer.score`.
     """
     critic = scorer.evaluator
-    if budget is not None and isinstance(scorer, Scorer):
+    if budget is not None or not isinstance(critic, Critic):
         yield from scorer.score(traces, mode, skip, budget=budget)
-    elif not isinstance(critic, Critic):
-        yield from scorer.score(traces, mode, skip)
     elif not critic.is_by_section:
         yield from critic.judge_readable(traces, mode)
     else:

@@ -7,7 +7,6 @@ stepsight evaluate --dataset mr-math-invalid --patch fixes.json
 stepsight evaluate --dataset mr-math-invalid --convention all-wrong
 stepsight evaluate --dataset prm800k --evaluator mini-bidir --random-cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
-stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda --engine ray --workers 8
 """
 
 import argparse
@@ -19,7 +18,6 @@ from functools import partial
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.options.engine import add_engine, read_workers
 from stepsight.app.options.shared import add_convention, add_db, add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
@@ -87,7 +85,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading(parser)
     add_critic(parser)
     add_placement(parser)
-    add_engine(parser)
     add_db(parser)
 
 
@@ -110,7 +107,6 @@ def run(args: argparse.Namespace) -> None:
     patch = read_patch(args.patch) if args.patch else None
     with launched() as ours, open_store(args.db) as store:
         place = read_placement(args, ours.local_rank)
-        workers = read_workers(args, place, ours.count)
         dataset = find_dataset(store, args.dataset)
         # Refuse a patch that does not fit, and thresholds chosen on this dataset, before an hour of scoring.
         if patch:
@@ -124,7 +120,6 @@ def run(args: argparse.Namespace) -> None:
             place,
             ours,
             yes=args.yes,
-            workers=workers,
         )
         ours.wait()
         if not ours.is_main:

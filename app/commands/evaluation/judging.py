@@ -38,21 +38,20 @@ def find_evaluators(
     ours: Processes | None = None,
     *,
     yes: bool = False,
-    workers: int | None = None,
 ) -> list[Checked]:
     """Have evaluators judge the traces that they have not judged, and return the result of `check` for each
     evaluator.
 
     The evaluators are those in `names` or, if it is empty, those that have judged the dataset. Each evaluator that
-    can run here first judges the remaining traces at `place`. The traces are divided among the processes `ours` or
-    among `workers` workers on Ray. A critic's hindsight needs a confirmation unless `yes` is True.
+    can run here first judges the remaining traces at `place`. The traces are divided among the processes `ours`. A
+    critic's hindsight needs a confirmation unless `yes` is True.
 
     `check` is called once for each evaluator; for stored evaluators, it is called before anything is scored.
     Baselines may be named, but have no results. Raises `UserError` if a name is not a baseline, a stored or shipped
     evaluator, a folder or an address.
     """
     mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
-    completion = partial(_completion, store, dataset, mode, place, ours or Processes(), yes, workers)
+    completion = partial(_completion, store, dataset, mode, place, ours or Processes(), yes)
     if not names:
         evaluators = evaluators_of(store, dataset.id)
         checked = [check(evaluator) for evaluator in evaluators]
@@ -64,9 +63,7 @@ def find_evaluators(
             if can_resume and count_missing(store, dataset.id, evaluator.id, mode):
                 completion().resume(name, evaluator)
         return checked
-    run = completion() if workers is not None or any(map(can_load, names)) else None
-    if run is not None:
-        run.check_workers(names)
+    run = completion() if any(map(can_load, names)) else None
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
     meant = {name: run.find(name, stored) if run else stored.get(name) for name in names}
     checked_rows = {row.id: check(row) for row in meant.values() if row is not None}
@@ -85,7 +82,7 @@ def find_evaluators(
 def judge_templates(store: Store, dataset: Dataset, name: str, place: Placement) -> None:
     """Have an evaluator judge a dataset with each change of its prompt template, unless it already has. Raises
     `UserError` if its template cannot be changed, or if it cannot run here."""
-    names = _completion(store, dataset, Mode.HINDSIGHT, place, Processes(), False, None).template_names(name)
+    names = _completion(store, dataset, Mode.HINDSIGHT, place, Processes(), False).template_names(name)
     if not names:
         raise UserError(
             f"{name} has no prompt template here that could be changed.", "Name a shipped evaluator or a folder."

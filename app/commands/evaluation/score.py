@@ -4,7 +4,6 @@ stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --out
 stepsight score --dataset mr-math-invalid --evaluator mini-bidir --mode hindsight
 stepsight score --dataset thoughts --evaluator FOLDER --mode hindsight --hindsight-budget 500000
 torchrun --nproc-per-node 4 -m stepsight score --dataset mr-math-invalid --evaluator FOLDER --device cuda
-stepsight score --input FILE.jsonl --evaluator FOLDER --device cuda --engine ray --workers 8 --output OUT.jsonl
 """
 
 import argparse
@@ -14,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from stepsight.app.commands.evaluation.critics import confirm, is_costly, judge, report
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.options.engine import add_engine, read_workers
 from stepsight.app.options.shared import (
     add_db,
     add_evaluator,
@@ -28,6 +26,7 @@ from stepsight.app.options.shared import (
     read_placement,
 )
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
@@ -35,7 +34,6 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.plain import read_plain
 from stepsight.training.evaluate.strength import concluded_record
-from stepsight.training.runs.ray_scoring import AnyScorer, open_scorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading(parser)
     add_critic(parser)
     add_placement(parser)
-    add_engine(parser)
     add_db(parser)
 
 
@@ -88,12 +85,9 @@ def run(args: argparse.Namespace) -> None:
                 "Import the file, and score the dataset.",
             )
         place = read_placement(args, ours.local_rank)
-        workers = read_workers(args, place, ours.count)
         keep_freed_memory()
         (spec,) = as_asked(args, [args.evaluator])
-        scorer = open_scorer(spec, place, workers)
-        if args.hindsight_budget is not None and not isinstance(scorer, Scorer):
-            raise UserError("--hindsight-budget goes with one process.", "Leave --engine out.")
+        scorer = Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))
         if scorer.evaluator.format != "stepsight" and ours.is_main:
             print(scorer.evaluator.described, file=sys.stderr)
         if ours.is_main:
@@ -127,7 +121,7 @@ class _Skipped:
         print_left_out(trace, error)
 
 
-def _score_file(args: argparse.Namespace, scorer: AnyScorer, skipped: _Skipped | None) -> None:
+def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | None) -> None:
     evaluator = scorer.evaluator
     thresholds = Thresholds(
         evaluator.thresholds.validity if args.validity is None else args.validity,

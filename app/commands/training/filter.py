@@ -2,14 +2,12 @@
 
 stepsight filter pool.jsonl --evaluator mini-bidir --output runs/filtered
 stepsight filter MMIQC.parquet --where source=MATH --sample 10000 --evaluator runs/llada-prm-8b --output runs/mmiqc
-stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --engine ray --workers 8 --output runs/m
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from stepsight.app.options.engine import add_engine, read_workers
 from stepsight.app.options.shared import (
     add_evaluator,
     add_fields,
@@ -62,14 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fields", nargs=2, metavar=("QUERY", "RESPONSE"), help="the pool's names for them (default: recognised)"
     )
-    add_engine(parser)
     add_placement(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Filter the pool, or resume an interrupted run, and print the path of the manifest."""
-    place = read_placement(args)
-    workers = read_workers(args, place)
     wanted = Filtering(
         pool=tuple(args.pool),
         output=args.output,
@@ -79,9 +74,7 @@ def run(args: argparse.Namespace) -> None:
         validity=args.validity,
         redundancy=args.redundancy,
         fields=None if args.fields is None else (args.fields[0], args.fields[1]),
-        engine=args.engine,
-        workers=workers or 1,
-        place=place,
+        place=read_placement(args),
         **read_fields(args, *_OPTIONS),
     )
     with progress_bars() as watch:

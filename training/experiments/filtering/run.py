@@ -6,10 +6,8 @@ FOLDER/NAME.jsonl      the subsets
 FOLDER/manifest.json   counts, thresholds and fingerprints; written last
 """
 
-from collections.abc import Generator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +22,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.drawing import Draw
 from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
 from stepsight.training.experiments.filtering.pool import Fields, Pool
-from stepsight.training.experiments.filtering.scores import ChunkedScores, ScoreRow, UnscoredRow, copy_scores
+from stepsight.training.experiments.filtering.scores import ChunkedScores, UnscoredRow, copy_scores
 from stepsight.training.experiments.filtering.scoring import CHUNK, SHOWN, ChunkScorer, check_pool, refusal
 from stepsight.training.experiments.filtering.subsets import (
     BOTH,
@@ -37,11 +35,6 @@ from stepsight.training.experiments.filtering.subsets import (
 )
 from stepsight.training.runs.folder import RECORD, RunFolder
 from stepsight.training.runs.progress import Watch, unwatched
-from stepsight.training.runs.ray_engine import LOCAL, RAY, import_ray, work_on_ray
-from stepsight.training.runs.ray_scoring import WorkerEvaluator, check_for_workers, load_for_workers
-
-ScoredChunks = Generator[list[ScoreRow], None, None]
-"""The rows of one chunk after another; closing it ends the workers."""
 
 _ROWS = "rows"
 # The keys of a run's record on which its scores depend; the others concern the choice of subsets.
@@ -74,8 +67,6 @@ class Filtering:
         "leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
     ] = ()
     scores: Annotated[Path | None, "take the scores of another run on the same pool, from its folder"] = None
-    engine: str = LOCAL
-    workers: int = 1
     place: Placement = Placement()  # noqa: RUF009 (it is frozen)
     chunk: int = CHUNK
     where: Annotated[
@@ -106,7 +97,8 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     """
     _check(wanted)
     pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks, wanted.draw)
-    evaluator, theirs = _load(wanted)
+    place = wanted.place
+    evaluator = load_evaluator(wanted.evaluator, place.device, place.dtype, place.device_map)
     rule = wanted.rule(evaluator.thresholds)
     _check_outputs(evaluator, rule)
     values = _identity(pool, evaluator, rule, wanted.chunk)
@@ -117,7 +109,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     with folder.lock():
         _begin(wanted, folder, pool, evaluator, values, watch)
         with ChunkedScores(wanted.output, wanted.chunk, folder.record()[_ROWS]) as scores:
-            _score(wanted, pool, evaluator, theirs, scores, watch)
+            _score(pool, evaluator, scores, watch)
             pool_scores = PoolScores.read(scores.scores())
             _check_left_out(scores, wanted.skip_bad)
             subsets = choose(pool_scores, rule)
@@ -136,17 +128,6 @@ def _check(wanted: Filtering) -> None:
         raise UserError(f"a sample of {wanted.sample} rows is requested, expected 1 or more.")
     if wanted.match is not None and wanted.match < 1:
         raise UserError(f"{wanted.match} solutions per subset are requested, expected 1 or more.")
-    if wanted.engine == RAY:
-        import_ray()
-        check_for_workers(wanted.evaluator, wanted.place)
-
-
-def _load(wanted: Filtering) -> tuple[Evaluator, WorkerEvaluator | None]:
-    """Return the evaluator and, if the run has workers, the description from which the workers load it."""
-    if wanted.engine == RAY:
-        return load_for_workers(wanted.evaluator, wanted.place)
-    place = wanted.place
-    return load_evaluator(wanted.evaluator, place.device, place.dtype, place.device_map), None
 
 
 def _check_outputs(evaluator: Evaluator, rule: SubsetRule) -> None:
@@ -220,40 +201,17 @@ def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
     return int(theirs[_ROWS])
 
 
-def _score(
-    wanted: Filtering,
-    pool: Pool,
-    evaluator: Evaluator,
-    theirs: WorkerEvaluator | None,
-    scores: ChunkedScores,
-    watch: Watch,
-) -> None:
+def _score(pool: Pool, evaluator: Evaluator, scores: ChunkedScores, watch: Watch) -> None:
     if scores.is_whole:
         return
-    numbers = range(scores.chunks, scores.planned)
-    with closing(_chunks(wanted, pool, evaluator, theirs, numbers)) as chunks:
-        for rows in chunks:
-            scores.add_chunk(rows)
-            watch("solutions scored", scores.rows, scores.total)
+    scorer = ChunkScorer(pool, Scorer(evaluator), scores.size)
+    for number in range(scores.chunks, scores.planned):
+        scores.add_chunk(scorer(number))
+        watch("solutions scored", scores.rows, scores.total)
     if not scores.is_whole:
         raise UserError(
             f"{scores.total - scores.rows:,} rows of the pool were not scored.", "The same command goes on."
         )
-
-
-def _chunks(
-    wanted: Filtering, pool: Pool, evaluator: Evaluator, theirs: WorkerEvaluator | None, numbers: range
-) -> ScoredChunks:
-    if theirs is None:
-        scorer = ChunkScorer(pool, Scorer(evaluator), wanted.chunk)
-        return (scorer(number) for number in numbers)
-    # Workers read their chunks from the pool's files themselves.
-    make = partial(_chunk_scorer, pool, theirs, wanted.chunk)
-    return work_on_ray(make, numbers, wanted.workers, theirs.gpus)
-
-
-def _chunk_scorer(pool: Pool, theirs: WorkerEvaluator, size: int) -> ChunkScorer:
-    return ChunkScorer(pool, theirs.load(), size)
 
 
 def _check_left_out(scores: ChunkedScores, skip_bad: bool) -> None:

@@ -69,7 +69,7 @@ class ChunkedScores(RowFile):
 
     def __init__(self, folder: Path, size: int, total: int) -> None:
         super().__init__(folder / SCORES)
-        self._size, self.total = size, total
+        self.size, self.total = size, total
         rows = self._count()
         self.rows = rows if rows == total else rows // size * size
         self.keep(self.rows)
@@ -77,12 +77,12 @@ class ChunkedScores(RowFile):
     @property
     def chunks(self) -> int:
         """The number of chunks written so far."""
-        return -(-self.rows // self._size)
+        return -(-self.rows // self.size)
 
     @property
     def planned(self) -> int:
         """The total number of chunks in the pool."""
-        return -(-self.total // self._size)
+        return -(-self.total // self.size)
 
     @property
     def is_whole(self) -> bool:
@@ -90,7 +90,7 @@ class ChunkedScores(RowFile):
 
     def add_chunk(self, rows: Sequence[ScoreRow]) -> None:
         """Append the next chunk. Raises `UserError` if these are not its rows, or if the disk is full."""
-        expected = range(self.rows + 1, min(self.rows + self._size, self.total) + 1)
+        expected = range(self.rows + 1, min(self.rows + self.size, self.total) + 1)
         if [row.row for row in rows] != [*expected]:
             raise UserError(
                 f"{len(rows)} scores came back for the rows {expected.start} to {expected.stop - 1} of the pool.",

@@ -1,4 +1,4 @@
-"""Scoring a pool chunk by chunk, in this process or with several workers.
+"""Scoring a pool chunk by chunk.
 
 Every row is checked first, so that a bad row is reported at once rather than after hours.
 """
@@ -29,7 +29,7 @@ _NO_FAULT = np.array([0.0, 0.0, 1.0], np.float32)
 class ChunkScorer:
     """A callable that scores a chunk of the pool and returns its rows for the score file.
 
-    The scores of a solution depend neither on the process that computes them nor on what was scored before. With
+    The scores of a solution do not depend on what was scored before. With
     the fast forward pass on a CPU, they are also identical to the last bit for any number of threads.
     """
 

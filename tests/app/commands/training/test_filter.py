@@ -1,6 +1,5 @@
 """`stepsight filter` as it is typed, within this process."""
 
-import importlib.util
 import json
 
 import pytest
@@ -147,8 +146,6 @@ def test_fields_by_name_and_scores_of_another_run(tmp_path, capsys, tiny):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--workers", "2"], "--workers goes with --engine ray."),
-        (["--engine", "ray", "--workers", "0"], "--workers is 0, expected 1 or more."),
         (["--evaluator", "nobody"], "there is no evaluator 'nobody'."),
         (["--scores", "nowhere"], "nowhere: there is no run.json."),
         (["--fields", "a", "b"], "none of 140 rows can be scored: pool.jsonl line 1: the field 'a' is missing"),
@@ -167,15 +164,7 @@ def test_a_pool_that_is_not_there_is_refused(tmp_path, capsys, pool):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
-def test_without_ray_its_extra_is_named(tmp_path, capsys, pool, tiny):
-    assert run(pool, "--output", tmp_path / "out", "--evaluator", tiny, "--engine", "ray") == 2
-    assert "--engine ray needs Ray. Run: pip install 'stepsight[ray]'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "options", [["--match", "0"], ["--match", "val"], ["--by", "both"], ["--validity", "2"], ["--engine", "spark"]]
-)
+@pytest.mark.parametrize("options", [["--match", "0"], ["--match", "val"], ["--by", "both"], ["--validity", "2"]])
 def test_options_that_cannot_be_are_refused(tmp_path, capsys, pool, options):
     with pytest.raises(SystemExit) as ended:
         run(pool, "--output", tmp_path / "out", *options)
