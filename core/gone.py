@@ -11,6 +11,10 @@ COMMAND_LINE: dict[str, str] = {
     "export --format opentelemetry": "Export the judgments with --format jsonl.",
     "export --format scout": "Export the labels with --format jsonl.",
     "export --format potato": "Export the labels with --format jsonl.",
+    "score --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
+    "evaluate --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
+    "filter --engine": "Score parts of the pool on each machine, and filter them there.",
+    "report --figures": "Results saves each figure as SVG, PNG or PDF.",
 }
 """By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any
 command."""

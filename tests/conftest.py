@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
-from playwright.sync_api import sync_playwright
 
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people import passwords
-from tests.browser import installed
 from tests.postgresql import PostgreSQL, postgresql_server
 
 pytest_plugins = ["tests.messages"]
@@ -102,13 +100,6 @@ def no_umask() -> Iterator[None]:
     before = os.umask(0)
     yield
     os.umask(before)
-
-
-@pytest.fixture
-def browser_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are drawn by the browser of the tests."""
-    with sync_playwright() as playwright:
-        monkeypatch.setenv("BROWSER_PATH", installed() or playwright.chromium.executable_path)
 
 
 @pytest.fixture(autouse=True, scope="session")

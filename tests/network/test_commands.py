@@ -99,7 +99,7 @@ def commands(folder: Path) -> list[list[object]]:
         import jsonl slips.jsonl --dataset slips
         doubtful --dataset slips
         stress --dataset made --evaluator equations --transform filler
-        report --dataset made --output report --figures --force
+        report --dataset made --output report --force
         report grid {asset("reference", "full-grid-results.json")}
         report filtering {asset("reference", "filter-ablation.json")}
         report paper
@@ -136,7 +136,6 @@ def commands(folder: Path) -> list[list[object]]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("browser_path")
 def test_no_command_reaches_beyond_this_machine_unless_asked_to(tmp_path, monkeypatch, hub):
     monkeypatch.chdir(tmp_path)
     run = commands(tmp_path)

@@ -25,14 +25,6 @@ def quick_collection():
     gc.unfreeze()
 
 
-@pytest.fixture(scope="package", autouse=True)
-def no_browser():
-    """Runs draw their picture only where a test looks at it: a browser takes longer to start than they do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BROWSER_PATH", "/nowhere/chromium")
-        yield
-
-
 @pytest.fixture(scope="package")
 def whole(tmp_path_factory):
     """The folder of an uninterrupted run; not to be changed."""

@@ -62,7 +62,7 @@ from stepsight.training.report.results import (
     why_missing,
 )
 from stepsight.training.report.shares import has_gold, has_shares, share_contents
-from stepsight.training.report.tables import CellKind, Table, slug
+from stepsight.training.report.tables import CellKind, Table
 
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
 
@@ -221,19 +221,6 @@ def tables_of(parts: Sequence[Part]) -> list[Table]:
 
 
 # The most characters of a figure's file name: file systems allow 255, some fewer.
-_LONGEST = 150
-
-
-def plots_of(parts: Sequence[Part]) -> dict[str, Plot]:
-    """Return all figures in the order of the page, keyed by a unique name."""
-    plots: dict[str, Plot] = {}
-    for part in parts:
-        for section in part.sections:
-            for plot in _plots(section):
-                name = slug(f"{part.title} {section.title} {plot.caption}").lower()[:_LONGEST].rstrip("-.")
-                number = sum(other.partition("--")[0] == name for other in plots)
-                plots[f"{name}--{number + 1}" if number else name] = plot
-    return plots
 
 
 def _plots(section: Section) -> Iterator[Plot]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from stepsight.training.evaluate.curves import roc, sweep
 from stepsight.training.evaluate.diagnostics import Changed, ClassFigures, decide, lacking, shares
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.results import merged, third_reasons
-from stepsight.training.runs.figures import write_pictures
 
 # Readable on white and on black.
 INKS = ("#3d7fc4", "#dd6b20", "#2c9c74", "#b45fb4", "#b8901c", "#d14b66", "#3aa6b9", "#8d6e52")
@@ -34,11 +32,6 @@ _DASHES = ("dot", "dash", "dashdot", "longdash")
 # A curve is thinned to this many points, more than a screen shows.
 _POINTS = 400
 _HEIGHT = 340
-# The size of figures as files, in pixels.
-_PICTURE_SIZE = {"width": 640, "height": 400}
-# As in `assets/web/js/results/figures.js`.
-_PICTURE_FONT = 'Arial, Helvetica, "Liberation Sans", Arimo, sans-serif'
-_PICTURES = ("pdf", "png", "svg")
 
 Style = dict[str, str]
 Styles = Mapping[str, Style]
@@ -366,19 +359,3 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
     figure.update_xaxes(range=[-0.01, 1.01])
     figure.update_yaxes(range=[-0.01, 1.02])
     return make_plot(caption, figure, [])
-
-
-def write_figures(figures: "Mapping[str, go.Figure]", folder: Path) -> None:
-    """Write each figure to `folder` as NAME.pdf, NAME.png and NAME.svg, on a white background. Several curves get a
-    legend. Raises `UserError` if the figures cannot be rendered, and `OSError` if the folder cannot be written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paper = {name: _on_paper(figure) for name, figure in figures.items()}
-    write_pictures({folder / f"{name}.{suffix}": paper[name] for name in paper for suffix in _PICTURES})
-
-
-def _on_paper(figure: "go.Figure") -> "go.Figure":
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"}
-    return go.Figure(figure).update_layout(
-        paper_bgcolor="white", plot_bgcolor="white", showlegend=len(figure.data) > 1, legend=legend,
-        **_PICTURE_SIZE, font_family=_PICTURE_FONT, xaxis_automargin=True, yaxis_automargin=True,
-    )  # fmt: skip

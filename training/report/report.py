@@ -1,7 +1,7 @@
-"""A report on evaluators and stored datasets, written as an HTML page and as files of its tables and figures."""
+"""A report on evaluators and stored datasets, written as an HTML page and as files of its tables."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,9 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, with_distinct_names
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
-from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, plots_of, tables_of
+from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, tables_of
 from stepsight.training.report.html import Part, page_html
 from stepsight.training.report.patched import Patched
-from stepsight.training.report.plots import Plot, write_figures
 from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
 from stepsight.training.report.tables import Table, slug
 
@@ -27,15 +26,14 @@ _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
 
 @dataclass(frozen=True)
 class Report:
-    """A report: the page as HTML, its tables, and its figures keyed by file name."""
+    """A report: the page as HTML, and its tables."""
 
     page: str
     tables: tuple[Table, ...]
-    figures: Mapping[str, Plot] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, title: str, lead: str, parts: Sequence[Part]) -> "Report":
-        return cls(page_html(title, lead, parts), tuple(tables_of(parts)), plots_of(parts))
+        return cls(page_html(title, lead, parts), tuple(tables_of(parts)))
 
 
 def make_report(
@@ -141,11 +139,10 @@ def _chosen(
     }
 
 
-def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
+def write_report(report: Report, folder: Path) -> Path:
     """Write a report to a folder and return the path of its HTML page.
 
-    The folder gets `report.html`, `tables/` and, with `figures`, `figures/`. Raises `UserError` if the folder
-    cannot be written or the figures cannot be rendered.
+    The folder gets `report.html` and `tables/`. Raises `UserError` if it cannot be written.
     """
     try:
         (folder / "tables").mkdir(parents=True, exist_ok=True)
@@ -153,9 +150,6 @@ def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
             for suffix, text in _WRITERS.items():
                 (folder / "tables" / f"{table.name}{suffix}").write_text(text(table), encoding="utf-8", newline="")
         write_text(folder / PAGE, report.page)
-        if figures:
-            drawn = {name: plot.figure for name, plot in report.figures.items() if plot.figure is not None}
-            write_figures(drawn, folder / "figures")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
     return folder / PAGE

@@ -29,7 +29,7 @@ from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.runs.figures import draw_history, write_figure
+from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, mask_token
@@ -49,7 +49,7 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
     """Train an evaluator, write it to the folder `output`, and return this folder.
 
     Paths in `config` are resolved in `root`. The folder also gets `log_history.json` and the training curves,
-    `training.html` and `training.png`. Checkpoints go to `output/checkpoints`. A killed run resumes from the last
+    `training.html`. Checkpoints go to `output/checkpoints`. A killed run resumes from the last
     complete checkpoint, and a finished run is not repeated.
 
     Raises `UserError` if `output` cannot be written, belongs to a run with different settings or traces, or is in
@@ -201,7 +201,7 @@ def _save(
             dtype = _saved_dtype(model.parameters(), config.saved_dtype)
             save_evaluator(made, model, encoder, record, dtype=dtype)
         (made / "log_history.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        write_figure(draw_history(rows, output.resolve().name), made / "training")
+        write_history(rows, output.resolve().name, made)
         checkpoints.adopt(output, last=CARD)
     except (OSError, SafetensorError) as error:
         checkpoints.clear()

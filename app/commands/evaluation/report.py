@@ -23,7 +23,6 @@ from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.page import FigureSources, make_paper_report, our_facts
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.table_files import to_markdown
-from stepsight.training.runs.figures import check_pictures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--group", default="", metavar="NAME", help="only traces that the benchmark puts in this class"
     )
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="for report.html and tables/")
-    _add_figures(parser)
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
         "--patch",
@@ -73,7 +71,6 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="the folder of a grid, its results.json, or the paper's table",
     )
     _add_output(parser)
-    _add_figures(parser, argparse.SUPPRESS)
     parser.add_argument("--db", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.set_defaults(run=run_grid)
 
@@ -88,7 +85,6 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
         help="the folder of a stepsight math500 or filter-study, or the paper's table",
     )
     _add_output(parser)
-    _add_figures(parser, argparse.SUPPRESS)
     parser.set_defaults(run=run_filtering)
 
 
@@ -127,7 +123,7 @@ def run_paper(args: argparse.Namespace) -> None:
     else:
         with open_store(args.db) as store:
             facts = our_facts(replace(wanted, store=store))
-    _give(make_paper_report(facts), args.output, False)
+    _give(make_paper_report(facts), args.output)
 
 
 def run_grid(args: argparse.Namespace) -> None:
@@ -135,46 +131,24 @@ def run_grid(args: argparse.Namespace) -> None:
 
     The store is opened only for a grid whose runs differ in their reading.
     """
-    _check_figures(args)
     grids = [read_results(path) for path in args.results]
     if any(has_readings(results) for results in grids):
         with open_store(args.db) as store:
             report = make_grid_report(grids, store=store)
     else:
         report = make_grid_report(grids)
-    _give(report, args.output, args.figures)
+    _give(report, args.output)
 
 
 def run_filtering(args: argparse.Namespace) -> None:
     """Write the report on filter studies and print the path of its page, or print its tables if there is no
     `--output`."""
-    _check_figures(args)
-    _give(make_filtering_report(args.results), args.output, args.figures)
+    _give(make_filtering_report(args.results), args.output)
 
 
-def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> None:
-    """Add `--figures` to a parser. `default` has to be `SUPPRESS` for the parser of a report's subject, for the
-    same reason as in `_add_output`."""
-    parser.add_argument(
-        "--figures",
-        action="store_true",
-        default=default,
-        help="also write figures/ as PDF, PNG and SVG (stepsight[figures])",
-    )
-
-
-def _check_figures(args: argparse.Namespace) -> None:
-    """Raise `UserError` if figures are requested but cannot be written. Call it before any work begins."""
-    if not args.figures:
-        return
-    if args.output is None:
-        raise UserError("--figures goes with --output.")
-    check_pictures()
-
-
-def _give(report: Report, output: Path | None, figures: bool) -> None:
+def _give(report: Report, output: Path | None) -> None:
     if output is not None:
-        print(write_report(report, output, figures))
+        print(write_report(report, output))
     else:
         print("\n".join(to_markdown(table) for table in report.tables), end="")
 
@@ -186,10 +160,9 @@ def run(args: argparse.Namespace) -> None:
             raise UserError(f"--{name} is missing.", "See stepsight report --help.")
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
-    _check_figures(args)
     patches = [read_patch(path) for path in args.patch or []]
     with open_store(args.db) as store:
         datasets = [find_dataset(store, name) for name in dict.fromkeys(args.dataset)]
         names = list(dict.fromkeys(args.evaluator or []))
         report = make_report(store, datasets, names, args.draws, args.force, args.group, patches=patches)
-    print(write_report(report, args.output, args.figures))
+    print(write_report(report, args.output))

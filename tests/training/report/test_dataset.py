@@ -6,9 +6,7 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.report.dataset import dataset_part, evaluators_part, excerpt, plots_of, tables_of
-from stepsight.training.report.html import Part, Section
-from stepsight.training.report.plots import Plot
+from stepsight.training.report.dataset import dataset_part, evaluators_part, excerpt, tables_of
 from stepsight.training.report.tables import Table
 from tests.storage.samples import add, evaluator, judge
 from tests.training.judged import fill, measure, measure_stored
@@ -45,8 +43,13 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
         "position-invalid", "position-invalid-gain", "position-redundant", "position-redundant-gain", "three-way",
         "classes", "neu-decisions", "confusion",
     ]  # fmt: skip
-    names, plots = zip(*plots_of([part]).items(), strict=True)
-    assert names[0] == "three-way-solutions-and-steps-roc-of-validity-step-level-offline"
+    plots = [
+        plot
+        for section in part.sections
+        for content in section.contents
+        if not isinstance(content, str | Table)
+        for plot in content
+    ]
     assert len(plots) == len({plot.caption for plot in plots})
     # Every figure draws something or says why not.
     assert all(plot.figure is not None or plot.notes for plot in plots)
@@ -151,13 +154,3 @@ def test_the_evaluators_are_listed(sqlite_store):
     assert isinstance(section.contents[-1], Table)
     (section,) = evaluators_part([], 1000).sections
     assert "only baselines are shown" in section.contents[-1]
-
-
-def test_figures_of_one_title_have_names_of_their_own():
-    plot = Plot("A & B", None)
-    section = Section("Same", ["words", [plot, plot], [plot]])
-    assert list(plots_of([Part("One", "", [section])])) == [
-        "one-same-a-b", "one-same-a-b--2", "one-same-a-b--3"
-    ]  # fmt: skip
-    # File systems take 255 bytes.
-    assert [len(name) for name in plots_of([Part("o" * 200, "", [section])])] == [150, 153, 153]

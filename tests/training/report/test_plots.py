@@ -1,9 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
-from PIL import Image
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import BASELINES
@@ -25,7 +23,6 @@ from stepsight.training.report.plots import (
     share_plot,
     styles,
     sweep_plot,
-    write_figures,
 )
 from stepsight.training.report.results import ordered, scored_rows, three_way_rows
 from tests.training.judged import fill, measure, row_of
@@ -188,17 +185,3 @@ def test_a_class_that_the_gold_lacks_is_told_in_words(without_neu):
     assert class_roc_plot(without_neu).notes == (told,)
     assert len(class_roc_plot(without_neu).figure.data) == 2
     assert confusion_plot(without_neu).notes == ("The gold labels no step neu: its row is empty.",)
-
-
-def test_pictures_for_a_paper(tmp_path, browser_path):
-    figure = go.Figure(go.Scatter(x=[1, 2, 3], y=[3, 1, 2]), {"width": 500, "height": 300})
-    two = go.Figure(figure).add_scatter(x=[1, 2], y=[1, 2], name="other")
-    write_figures({"one": figure, "two": two}, tmp_path / "deep" / "figures")
-    found = {path.name: path for path in (tmp_path / "deep" / "figures").iterdir()}
-    assert set(found) == {f"{name}.{suffix}" for name in ("one", "two") for suffix in ("pdf", "png", "svg")}
-    assert found["one.pdf"].read_bytes().startswith(b"%PDF-")
-    with Image.open(found["two.png"]) as picture:
-        assert picture.size == (1280, 800)
-        assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
-    # What is given stays as it was.
-    assert figure.layout.width == 500

@@ -39,7 +39,7 @@ from stepsight.training.experiments.finetuning.models import (
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.runs.figures import draw_history, write_figure
+from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.estimate import CHARACTERS, Estimate, Network, Work, choose_gpu, network_of
@@ -82,8 +82,8 @@ class FineTuning:
 def fine_tune(job: FineTuning, output: Path, draw: bool = True) -> Path:
     """Fine-tune the model, write it to the folder `output`, and return this folder.
 
-    The folder also gets `sft.json`, `log_history.json` and, if `draw` is True, the training curves, `training.html`
-    and `training.png`. A killed run resumes from the last complete checkpoint, and a finished run is not repeated.
+    The folder also gets `sft.json`, `log_history.json` and, if `draw` is True, the training curves,
+    `training.html`. A killed run resumes from the last complete checkpoint, and a finished run is not repeated.
 
     Raises `UserError` if TRL is not installed, if `output` belongs to a different run or is in use by a different
     process, if every row is too long, or if memory or disk space runs out.
@@ -187,7 +187,7 @@ def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dic
         tokenizer.save_pretrained(made)
         (made / LOG).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         if draw:
-            write_figure(draw_history(rows, output.resolve().name), made / "training")
+            write_history(rows, output.resolve().name, made)
         (made / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
         trainer.checkpoints.adopt(output, last=CARD)
     except OSError as error:

@@ -2,12 +2,10 @@
 
 import csv
 import json
-import sys
 
 import pytest
 
 from stepsight.app.commands.cli import main
-from stepsight.core.paths import asset
 from stepsight.storage.database.store import open_store
 from tests.training.judged import fill
 
@@ -51,21 +49,3 @@ def test_mistakes_are_told_and_nothing_is_written(db, tmp_path, capsys, options,
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"stepsight report: {message}")
     assert not folder.exists()
-
-
-@pytest.mark.slow
-def test_figures_for_a_paper(tmp_path, capsys, monkeypatch, browser_path):
-    printed = str(asset("reference", "filter-ablation.json"))
-    assert main(["report", "filtering", printed, "--output", str(tmp_path / "out"), "--figures"]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'report.html'}\n"
-    names = [f"the-paper-pass-1-and-length-{kind}-by-subset" for kind in ("length", "pass-1")]
-    assert sorted(path.name for path in (tmp_path / "out" / "figures").iterdir()) == [
-        f"{name}.{suffix}" for name in names for suffix in ("pdf", "png", "svg")
-    ]
-    # An option may stand before the subject too.
-    assert main(["report", "--figures", "filtering", printed]) == 2
-    assert capsys.readouterr() == ("", "stepsight report: --figures goes with --output.\n")
-    monkeypatch.setitem(sys.modules, "kaleido", None)
-    assert main(["report", "filtering", printed, "--output", str(tmp_path / "other"), "--figures"]) == 2
-    assert "pip install 'stepsight[figures]'" in capsys.readouterr().err
-    assert not (tmp_path / "other").exists()
