@@ -45,6 +45,7 @@ class LongTrace {
     this.list = room.parentElement.querySelector("ol.steps");
     this.lanes = JSON.parse(room.dataset.lanes);
     this.columns = Number(room.dataset.columns);
+    this.address = location.href;
     [this.at, this.top, this.bottom] = [-1, 0, 0];
     this.collect();
     // Whether a range of steps is open, by its first step, where somebody chose. It lasts as long as the tab.
@@ -397,7 +398,10 @@ onChange(() => {
   if (current?.room.isConnected) return;
   current?.close();
   const room = document.querySelector("main .overview");
+  const before = current;
   current = room && new LongTrace(room);
+  // The page may be drawn again because its bars have come; whoever went to a step stays at it.
+  if (current && before?.address === current.address && before.isInView(before.at)) current.go(before.at);
 });
 
 register({ key: "n", label: "next step with a flag", when: isHere, repeats: true, run: () => current.next(1) });
