@@ -4,16 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from stepsight.core.reading import (
-    CAUSAL,
-    OWN,
-    Reading,
-    Rereading,
-    TemplateChoice,
-    causal_attention,
-    reading_note,
-    sees_later_steps,
-)
+from stepsight.core.reading import CAUSAL, Rereading, causal_attention, reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 
 SERVED = "served"
@@ -23,7 +14,7 @@ SERVED = "served"
 @dataclass(frozen=True)
 class EvaluatorSummary:
     """The properties of an evaluator, recorded when it was last loaded so that they are known without its weights.
-    `seconds` is the time that loading took. `choices` are the ways in which its prompt template can be changed."""
+    `seconds` is the time that loading took."""
 
     name: str
     fingerprint: str
@@ -35,7 +26,6 @@ class EvaluatorSummary:
     context: int | None
     thresholds: Thresholds
     seconds: float = 0.0
-    choices: tuple[TemplateChoice, ...] = ()
 
     @property
     def sees_later_steps(self) -> bool:
@@ -58,22 +48,15 @@ class EvaluatorSummary:
         if not self.parameters:
             raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
         reading.check(self.name, is_causal=self.is_causal_model, context=self.context)
-        reading.check_choice(self.name, self.choices)
         attention = self.attention
         if reading.reading is not None and self.is_causal_model:
             attention = causal_attention(reading.reading)
-        if reading.first_copy == OWN and attention == self.attention and reading.template is None:
+        if attention == self.attention:
             reading = Rereading(window=reading.window)
         if reading == Rereading():
             return self
         name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)
-        return replace(self, name=name, fingerprint=fingerprint, attention=attention, choices=())
-
-    @property
-    def template_readings(self) -> list[Rereading]:
-        """The evaluator's own reading, combined in turn with each possible change of its prompt template."""
-        own = next((one for one in Reading if causal_attention(one) == self.attention), Reading.ONCE)
-        return [Rereading(own, template=choice) for choice in self.choices]
+        return replace(self, name=name, fingerprint=fingerprint, attention=attention)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -87,7 +70,5 @@ class EvaluatorSummary:
             | {
                 "outputs": Outputs(values["outputs"]),
                 "thresholds": Thresholds(**values["thresholds"]),
-                # Another version may have written others.
-                "choices": tuple(one for one in TemplateChoice if one in values.get("choices", ())),
             }
         )

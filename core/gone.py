@@ -15,6 +15,9 @@ COMMAND_LINE: dict[str, str] = {
     "evaluate --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
     "filter --engine": "Score parts of the pool on each machine, and filter them there.",
     "report --figures": "Results saves each figure as SVG, PNG or PDF.",
+    "* --first-copy": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
+    "* --reading twice": "Score with --reading both-orders, which lets later steps count too.",
+    "card --templates": "An evaluator has one template, which its folder's stepsight.json gives.",
 }
 """By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any
 command."""
@@ -22,7 +25,11 @@ command."""
 PAGES: dict[str, str] = {}
 """By the path of a page or of a route."""
 
-KEYS: dict[str, str] = {}
+KEYS: dict[str, str] = {
+    "controls": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
+    "reading": "Leave it out: a solution is read once, or scored with --reading both-orders.",
+    "readings": "Leave it out: a grid compares masks.",
+}
 """By the name of a key in a configuration or in an evaluator's folder."""
 
 

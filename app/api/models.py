@@ -23,7 +23,6 @@ from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators, HindsightBud
 from stepsight.core.context import ContextMessage, ToolCall
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
-from stepsight.core.reading import TemplateChoice
 from stepsight.core.scores import Outputs
 from stepsight.core.text.signs import is_blank
 from stepsight.storage.database.store import Store
@@ -251,9 +250,6 @@ class EvaluatorInfo(BaseModel):
     context: int | None = Field(None, description="The longest input in tokens.")
     parameters: int | None = Field(None, description="The number of its weights.")
     thresholds: ThresholdsRecord | None = None
-    choices: tuple[TemplateChoice, ...] = Field(
-        default=(), description="The changes of its prompt template, which may follow its name."
-    )
 
 
 class DatasetInfo(BaseModel):

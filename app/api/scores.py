@@ -231,5 +231,4 @@ def _loaded(context: Context, name: str) -> EvaluatorInfo:
         context=evaluator.context,
         parameters=evaluator.parameters,
         thresholds=ThresholdsRecord.of(thresholds, evaluator.outputs),
-        choices=evaluator.choices,
     )

@@ -3,8 +3,6 @@
 The page's script refreshes the list every few seconds.
 """
 
-from collections.abc import Sequence
-
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRouter
@@ -69,15 +67,13 @@ def judge_form(
     evaluator: str = "",
     *,
     leads: bool = False,
-    names: Sequence[str] = (),
 ) -> Markup:
     """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected. With
-    `leads`, the Jobs page opens once the job has started. `names` are the evaluators to choose from, by default all
-    of the server. If the store is empty, only a hint is rendered."""
+    `leads`, the Jobs page opens once the job has started. If the store is empty, only a hint is rendered."""
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
-        evaluators=[(name, name) for name in names or _with_readings(evaluators)],
+        evaluators=[(name, name) for name in _with_readings(evaluators)],
         modes=_MODES,
         chosen=dataset,
         evaluator=evaluator,

@@ -121,10 +121,7 @@ def results_page(
         if not datasets:
             return page("results/failure.html", message=EMPTY_STORE, back=False)
         if address.card:
-            card = card_values(measurements, address.dataset, address.card)
-            names = evaluators.templates(card["name"]) if may_judge else []
-            form = judge_form(store, evaluators, card["dataset"].name, leads=True, names=names) if names else ""
-            return page("results/card.html", form=form, **card)
+            return page("results/card.html", **card_values(measurements, address.dataset, address.card))
         if address.dataset:
             values = _dataset(store, evaluators, measurements, datasets, address)
             form = judge_form(store, evaluators, address.dataset, leads=True) if may_judge else ""

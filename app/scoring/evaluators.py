@@ -170,12 +170,6 @@ class Evaluators:
         about = self.about(self._split(name)[0])
         return [(one.label, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
 
-    def templates(self, name: str) -> list[str]:
-        """Return the names of an evaluator with each change of its prompt template. The list is empty for an
-        evaluator that this server does not have."""
-        about = self.about(name) if name in self.all_names else None
-        return [] if about is None else [about.reread(one).name for one in about.template_readings]
-
     def is_reread(self, name: str) -> bool:
         """True if `name` stands for an evaluator of this server with a reading that differs from its own."""
         return self._split(name)[1] is not None and self.gives_scores(name)

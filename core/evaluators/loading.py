@@ -43,8 +43,8 @@ def load_evaluator(
     on a hub.
 
     `equations` needs no folder. A server address (see `core.inference_servers.address`) loads an evaluator behind
-    that server; the server then determines `device`, `dtype` and `device_map`. A name that ends with `, read twice`
-    or `, read in both orders` loads the evaluator with that reading (see `core.reading`).
+    that server; the server then determines `device`, `dtype` and `device_map`. A name that ends with
+    `, read in both orders` loads the evaluator with that reading (see `core.reading`).
 
     `dtype` is the type of the weights in memory. If it is None, the stored type is kept if the device supports it
     well; otherwise the weights are converted to float32 (see `core.models.placement`). A type other than float32
@@ -77,7 +77,7 @@ def load_evaluator(
     # Other formats can be read in more than one way.
     more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
     more = more if place.dtype == "float32" else (*more, place.dtype)
-    evaluator = ModelEvaluator(
+    return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head, loaded.mixture).eval(),
         encoder=card.encoder,
@@ -87,7 +87,6 @@ def load_evaluator(
         provenance=card.provenance,
         outputs=outputs_of(loaded.rows),
     )
-    return evaluator.reread(Rereading(evaluator.reading))
 
 
 def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -> Callable[[], str]:

@@ -58,7 +58,6 @@ from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.models.model import LAST, SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
-from stepsight.core.reading import Reading
 from stepsight.core.scoring.forward import Input, assemble, mode_inputs
 from stepsight.core.trace import Trace
 
@@ -218,11 +217,6 @@ def _opened(server: Server, address: ServerAddress) -> VllmEvaluator:
     checkpoint = _describing(address, model)
     kind = recognise(checkpoint)
     card = read_card_of(checkpoint, kind)
-    if card.template.reading != Reading.ONCE:
-        raise UserError(
-            f"{address}: its template says reading {card.template.reading}, which servers are not asked for.",
-            "Load the evaluator from its folder.",
-        )
     _check_tokenizer(server, address, checkpoint, model)
     reading, causal = _tried(server, model, checkpoint, kind, card.encoder)
     name = address.model.rstrip("/").rpartition("/")[2]

@@ -303,7 +303,6 @@ class _Description(Model):
     context: Annotated[int, Field(gt=0, lt=2**63)] | None
     thresholds: dict[Literal["validity", "redundancy"], Annotated[float, Field(ge=0, le=1)]]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    choices: list[str] = Field(default_factory=list)
 
     def summary(self) -> EvaluatorSummary:
         return EvaluatorSummary.from_json(self.model_dump())

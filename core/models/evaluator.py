@@ -26,7 +26,7 @@ from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
 from stepsight.core.prompts.windows import encode_in_windows
-from stepsight.core.reading import Reading, Rereading, TemplateChoice, causal_attention, split_reading
+from stepsight.core.reading import Reading, Rereading, causal_attention, split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -60,33 +60,23 @@ class ModelEvaluator(Evaluator):
 
     @property
     def reading(self) -> Reading:
-        """The way the solution is read, as configured in the prompt template."""
-        return self.encoder.template.reading
+        """The way the solution is read."""
+        return Reading.BOTH_ORDERS if self.encoder.reads_in_reverse else Reading.ONCE
 
     def reread(self, reading: Rereading) -> "ModelEvaluator":
         """Like `Evaluator.reread`. The copy reads the solution differently but shares the model."""
         reading.check(self.name, is_causal=self.is_causal, context=self.context)
-        reading.check_choice(self.name, self.encoder.choices)
-        own = Rereading(self.reading, self.encoder.first_copy)
-        if reading.plain == own:
+        if reading.reading == self.reading:
             reading = Rereading(window=reading.window)
         if reading in (Rereading(), Rereading(window=self.window)):
             return self
-        encoder = self.encoder
-        if reading.plain != Rereading():
-            encoder = encoder.reread(reading.reading or self.reading, reading.first_copy, reading.template)
         return replace(
             self,
             name=f"{self.name}{reading}",
-            encoder=encoder,
+            encoder=self.encoder if reading.reading is None else self.encoder.reread(reading.reading),
             identify=lambda: reading.fingerprint(self.fingerprint),
             window=reading.window or self.window,
         )
-
-    @property
-    def choices(self) -> tuple[TemplateChoice, ...]:
-        """Like `Evaluator.choices`: the choices of its prompt template."""
-        return self.encoder.choices
 
     @property
     def attention(self) -> str:
@@ -135,12 +125,9 @@ class ModelEvaluator(Evaluator):
         encoded = self.encoder.encode(trace)
         if encoded.longest <= self.context:
             return encoded
-        tokens, name = f"{encoded.longest:,} tokens", self.name
-        if self.reading != Reading.ONCE:
-            once, (name, _) = len(self.encoder.encode_once(trace)), split_reading(name)
-            tokens += f" when read {Rereading(self.reading).words}, and {once:,} when read once"
+        name, _ = split_reading(self.name)
         raise UserError(
-            f"{named(trace)} has {tokens}, {name} reads at most {self.context:,}.",
+            f"{named(trace)} has {encoded.longest:,} tokens, {name} reads at most {self.context:,}.",
             f"Shorten it (or read windows of it with --window {self.context}, or use --skip-too-long).",
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.reading import Rereading, TemplateChoice, reading_note, sees_later_steps
+from stepsight.core.reading import Rereading, reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -39,8 +39,8 @@ class Evaluator(ABC):
     def attention(self) -> str:
         """`bidirectional` if a step's judgment takes later steps into account, and otherwise `causal`.
 
-        If a causal model sees later steps by rereading the solution, its reading is appended, as in `causal, read
-        twice`.
+        If a causal model sees later steps by its reading of the solution, this is appended, as in `causal, read in
+        both orders`.
         """
 
     @property
@@ -61,11 +61,6 @@ class Evaluator(ABC):
         and the reading needs a causal model.
         """
         raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
-
-    @property
-    def choices(self) -> tuple[TemplateChoice, ...]:
-        """The ways in which its prompt template can be changed for a comparison."""
-        return ()
 
     @property
     @abstractmethod
@@ -101,7 +96,6 @@ class Evaluator(ABC):
             context=self.context,
             thresholds=self.thresholds,
             seconds=seconds,
-            choices=self.choices,
         )
 
     @abstractmethod

@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
 from stepsight.core.prompts.vocabulary import Vocabulary
-from stepsight.core.reading import OWN, FirstCopy, Reading, TemplateChoice, reversed_steps
+from stepsight.core.reading import Reading, reversed_steps
 from stepsight.core.trace import Trace
 
 # The most cached pieces, and the longest in characters: 10 MB in all, 1 MB if steps are short.
@@ -69,10 +69,8 @@ class Encoded:
     each sub-step separately, `calls` holds the inputs for each sub-step, with the positions that are read in them,
     and `ids` is the longest of these inputs.
 
-    If the steps are read more than once, the prefixes of `ids` cannot be used. Instead, `prefix(n)` returns the
-    input for the first `n` sub-steps, and `ids` is the input for all of them. If `in_reverse` is True, `ids` holds
-    the sub-steps in their order, and `prefix(n)` returns an additional input with the first `n` sub-steps in
-    reverse order.
+    If the steps are read in both orders, `ids` holds the sub-steps in their order, and `reverse(n)` returns an
+    additional input with the first `n` sub-steps in reverse order.
 
     If the trace is read in `windows`, the windows hold the inputs. `ids` holds their tokens, one window after
     another, and `ends` and `reads` the position at which each sub-step ends in the window in which it is judged.
@@ -82,8 +80,7 @@ class Encoded:
     ends: Ints
     reads: Ints
     calls: tuple[tuple["Encoded", ...], ...] = ()
-    prefix: "Callable[[int], Encoded] | None" = None
-    in_reverse: bool = False
+    reverse: "Callable[[int], Encoded] | None" = None
     windows: tuple["Window", ...] = ()
 
     def __len__(self) -> int:
@@ -92,7 +89,7 @@ class Encoded:
     @property
     def longest(self) -> int:
         """The length of the longest input in tokens."""
-        return len(self) if self.prefix is None else max(len(self), len(self.prefix(len(self.ends))))
+        return len(self) if self.reverse is None else max(len(self), len(self.reverse(len(self.ends))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +141,8 @@ class Encoder:
     asks_each_step = False
     """True if its encodings have `calls`."""
 
-    first_copy = OWN
-    """The text before the steps of a trace that is read twice."""
+    reads_in_reverse = False
+    """True if the steps are read in both orders."""
 
     def __init__(self, tokenizer: Tokenizer | Vocabulary, template: PromptTemplate) -> None:
         vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary(tokenizer)
@@ -166,49 +163,28 @@ class Encoder:
         return self.vocabulary.tokenizer
 
     @property
-    def reads_in_reverse(self) -> bool:
-        """True if the steps are read in both orders."""
-        return self.template.reading == Reading.BOTH_ORDERS
-
-    @property
     def separator(self) -> int:
         return self.closing[-1]
 
     def encode(self, trace: Trace) -> Encoded:
         """Return the token ids of a trace and the position at which each sub-step is read."""
-        if self.template.reading == Reading.ONCE:
+        if not self.reads_in_reverse:
             return self.encode_once(trace)
-        in_reverse = self.reads_in_reverse
 
         @cache
-        def prefix(count: int) -> Encoded:
-            steps = trace.substeps[:count]
-            first = Trace.of(trace.problem, steps, id=trace.id, context=trace.substep_context)
-            return self.encode_once(reversed_steps(first) if in_reverse else self.first_copy.before(first, trace))
+        def reverse(count: int) -> Encoded:
+            return self.encode_once(reversed_steps(Trace.of(trace.problem, trace.substeps[:count], id=trace.id)))
 
-        return replace(
-            self.encode_once(trace) if in_reverse else prefix(len(trace.substeps)),
-            prefix=prefix,
-            in_reverse=in_reverse,
-        )
+        return replace(self.encode_once(trace), reverse=reverse)
 
     def encode_once(self, trace: Trace) -> Encoded:
-        """Return the token ids for reading a trace once, even if the template sets a different reading."""
+        """Return the token ids for reading a trace once, forwards."""
         return self._encoded(self._parts(trace))
 
-    @property
-    def choices(self) -> tuple[TemplateChoice, ...]:
-        """The changes that its template allows. An encoder with its own rules allows none."""
-        return self.template.choices if type(self) is Encoder else ()
-
-    def reread(
-        self, reading: Reading, first_copy: FirstCopy = OWN, choice: TemplateChoice | None = None
-    ) -> "Encoder":
-        """Return a copy of this encoder with another reading and, if `choice` is given, with its template changed.
-        The tokenizer is shared."""
-        other = copy(self) if choice is None else Encoder(self.vocabulary, self.template.changed(choice))
-        other.template = replace(other.template, reading=reading)
-        other.first_copy = first_copy
+    def reread(self, reading: Reading) -> "Encoder":
+        """Return a copy of this encoder with another reading. The tokenizer is shared."""
+        other = copy(self)
+        other.reads_in_reverse = reading == Reading.BOTH_ORDERS
         return other
 
     def verdict(self, probs: Floats32) -> Floats32:

@@ -1,7 +1,7 @@
 """Prompt templates: the text around a trace's problem and steps, and the token at which a step is read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -9,14 +9,7 @@ from pydantic import Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.reading import Reading, TemplateChoice
 from stepsight.core.validation import STRICT, Record, invalid, validate
-
-# The beginning and the end of a chat's system prompt, as the models of Qwen and of Llama write it.
-_SYSTEM = (
-    ("<|im_start|>system\n", "<|im_end|>\n"),
-    ("<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"),
-)
 
 
 class Read(StrEnum):
@@ -69,7 +62,7 @@ class PromptTemplate(Record):
     from 1. If a step's text already begins with the words that precede `{step}`, they are not added again.
     `between` precedes every step but the first, and may spell tokens like `prompt`. If `joined` is True, the input
     is tokenized as one long text. Otherwise the prompt and each step are tokenized separately. `strip` and `lines`
-    control the treatment of white space, and `reading` determines how the steps are read (see `core.reading`).
+    control the treatment of white space.
 
     A problem or step that happens to contain the spelling of a separator token never produces that token.
     """
@@ -85,7 +78,6 @@ class PromptTemplate(Record):
     read: Annotated[Read, Strict(False)] = Read.SEPARATOR
     strip: Annotated[Strip, Strict(False)] = Strip.NONE
     lines: Annotated[Lines, Strict(False)] = Lines.KEPT
-    reading: Annotated[Reading, Strict(False)] = Reading.ONCE
 
     @model_validator(mode="after")
     def _check(self) -> "PromptTemplate":
@@ -116,27 +108,6 @@ class PromptTemplate(Record):
             if field.name in always or values[field.name] != field.default
         }
 
-    def changed(self, choice: TemplateChoice) -> "PromptTemplate":
-        """Return the template with one change applied. It is unchanged if the change is impossible or already
-        applies."""
-        between_lines = self.separator_is == Separator.TEXT and self.separator in ("\n", "\n\n")
-        separated = self.read == Read.SEPARATOR
-        changes: dict[TemplateChoice, dict[str, Any]] = {
-            TemplateChoice.JOINED: {"joined": True},
-            TemplateChoice.IN_PARTS: {"joined": False},
-            TemplateChoice.OPENED: {"opening": True} if separated else {},
-            TemplateChoice.NOT_OPENED: {"opening": False} if separated else {},
-            TemplateChoice.BLANK_LINES: {"separator": "\n\n"} if between_lines else {},
-            TemplateChoice.LINE_BREAKS: {"separator": "\n"} if between_lines else {},
-            TemplateChoice.NO_SYSTEM: {"prompt": _without_system(self.prompt)},
-        }
-        return replace(self, **changes[choice])
-
-    @property
-    def choices(self) -> tuple[TemplateChoice, ...]:
-        """The changes that would make a difference to this template."""
-        return tuple(choice for choice in TemplateChoice if self.changed(choice) != self)
-
     def problem_text(self, problem: str) -> str:
         return problem.strip() if self.strip == Strip.ALL else problem
 
@@ -150,14 +121,6 @@ class PromptTemplate(Record):
         # Benchmarks that number their steps in words keep the words in the text.
         own = self.step.split("{step}")[0].strip()
         return (text if own and _begins(text.lstrip(), own.split("{number}")) else head + text) + tail
-
-
-def _without_system(prompt: str) -> str:
-    for begin, end in _SYSTEM:
-        before, _, rest = prompt.partition(begin)
-        _, has_ended, after = rest.partition(end)
-        prompt = before + after if has_ended else prompt
-    return prompt
 
 
 def _begins(text: str, words: Sequence[str]) -> bool:

@@ -30,7 +30,6 @@ from stepsight.core.net.http import (
     read_lines,
     reason,
 )
-from stepsight.core.reading import TemplateChoice
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import AnyContext, Trace, check_candidates
@@ -367,5 +366,4 @@ def _description(info: Line) -> EvaluatorSummary:
         context=None if info["context"] is None else int(info["context"]),
         thresholds=Thresholds.from_dict(limits),
         # Earlier servers name none.
-        choices=tuple(map(TemplateChoice, info.get("choices", ()))),
     )

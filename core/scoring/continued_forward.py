@@ -12,7 +12,7 @@ from stepsight.core.errors import Check, never_cancel
 from stepsight.core.left_out import Gap, LeaveOneOut, shortened
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.scores import StepScores
-from stepsight.core.scoring.forward import Forward, Input, OnResult, chunks, ignore_result
+from stepsight.core.scoring.forward import Forward, Input, chunks
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.prefix_continuation import PrefixContinuation
@@ -44,32 +44,20 @@ class ContinuedForward:
         starts: Sequence[int],
         prefix: Input,
         check: Check = never_cancel,
-        on_result: OnResult = ignore_result,
     ) -> list[Floats32]:
         """Return the probabilities at the read positions of `prefix`, followed by the probabilities for each input.
 
         Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
-        all its read positions come after these tokens. An error that `check` raises stops the work, and
-        `on_result` is called for each input. Raises `ValueError` if inputs cannot continue from a prefix.
+        all its read positions come after these tokens. An error that `check` raises stops the work. Raises
+        `ValueError` if inputs cannot continue from a prefix.
         """
         with self._lock:
             if self._continuation is not None:
-                return self._continuation.run(inputs, starts, prefix, check, on_result)
+                return self._continuation.run(inputs, starts, prefix, check)
             if self._prefixes is None:
                 raise ValueError(f"{self._evaluator.name} reads every input from its start")
             kept = self._prefixes.find(prefix.ids[: prefix.length])
-            return [self._read(prefix), *self._after(self._prefixes, kept, inputs, starts, check, on_result)]
-
-    def run_last(
-        self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
-    ) -> list[Floats32]:
-        """Return the probabilities for each input, using the last input as the prefix from which the other inputs
-        continue."""
-        *others, last = inputs
-        starts = [min(shared([last.ids, one.ids]), int(one.reads[0])) for one in others]
-        found, *rows = self.run(others, starts, last, check, on_result)
-        on_result(len(others), found)
-        return [*rows, found]
+            return [self._read(prefix), *self._after(self._prefixes, kept, inputs, starts, check)]
 
     def _read(self, prefix: Input) -> Floats32:
         return self._forward.run([prefix])[0] if len(prefix.reads) else np.zeros((0, 3), np.float32)
@@ -81,7 +69,6 @@ class ContinuedForward:
         inputs: Sequence[Input],
         starts: Sequence[int],
         check: Check,
-        on_result: OnResult,
     ) -> list[Floats32]:
         results = [np.zeros((0, 3), np.float32)] * len(inputs)
         # Inputs that share the same part of the prefix are run side by side.
@@ -93,7 +80,6 @@ class ContinuedForward:
                 rows = self._batch(prefixes, kept.first(start), [item for _, item in batch])
                 for (number, _), row in zip(batch, rows, strict=True):
                     results[number] = row
-                    on_result(number, row)
         return results
 
     @torch.inference_mode()

@@ -78,8 +78,7 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
 
     A causal evaluator needs only the whole trace. A bidirectional evaluator needs the whole trace offline, the
     prefix up to each step online, and the prefix up to each sub-step in hindsight. An evaluator that reads the
-    steps more than once needs an input for each of these prefixes, preceded by the whole trace if it reads them in
-    both orders.
+    steps in both orders needs the whole trace, and then each of these prefixes in reverse order.
     """
     return prefix_inputs(encoded, prefixes(trace, mode), causal=causal)
 
@@ -90,9 +89,9 @@ def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Inp
     if encoded.windows:
         parts = (prefix_inputs(one.encoded, _window_bounds(one, bounds), causal=causal) for one in encoded.windows)
         return [item for part in parts for item in part]
-    if encoded.prefix is not None:
-        first = whole_inputs(encoded) if encoded.in_reverse else []
-        return first + [item for _, stop in bounds for item in whole_inputs(encoded.prefix(stop))]
+    if encoded.reverse is not None:
+        backward = [item for _, stop in bounds for item in whole_inputs(encoded.reverse(stop))]
+        return whole_inputs(encoded) + backward
     if encoded.calls or causal:
         return whole_inputs(encoded)
     return [
@@ -106,10 +105,10 @@ def _window_bounds(window: Window, bounds: Bounds) -> list[tuple[int, int]]:
 
 
 def last_in_view(encoded: Encoded, bounds: Bounds) -> list[tuple[int, int, Window | None]]:
-    """Return, for each of the `prefix_inputs` that are prefixes read once or twice, the last sub-step in view, the
-    sub-step of the first row of its result, and the window if the trace is read in windows."""
+    """Return, for each of the `prefix_inputs` that are prefixes, the last sub-step in view, the sub-step of the
+    first row of its result, and the window if the trace is read in windows."""
     if not encoded.windows:
-        return [(stop - 1, 0 if encoded.prefix else start, None) for start, stop in bounds]
+        return [(stop - 1, start, None) for start, stop in bounds]
     return [
         (window.start + last, window.start + first, window)
         for window in encoded.windows
@@ -120,7 +119,7 @@ def last_in_view(encoded: Encoded, bounds: Bounds) -> list[tuple[int, int, Windo
 def takes_one_pass(encoded: Encoded, *, causal: bool) -> bool:
     """True if one input, or one for each call, gives the scores in all modes."""
     one = encoded.windows[0].encoded if encoded.windows else encoded
-    return one.prefix is None and (causal or bool(one.calls))
+    return one.reverse is None and (causal or bool(one.calls))
 
 
 def tokens_of(inputs: Iterable[Input]) -> int:
@@ -149,7 +148,7 @@ def trace_scores(
 ) -> StepScores | Hindsight:
     """Build the scores of a trace from `rows`, the result for each input of `mode_inputs`.
 
-    If the steps are read more than once, the spread of an ensemble is left out, because it differs between
+    If the steps are read in both orders, the spread of an ensemble is left out, because it differs between
     prefixes.
     """
     encoder, bounds = evaluator.encoder, prefixes(trace, mode)
@@ -157,8 +156,8 @@ def trace_scores(
         one_pass = takes_one_pass(encoded, causal=evaluator.is_causal)
         parts = _window_rows(encoder, encoded, bounds, rows, one_pass=one_pass)
         return assemble(parts, mode, causal=one_pass)
-    if encoded.prefix is not None:
-        return assemble(_reread(encoder, encoded, bounds, rows), mode, causal=False)
+    if encoded.reverse is not None:
+        return assemble(_both_orders(encoder, encoded, bounds, rows), mode, causal=False)
     if encoded.calls:
         return assemble((verdicts(encoder, encoded.calls, rows),), mode, causal=True)
     return assemble(rows, mode, causal=evaluator.is_causal)
@@ -170,8 +169,8 @@ def prefix_row(encoder: Encoder, encoded: Encoded, stop: int, rows: Sequence[Flo
     if encoded.windows:
         (row,) = _window_rows(encoder, encoded, [(0, stop)], rows, one_pass=False)
         return row
-    if encoded.prefix is not None:
-        (row,) = _reread(encoder, encoded, [(0, stop)], rows)
+    if encoded.reverse is not None:
+        (row,) = _both_orders(encoder, encoded, [(0, stop)], rows)
         return row
     (row,) = rows
     return row[:, :3].copy()
@@ -192,8 +191,8 @@ def _window_rows(
         inner, local = window.encoded, _window_bounds(window, bounds)
         found = (
             (next(outputs)[:, :3] for _ in local)
-            if inner.prefix is None
-            else _reread(encoder, inner, local, outputs)
+            if inner.reverse is None
+            else _both_orders(encoder, inner, local, outputs)
         )
         by_bounds = dict(zip(local, found, strict=True))
         for place, one in enumerate(bounds):
@@ -202,21 +201,23 @@ def _window_rows(
     return tuple(map(np.concatenate, parts))
 
 
-def _reread(encoder: Encoder, encoded: Encoded, bounds: Bounds, rows: Iterable[Floats32]) -> tuple[Floats32, ...]:
-    """Return, for each prefix, the probabilities of the sub-steps judged with it, with shape (sub-steps, 3). If the
-    steps are read in both orders, the two results are averaged."""
-    assert encoded.prefix is not None
+def _both_orders(
+    encoder: Encoder, encoded: Encoded, bounds: Bounds, rows: Iterable[Floats32]
+) -> tuple[Floats32, ...]:
+    """Return, for each prefix, the probabilities of the sub-steps judged with it, with shape (sub-steps, 3): the
+    mean of the two orders."""
+    assert encoded.reverse is not None
     outputs = iter(rows)
 
     def read(one: Encoded) -> Floats32:
         return verdicts(encoder, one.calls, outputs) if one.calls else next(outputs)[:, :3]
 
-    forward = read(encoded) if encoded.in_reverse else None
-    found = []
-    for start, stop in bounds:
-        probs = read(encoded.prefix(stop))
-        found.append((probs if forward is None else (forward[:stop] + probs[::-1]) / np.float32(2))[start:])
-    return tuple(found)
+    forward = read(encoded)
+    backward = (read(encoded.reverse(stop))[::-1] for _, stop in bounds)
+    return tuple(
+        ((forward[:stop] + probs) / np.float32(2))[start:]
+        for (start, stop), probs in zip(bounds, backward, strict=True)
+    )
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:

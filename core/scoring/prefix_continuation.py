@@ -19,7 +19,7 @@ from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import Check, never_cancel
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.network import DecoderNetwork
-from stepsight.core.scoring.forward import Input, OnResult, chunks, ignore_result, padded_rows
+from stepsight.core.scoring.forward import Input, chunks, padded_rows
 from stepsight.core.scoring.kv_cache import KEPT, shared
 from stepsight.core.scoring.packed import ROWS
 
@@ -71,13 +71,12 @@ class PrefixContinuation:
         starts: Sequence[int],
         prefix: Input,
         check: Check = never_cancel,
-        on_result: OnResult = ignore_result,
     ) -> list[Floats32]:
         """Return the probabilities at the read positions of `prefix`, followed by the probabilities for each input.
 
         Each result has the shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and
         all its read positions come after these tokens. The prefix is kept for later calls. An error that `check`
-        raises between two passes stops the work, and `on_result` is called for each input.
+        raises between two passes stops the work.
         """
         ids = prefix.ids[: prefix.length]
         rests = [
@@ -101,7 +100,6 @@ class PrefixContinuation:
             found.append(own)
             for (number, _), one in zip(batch, theirs, strict=True):
                 rows[number] = one
-                on_result(number, one)
         return [np.concatenate(found), *rows]
 
     def _begin(self, ids: Ints, needed: int, known: int) -> _Buffer:

@@ -13,7 +13,7 @@ from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.reading import Rereading as Rereading
+from stepsight.core.reading import Rereading
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
 from stepsight.core.scoring.forward import (
@@ -212,26 +212,22 @@ class Scorer(AbstractScorer):
         sampled = [self._exceeds(encoded, part, budget) for (_, encoded), part in zip(window, inputs, strict=True)]
         # They are read one by one later.
         inputs = [[] if few else part for part, few in zip(inputs, sampled, strict=True)]
-        apart = [self._shares_first_copy(encoded, part) for (_, encoded), part in zip(window, inputs, strict=True)]
-        together = [part for part, alone in zip(inputs, apart, strict=True) if not alone]
         listeners = [self._listener(partial(on_step, n), *one, mode) for n, one in enumerate(window)]
-        owners = [(n, i) for n, part in enumerate(inputs) if not apart[n] for i in range(len(part))]
+        owners = [(n, i) for n, part in enumerate(inputs) for i in range(len(part))]
 
         def on_result(place: int, rows: Floats32) -> None:
             number, own = owners[place]
             listeners[number](own, rows)
 
-        outputs = iter(self._run_unique([item for part in together for item in part], check, on_result))
-        for number, ((trace, encoded), part, alone, listener) in enumerate(
-            zip(window, inputs, apart, listeners, strict=True)
-        ):
+        outputs = iter(self._run_unique([item for part in inputs for item in part], check, on_result))
+        for number, ((trace, encoded), part) in enumerate(zip(window, inputs, strict=True)):
             check()
             if sampled[number]:
                 assert budget is not None
                 found = self._sample(trace, encoded, budget, check, partial(on_step, number))
                 yield Judgment(trace, mode, found)
                 continue
-            rows = tuple(self._run_apart(part, check, listener) if alone else islice(outputs, len(part)))
+            rows = tuple(islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
 
@@ -302,7 +298,7 @@ class Scorer(AbstractScorer):
         assert isinstance(self.evaluator, ModelEvaluator)
         one = encoded.windows[0].encoded if encoded.windows else encoded
         one_pass = takes_one_pass(encoded, causal=self.evaluator.is_causal)
-        if mode != Mode.HINDSIGHT or one_pass or one.calls or one.in_reverse:
+        if mode != Mode.HINDSIGHT or one_pass or one.calls or one.reverse is not None:
             return ignore_result
         places = last_in_view(encoded, prefixes(trace, mode))
 
@@ -313,17 +309,6 @@ class Scorer(AbstractScorer):
                     on_substep(substep, rows[substep - first, :3])
 
         return on_result
-
-    def _shares_first_copy(self, encoded: Encoded, inputs: Sequence[Input]) -> bool:
-        """True if several inputs of a trace that is read twice begin with the same first copy, which can then be
-        read only once."""
-        twice = encoded.prefix is not None and not encoded.in_reverse and len(inputs) > 1
-        return twice and self._continued is not None and self._continued.continues
-
-    def _run_apart(self, inputs: Sequence[Input], check: Check, on_result: OnResult) -> list[Floats32]:
-        """Run the inputs of one trace, reading the tokens that they share only once."""
-        assert self._continued is not None
-        return self._continued.run_last(inputs, check, on_result)
 
     def _run_unique(self, inputs: list[Input], check: Check, on_result: OnResult) -> list[Floats32]:
         """Run the forward pass once for each distinct input, and return the results for all inputs. `on_result` is

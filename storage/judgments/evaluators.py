@@ -14,7 +14,7 @@ from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.reading import reading_note, sees_later_steps, split_reading
+from stepsight.core.reading import reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -93,12 +93,6 @@ def own_thresholds(info: Mapping[str, Any]) -> Thresholds:
     """Return an evaluator's own thresholds, which are stored in the `info` of its row, or the defaults if there are
     none."""
     return Thresholds.from_dict(info.get("thresholds", {}))
-
-
-def is_template_of(name: str, own: str) -> bool:
-    """True if `name` is that of the evaluator called `own` with its prompt template changed."""
-    bare, reading = split_reading(name)
-    return reading is not None and reading.template is not None and bare == split_reading(own)[0]
 
 
 def register_evaluator(

@@ -27,9 +27,8 @@ from stepsight.core.models.kernels import packed, product
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import load_backbone
-from stepsight.core.reading import Reading, Rereading
 from stepsight.core.scoring.continued_forward import ContinuedForward
-from stepsight.core.scoring.forward import PaddedForward, mode_inputs
+from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import AbstractScorer
@@ -76,7 +75,6 @@ def main() -> None:
     print(f"10 steps, 250 tokens, hindsight: {1000 * latency(scorer):.0f} ms (median of {ROUNDS})")
     next_step(load_evaluator("mini-causal"))
     dependence()
-    rereading()
 
 
 def measure(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -217,35 +215,6 @@ def dependence(steps: int = 30, rounds: int = 3) -> None:
     difference = np.nanmax(np.abs(found[-1].probs - found[-2].probs))
     print(f"{steps} steps, {size:,} tokens, each left out: {shared:.1f} s, {apart:.1f} s in runs of their own")
     print(f"{statistics.median(ratios):.2f} times as fast, largest difference {difference:.1e}")
-
-
-def rereading(steps: int = 10) -> None:
-    """Print what hindsight of a trace costs that Qwen2.5-0.5B's layout reads twice, against a pass for each
-    input, and against a pass of twice the length for each step."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_qwen_prm(Path(folder), **QWEN)
-        scorer = Scorer(load_evaluator(folder, dtype="float32").reread(Rereading(Reading.TWICE)))
-    texts = [f"Then we add {i} to what we have, so that {i} + {i} = {2 * i} are there." for i in range(steps)]
-    trace = Trace.of("Add the numbers from the list one after the other.", texts)
-    encoded = scorer.evaluator.encode(trace)
-    inputs = mode_inputs(trace, encoded, Mode.HINDSIGHT, causal=True)
-    assert scorer.forward is not None
-    scorer.forward.run(inputs[:1])
-    # The beginning of a trace that was read once more would be known.
-    start = time.perf_counter()
-    judgment = scorer.score_one(trace, Mode.HINDSIGHT)
-    shared = time.perf_counter() - start
-    start = time.perf_counter()
-    apart = [scorer.forward.run([one])[0] for one in inputs]
-    own = time.perf_counter() - start
-    start = time.perf_counter()
-    scorer.forward.run(inputs[-1:])
-    whole = steps * (time.perf_counter() - start)
-    difference = max(
-        float(np.abs(ours - theirs).max()) for ours, theirs in zip(judgment.hindsight.rows, apart, strict=True)
-    )
-    print(f"{steps} steps, {len(encoded):,} tokens read twice: {shared:.1f} s, {own:.1f} s in passes of their own,")
-    print(f"{whole:.1f} s in passes of twice the length each; largest difference {difference:.1e}")
 
 
 if __name__ == "__main__":

@@ -47,9 +47,7 @@ def build_examples(
 
     Unless `truncation` is `as-labelled`, half of the traces are cut after a step chosen uniformly at random. An
     evaluator trained on traces that stop at their error would otherwise learn from where a trace ends. The choice
-    depends on `seed` and on the position of the trace, so two copies of a trace are cut independently. If the
-    encoder reads a trace twice in one input, the cut applies to both readings. If it reads traces in both orders,
-    each trace gives two examples.
+    depends on `seed` and on the position of the trace, so two copies of a trace are cut independently.
     """
     examples = []
     dropped = 0
@@ -61,27 +59,21 @@ def build_examples(
             # If only later steps are labelled, a cut would leave nothing to learn.
             if labelled and not any(map(teaches, trace.steps[:kept])):
                 kept = len(trace.steps)
-        read = _read(replace(trace, steps=trace.steps[:kept]), encoder)
+        example = _example(replace(trace, steps=trace.steps[:kept]), encoder)
         if cut:
-            read = [_beginning(example, longest) for example in read]
-        if all(_fits(example, longest, labelled=labelled) for example in read):
-            examples += read
+            example = _beginning(example, longest)
+        if len(example.ids) <= longest and ((example.labels != IGNORED).any() or not labelled):
+            examples.append(example)
         else:
             dropped += 1
     return examples, dropped
 
 
-def _read(trace: Trace, encoder: Encoder) -> list[Example]:
-    """Return the example of a whole trace or, if traces are read in both orders, one example for each order."""
+def _example(trace: Trace, encoder: Encoder) -> Example:
     encoded = encoder.encode(trace)
     labels = np.asarray([_label(step) for step in trace.steps], np.int64)[trace.owners]
-    given = np.asarray([step.share or 0.0 for step in trace.steps], np.float32)[trace.owners]
-    shares = given if (labels == SOFT).any() else None
-    read = [Example(encoded.ids, encoded.reads, labels, shares)]
-    if encoded.prefix is not None and encoded.in_reverse:
-        other = encoded.prefix(len(labels))
-        read.append(Example(other.ids, other.reads, labels[::-1], None if shares is None else shares[::-1]))
-    return read
+    shares = np.asarray([step.share or 0.0 for step in trace.steps], np.float32)[trace.owners]
+    return Example(encoded.ids, encoded.reads, labels, shares if (labels == SOFT).any() else None)
 
 
 def teaches(step: Step) -> bool:
@@ -93,10 +85,6 @@ def _label(step: Step) -> int:
     if step.label is not None:
         return int(step.label)
     return IGNORED if step.share is None else SOFT
-
-
-def _fits(example: Example, longest: int, *, labelled: bool) -> bool:
-    return len(example.ids) <= longest and ((example.labels != IGNORED).any() or not labelled)
 
 
 def _beginning(example: Example, tokens: int) -> Example:

@@ -8,7 +8,6 @@ from pydantic import Field, PositiveFloat, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.files.yaml_files import validate_yaml
-from stepsight.core.reading import Reading
 from stepsight.core.validation import STRICT, ListOf, Record, invalid
 from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
 from stepsight.training.runs.optimisation import Optimisation
@@ -126,9 +125,6 @@ class TrainConfig(Optimisation):
     longest to shortest; `order: mixed` is described in `training.runs.batches`. `plan` only serves to estimate the
     run.
 
-    `reading` says how often the evaluator reads the steps. By default it is the reading of `init`, or once. A trace
-    that is read in both orders gives two examples.
-
     `head` describes the new head of a model that has none. With `lora`, the model named by `init` stays frozen, and
     only adapters and the head are trained. If `bf16` is also set, the frozen weights are held in bfloat16.
     """
@@ -144,7 +140,6 @@ class TrainConfig(Optimisation):
     tokenizer: str | None = None
     initialisation: Literal["library", "mitchell"] = "library"
     head: Head | None = None
-    reading: Annotated[Reading, Strict(False)] | None = None
     lora: Lora | None = None
     order: Literal["mixed", "sorted"] = "mixed"
     truncation: Truncation = "random"
@@ -182,12 +177,6 @@ class TrainConfig(Optimisation):
             )
         if self.lora is not None and self.init is None:
             raise invalid("lora needs init: from scratch, all weights are trained.", "Remove lora.")
-        if self.reading not in (None, Reading.ONCE) and self.attention == "bidirectional":
-            raise invalid(
-                f"reading {self.reading} goes with attention causal: a bidirectional evaluator has later steps in "
-                "view.",
-                "Remove one.",
-            )
         depth = self.head.depth if self.head else None
         if self.backbone and (depth or 0) > self.backbone.layers:
             raise invalid(f"head.layers is {depth}, over backbone.layers {self.backbone.layers}.")

@@ -20,10 +20,9 @@ from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import keep_layers, read_config
 from stepsight.core.paths import asset
-from stepsight.core.reading import Reading, read_as
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Expected, Head, TrainConfig
-from stepsight.training.train.init import llama_config, own_template
+from stepsight.training.train.init import llama_config
 from stepsight.training.train.lora import adapted_layers
 
 GIB = 2**30
@@ -160,13 +159,6 @@ def _folder(init: str, root: Path) -> Path | None:
             return folder
     snapshot = cached(init) if is_hub_id(init) else None
     return snapshot if snapshot is not None and (snapshot / "config.json").is_file() else None
-
-
-def _reading(config: TrainConfig, root: Path) -> Reading:
-    """Return the reading that the run trains: the configuration's or, if it names none, that of `init`."""
-    folder = _folder(config.init, root) if config.init and config.reading is None else None
-    template = own_template(folder) if folder is not None else None
-    return config.reading or (template.reading if template else Reading.ONCE)
 
 
 @dataclass(frozen=True)
@@ -359,11 +351,9 @@ def work_of(config: TrainConfig, root: Path) -> Work:
     if expected.traces and expected.tokens:
         return Work(expected.traces, float(expected.tokens), counted=False)
     traces = characters = 0
-    reading = _reading(config, root)
     for trace in Mixture(config.data, root, config.truncation, config.seed, config.needs_labels):
-        for read in read_as(reading, trace):
-            traces += 1
-            characters += len(read.problem) + sum(map(len, read.substeps))
+        traces += 1
+        characters += len(trace.problem) + sum(map(len, trace.substeps))
     if not traces:
         raise UserError("no trace is left to learn from.", "Check data.sources.")
     return Work(traces, characters / traces / CHARACTERS, counted=True)

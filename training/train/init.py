@@ -28,7 +28,6 @@ from stepsight.core.models.pretrained import keep_layers, load_backbone, read_co
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Separator
 from stepsight.core.prompts.tokenizer_files import load_tokenizer
-from stepsight.core.reading import Reading
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
@@ -74,22 +73,6 @@ class InitialModel(NamedTuple):
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
-    """Return the initial model in float32, with an encoder for the reading that `config.reading` specifies.
-
-    Raises `UserError` in the same cases as `_model_of`, and if the steps are read more than once with a
-    bidirectional mask.
-    """
-    initial = _model_of(config, mixture, root)
-    reading = config.reading or initial.encoder.template.reading
-    if reading != Reading.ONCE and config.attention == "bidirectional":
-        raise UserError(
-            f"{config.init}: its template says reading {reading}, which goes with attention causal.",
-            "Set reading to once.",
-        )
-    return initial._replace(encoder=initial.encoder.reread(reading))
-
-
-def _model_of(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
     """Return the initial model in float32, with its encoder. New weights depend on the seed alone, not on the mask.
 
     `root` is the folder of the configuration. `config.init` may name an evaluator, whose head is trained further,

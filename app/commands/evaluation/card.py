@@ -8,7 +8,7 @@ stepsight card --dataset processbench-gsm8k --evaluator FOLDER --format hub --hu
 
 import argparse
 
-from stepsight.app.commands.evaluation.judging import find_one, judge_templates
+from stepsight.app.commands.evaluation.judging import find_one
 from stepsight.app.options.shared import add_db, add_placement, open_output, positive, read_placement
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
@@ -38,11 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draws", type=positive(int), default=1000, metavar="N", help="bootstrap draws (default: %(default)s)"
     )
-    parser.add_argument(
-        "--templates",
-        action="store_true",
-        help="first have it judge the dataset with each open choice of its prompt template made otherwise",
-    )
     hub = parser.add_argument_group("for --format hub")
     hub.add_argument("--hub-dataset", metavar="OWNER/NAME", default="", help="the benchmark's dataset on the hub")
     hub.add_argument("--hub-task", metavar="NAME", default="", help="the task, as its eval.yaml names it")
@@ -58,10 +53,7 @@ def run(args: argparse.Namespace) -> None:
     """Have the evaluator judge unjudged traces, if it can run here, and write its card."""
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        place = read_placement(args)
-        evaluator = find_one(store, dataset, args.evaluator, place)
-        if args.templates:
-            judge_templates(store, dataset, args.evaluator, place)
+        evaluator = find_one(store, dataset, args.evaluator, read_placement(args))
         card = measure_card(store, dataset, evaluator, args.draws)
     text = _hub_file(args, card) if args.format == HUB else CARD_WRITERS[args.format](card)
     with open_output(args.output or "-") as out:

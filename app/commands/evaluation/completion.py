@@ -94,14 +94,6 @@ class Completion:
                 report(evaluator)
         return row
 
-    def template_names(self, name: str) -> list[str]:
-        """Return the names of an evaluator with each change of its prompt template. The list is empty for an
-        evaluator that cannot run here."""
-        if not can_load(name) or is_address(name):
-            return []
-        summary = _open_scorer(name, self.place).evaluator.description()
-        return [f"{name}{reading}" for reading in summary.template_readings]
-
     def judge_missing(self, scorer: Scorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
         """Judge this process's share of the `missing` traces, and return the number of judgments stored.
 

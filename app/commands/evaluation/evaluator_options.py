@@ -8,7 +8,7 @@ from stepsight.app.options.shared import positive
 from stepsight.core.critics.presets import list_presets
 from stepsight.core.critics.settings import SECTION_TOKENS, is_critic, with_options
 from stepsight.core.errors import UserError
-from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading, split_reading
+from stepsight.core.reading import Reading, Rereading, split_reading
 
 
 def add_critic(parser: argparse.ArgumentParser) -> None:
@@ -40,19 +40,13 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add `--reading`, `--first-copy` and `--window`, which `as_asked` reads."""
+    """Add `--reading` and `--window`, which `as_asked` reads."""
     group = parser.add_argument_group("how an evaluator reads a solution")
     group.add_argument(
         "--reading",
         choices=[reading.value for reading in Reading],
-        help="twice or both-orders let later steps change a causal evaluator's verdicts on earlier ones; few are"
-        " trained for it (default: the evaluator's own)",
-    )
-    group.add_argument(
-        "--first-copy",
-        choices=[copy.value for copy in CopyOf if copy != CopyOf.OWN],
-        help="with --reading twice, a control: put solutions of other problems before the steps, the steps in"
-        " another order, or nothing",
+        help="both-orders lets later steps change a causal evaluator's verdicts on earlier ones; none is trained"
+        " for it (default: the evaluator's own)",
     )
     group.add_argument(
         "--window",
@@ -67,7 +61,7 @@ def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[
     """Return the evaluators' names, with the options appended: critic options to the names of critics, and the
     reading and windows to all names that are not `unread` and do not include any.
 
-    Raises `UserError` if there are critic options but no critic, or no first copy to replace.
+    Raises `UserError` if there are critic options but no critic.
     """
     options = {
         "preset": args.critic,
@@ -82,13 +76,7 @@ def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[
             "Give --evaluator critic:http://HOST/v1#MODEL.",
         )
     asked = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]
-    if args.first_copy is not None and args.reading is None:
-        raise UserError("--first-copy goes with --reading twice.", "Add it.")
-    reading = Rereading(
-        None if args.reading is None else Reading(args.reading),
-        FirstCopy(CopyOf(args.first_copy or CopyOf.OWN)),
-        window=args.window,
-    )
+    reading = Rereading(None if args.reading is None else Reading(args.reading), args.window)
     return asked if reading == Rereading() else [spec if spec in unread else _read(spec, reading) for spec in asked]
 
 

@@ -79,17 +79,6 @@ def find_evaluators(
     return chosen
 
 
-def judge_templates(store: Store, dataset: Dataset, name: str, place: Placement) -> None:
-    """Have an evaluator judge a dataset with each change of its prompt template, unless it already has. Raises
-    `UserError` if its template cannot be changed, or if it cannot run here."""
-    names = _completion(store, dataset, Mode.HINDSIGHT, place, Processes(), False).template_names(name)
-    if not names:
-        raise UserError(
-            f"{name} has no prompt template here that could be changed.", "Name a shipped evaluator or a folder."
-        )
-    find_evaluators(store, dataset, names, [Mode.HINDSIGHT], lambda one: one, place)
-
-
 def find_one(store: Store, dataset: Dataset, name: str, place: Placement) -> StoredEvaluator:
     """Return the evaluator with this name or fingerprint.
 

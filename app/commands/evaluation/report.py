@@ -17,7 +17,6 @@ from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
-from stepsight.training.experiments.grid.readings import has_readings
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.page import FigureSources, make_paper_report, our_facts
@@ -71,7 +70,6 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="the folder of a grid, its results.json, or the paper's table",
     )
     _add_output(parser)
-    parser.add_argument("--db", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.set_defaults(run=run_grid)
 
 
@@ -127,17 +125,8 @@ def run_paper(args: argparse.Namespace) -> None:
 
 
 def run_grid(args: argparse.Namespace) -> None:
-    """Write the report on a grid and print the path of its page, or print its tables.
-
-    The store is opened only for a grid whose runs differ in their reading.
-    """
-    grids = [read_results(path) for path in args.results]
-    if any(has_readings(results) for results in grids):
-        with open_store(args.db) as store:
-            report = make_grid_report(grids, store=store)
-    else:
-        report = make_grid_report(grids)
-    _give(report, args.output)
+    """Write the report on a grid and print the path of its page, or print its tables."""
+    _give(make_grid_report([read_results(path) for path in args.results]), args.output)
 
 
 def run_filtering(args: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ PAGES = {
     "/": "#examples",
     "/evidence": "main h1",
     "/evidence?trace=1": "main h1",
-    "/evidence?trace=1&evaluator=mini-causal, read twice": ".readings",
+    "/evidence?trace=1&evaluator=mini-causal, read in both orders": ".readings",
     "/evidence?trace=1&present=4": ".presentation li.fell",
     "/evidence?trace=1&present=gold": ".presentation .g",
     "/browse?trace=abc": "#browse .notice ~ .shelf a.open",

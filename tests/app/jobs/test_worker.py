@@ -155,9 +155,9 @@ def test_a_stress_test_without_anything_to_change_says_so(sqlite_store, tiny):
     assert found.reason.startswith("no transform finds anything to change in these traces.")
 
 
-def test_a_job_has_an_evaluator_read_twice(sqlite_store, tiny_causal):
+def test_a_job_has_an_evaluator_read_in_both_orders(sqlite_store, tiny_causal):
     add(sqlite_store)
-    spec = f"{tiny_causal}, read twice"
+    spec = f"{tiny_causal}, read in both orders"
     wanted = load_evaluator(spec)
     job = start(sqlite_store, tiny_causal, spec=spec, evaluator=wanted.name, fingerprint=wanted.fingerprint)
     assert Worker(sqlite_store).work_one()

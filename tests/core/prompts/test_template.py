@@ -1,7 +1,6 @@
 import pytest
 
 from stepsight.core.prompts.template import PromptTemplate, Read, Separator
-from stepsight.core.reading import TemplateChoice
 from tests.cases import each
 from tests.messages import refused
 
@@ -27,6 +26,7 @@ def test_values_other_than_the_default_are_written_and_read_back():
     "values",
     [
         {"sep": "x"},
+        {"reading": "once"},
         {"prompt": "Q"},
         {"step": "{step}{step}"},
         {"prompt": 3},
@@ -59,30 +59,3 @@ def test_a_step_is_numbered_unless_it_is(number, text, expected):
 
 def test_a_plain_step_is_left_as_it_is():
     assert PromptTemplate().step_text(3, " x ") == " x "
-
-
-CHAT = "<|im_start|>system\nReason.<|im_end|>\n<|im_start|>user\n{problem}<|im_end|>\n<|im_start|>assistant\n"
-
-
-@pytest.mark.parametrize(
-    ("template", "choices"),
-    [
-        (PromptTemplate(), {TemplateChoice.JOINED, TemplateChoice.NOT_OPENED}),
-        (
-            PromptTemplate(separator="\n", separator_is=Separator.TEXT, opening=False),
-            {TemplateChoice.JOINED, TemplateChoice.OPENED, TemplateChoice.BLANK_LINES},
-        ),
-        (
-            PromptTemplate(prompt=CHAT, opening=False, joined=True),
-            {TemplateChoice.IN_PARTS, TemplateChoice.OPENED, TemplateChoice.NO_SYSTEM},
-        ),
-        (PromptTemplate(separator="", read=Read.LAST), {TemplateChoice.JOINED}),
-    ],
-)
-def test_a_template_has_the_choices_that_change_it(template, choices):
-    assert set(template.choices) == choices
-
-
-def test_a_chat_without_its_system_prompt_begins_with_the_user():
-    changed = PromptTemplate(prompt=CHAT, opening=False).changed(TemplateChoice.NO_SYSTEM)
-    assert changed.prompt == "<|im_start|>user\n{problem}<|im_end|>\n<|im_start|>assistant\n"

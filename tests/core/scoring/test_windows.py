@@ -11,7 +11,7 @@ from stepsight.core.context import ContextMessage, ToolCall, TraceContext
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading, TemplateChoice, split_reading
+from stepsight.core.reading import Reading, Rereading, split_reading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator
@@ -99,17 +99,16 @@ def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(
 
 def test_windows_go_with_another_reading(models: dict[str, ModelEvaluator]) -> None:
     own = models["causal"]
-    # Read twice, a step has 20 tokens, and a line break more stands before the first copy than between steps.
-    evaluator = own.reread(Rereading(Reading.TWICE, window=OPENING + 1 + 2 * ROOM))
+    evaluator = own.reread(Rereading(Reading.BOTH_ORDERS, window=OPENING + ROOM))
 
     def rows(trace: Trace, j: int) -> Floats32:
-        found = []
+        rows = []
         for start, first, stop, end in SEES_LATER:
             texts = trace.substeps[start : min(end, j + 1)]
             if first <= j:
-                twice = Trace.of("q\n\n" + "\n".join(texts), texts)
-                found.append(plain(own, twice)[-1][first - start : min(stop, j + 1) - start])
-        return np.concatenate(found)
+                forward, back = (plain(own, Trace.of("q", each))[-1] for each in (texts, texts[::-1]))
+                rows.append(((forward + back[::-1]) / 2)[first - start : min(stop, j + 1) - start])
+        return np.concatenate(rows)
 
     check_modes(evaluator, rows, [Trace.of("q", STEPS)], one_pass=False)
 
@@ -119,14 +118,6 @@ def test_windows_go_with_another_reading(models: dict[str, ModelEvaluator]) -> N
     [
         (Rereading(window=104), ", read in windows of 104 tokens"),
         (Rereading(Reading.BOTH_ORDERS, window=104), ", read in both orders, in windows of 104 tokens"),
-        (
-            Rereading(Reading.TWICE, FirstCopy(CopyOf.EMPTY), window=104),
-            ", read twice, first copy empty, in windows of 104 tokens",
-        ),
-        (
-            Rereading(Reading.ONCE, template=TemplateChoice.JOINED, window=104),
-            ", read once, tokenized as one text, in windows of 104 tokens",
-        ),
     ],
 )
 def test_windows_are_named_with_the_evaluator_and_its_fingerprint(

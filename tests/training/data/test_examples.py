@@ -8,7 +8,6 @@ from stepsight.core.label import Label
 from stepsight.core.models.model import IGNORED, SOFT
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
-from stepsight.core.reading import Reading
 from stepsight.core.trace import Step, Trace
 from stepsight.training.data.examples import Example, build_examples, collate
 from tests.checkpoints import tiny_tokenizer
@@ -65,29 +64,6 @@ def test_a_trace_without_labels_or_too_long_is_dropped(encoder):
 
 def four_steps():
     return Trace.of("q", ["x", ["y", "z"], "w", "v"], ["pos", "neu", "neg", "pos"])
-
-
-@pytest.mark.parametrize("truncation", ["random", "as-labelled"])
-def test_a_cut_trace_that_is_read_twice_ends_there_in_both_copies(encoder, truncation):
-    lengths = set()
-    for example in build(encoder.reread(Reading.TWICE), *[four_steps()] * 50, truncation=truncation):
-        steps = ["x", "y", "z", "w", "v"][: len(example.ends)]
-        lengths.add(len(steps))
-        read = encoder.encode(Trace.of("\n".join(["q", "", *steps]), steps))
-        assert (example.ids.tolist(), example.ends.tolist()) == (read.ids.tolist(), read.ends.tolist())
-        assert example.labels.tolist() == [POS, NEU, NEU, NEG, POS][: len(steps)]
-    assert lengths == ({1, 3, 4, 5} if truncation == "random" else {5})
-
-
-def test_a_trace_that_is_read_in_both_orders_gives_an_example_of_each(encoder):
-    forward, back = build(encoder.reread(Reading.BOTH_ORDERS), four_steps())
-    assert forward.labels.tolist() == [POS, NEU, NEU, NEG, POS]
-    assert back.labels.tolist() == [POS, NEG, NEU, NEU, POS]
-    # q | x | y | z | w | v |
-    assert back.ids[2:].reshape(-1, 2)[:, 0].tolist() == forward.ids[2:].reshape(-1, 2)[::-1, 0].tolist()
-    assert back.ends.tolist() == forward.ends.tolist() == [3, 5, 7, 9, 11]
-    # One that is too long is left out with the other.
-    assert build_examples([four_steps()], encoder.reread(Reading.BOTH_ORDERS), "as-labelled", 0, 11) == ([], 1)
 
 
 def test_as_labelled_keeps_every_trace_whole(encoder):

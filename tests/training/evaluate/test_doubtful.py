@@ -128,7 +128,7 @@ def test_an_evaluator_that_does_not_clear_the_baselines_has_no_vote(sqlite_store
     assert {juror.name for label in ranking.labels for juror, _ in label.validities} == {"guess"}
 
 
-@pytest.mark.parametrize("name", ["mini-bidir", "mini-bidir, read twice", "mini-bidir (0123abcd)"])
+@pytest.mark.parametrize("name", ["mini-bidir", "mini-causal, read in both orders", "mini-bidir (0123abcd)"])
 def test_a_demonstration_has_no_vote_even_where_it_clears_the_baselines(sqlite_store, name):
     (note,) = rank_labels(sqlite_store, judged(sqlite_store, name)).notes
     assert f"strong enough to doubt labels of sums: {name} (a demonstration)." in note

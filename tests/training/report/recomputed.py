@@ -119,11 +119,6 @@ class Recomputed:
         rows = rows[(rows.gold > 0) & (rows["count"] > 1)]
         return self.with_interval(lambda rows: float((rows.gold == rows["count"]).mean()), rows)
 
-    def auc_minus(self, other: "Recomputed", errors):
-        """The Step-AUC of other scores minus that of these, paired by trace."""
-        both = self.items(errors, "step").assign(other=other.items(errors, "step").score.to_numpy())
-        return self.with_interval(lambda rows: _auc(rows.assign(score=rows.other)) - _auc(rows), both)
-
     def beside_people(self, labels: pd.DataFrame):
         """Agreement with the majority, Cohen's kappa, pairs of people that agree, and how many people, traces and
         steps. `labels` has the labels of each annotator."""

@@ -20,7 +20,7 @@ from stepsight.storage.judgments.evaluators import find_by_name, register_evalua
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
-from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.gallery import read_gallery
 from stepsight.training.report.card.card import make_card, measure_card
 from stepsight.training.report.card.files import CARD_WRITERS, card_json, hub_figure
@@ -187,25 +187,6 @@ def test_a_figure_for_the_hub_has_its_interval_in_its_notes(made):
         hub_figure(card, "accuracy of nothing")
 
 
-def test_another_template_stands_beside_its_own_with_the_paired_difference(sqlite_store):
-    dataset = fill(sqlite_store)
-    own = find_by_name(sqlite_store, "one_mind")
-    name = "one_mind, read once, tokenized as one text"
-    other = register_evaluator(
-        sqlite_store, name=name, fingerprint="f7", format="stepsight", attention="bidirectional"
-    )
-    traces = list(iterate_traces(sqlite_store, dataset.id))
-    save_judgments(sqlite_store, other.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
-    card = measure_card(sqlite_store, dataset, own, DRAWS)
-    table = next(one for one in card.tables if one.name.endswith("-template"))
-    rows = [dict(zip((column.key for column in table.columns), row, strict=True)) for row in table.rows]
-    assert [row["template"] for row in rows[:2]] == ["its own", "tokenized as one text"]
-    difference = rows[1]["step_auc"].number - rows[0]["step_auc"].number
-    assert rows[1]["difference"].number == pytest.approx(difference)
-    evaluators = {row[0] for table in card.tables for row in table.rows if "template" not in table.name}
-    assert name not in evaluators
-
-
 @pytest.fixture(scope="module")
 def tested(sqlite_template, tmp_path_factory):
     """The gallery with a real evaluator that was tested, and labels of three people drawn by chance."""
@@ -221,11 +202,6 @@ def tested(sqlite_template, tmp_path_factory):
                 # Every sixth judgment came after a pause.
                 moment += timedelta(seconds=700 if number % 6 == 0 else 1 + number / 7)
                 session.execute(update(JudgmentRow).filter_by(trace_id=trace.trace_id).values(created=moment))
-        other = register_evaluator(
-            store, name="mini-bidir, read once, tokenized as one text", fingerprint="other", format="stepsight",
-            attention="bidirectional",
-        )  # fmt: skip
-        save_judgments(store, other.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
         of = traces[0].dataset_id, own.id, StressPlan()
         list(score_stress_test(store, scorer.offline_scores, *of, lambda trace, error: None))
         label_at_random(store)
@@ -265,28 +241,20 @@ def test_stress_figures_of_the_evaluator_and_of_baselines_are_those_computed_aga
 
 
 @pytest.mark.slow
-def test_agreement_with_people_templates_and_speed_are_those_computed_again(tested):
+def test_agreement_with_people_and_speed_are_those_computed_again(tested):
     store, card, traces = tested
     found = tables(card)
     frame = stepsight.frame(store, "gallery", metadata=False)
     texts = {(trace.id, place): step.text for trace in traces for place, step in enumerate(trace.steps, start=1)}
     labels = stepsight.frame_of(store, labels="first", per_annotator=True)
     for mode in ("online", "offline"):
-        own, other = (
-            Recomputed(frame[(frame["mode"] == mode) & (frame.evaluator == name)], texts, DRAWS)
-            for name in ("mini-bidir", "mini-bidir, read once, tokenized as one text")
-        )
+        own = Recomputed(frame[(frame["mode"] == mode) & (frame.evaluator == "mini-bidir")], texts, DRAWS)
         (row,) = (row for row in found["people"] if row["mode"] == mode)
         agreeing, kappa, among, counts = own.beside_people(labels)
         same(row["agreeing"], agreeing)
         same(row["kappa"], kappa)
         same(row["among_people"], among)
         assert (row["people"], row["n_traces"], row["n_steps"]) == counts
-        for errors in ("invalid", "redundant"):
-            its_own, changed = (row for row in found["template"] if (row["mode"], row["errors"]) == (mode, errors))
-            same(its_own["step_auc"], own.auc(errors, "step"))
-            same(changed["step_auc"], other.auc(errors, "step"))
-            same(changed["difference"], own.auc_minus(other, errors))
     records = [one for trace in traces for one in trace_records(store, trace, left_out=False)]
     seconds = seconds_between([one.created for one in records if one.evaluator == "mini-bidir"])
     assert found["speed"] == [

@@ -76,7 +76,6 @@ def test_every_key_can_be_set(read):
         "initialisation": "mitchell",
         "head": {"layers": "mixture"},
         "order": "sorted",
-        "reading": "once",
         "plan": {
             "gpu": [141, 989, 450],
             "devices": 2,
@@ -233,8 +232,7 @@ BAD = [
     {"head": {"layers": 0}},
     {"head": {"layers": 2}},
     {"head": {"layer": 1}},
-    {"attention": "bidirectional", "reading": "twice"},
-    {"attention": "causal", "reading": "thrice"},
+    {"attention": "causal", "reading": "twice"},
     {"plan": {"devices": 0}},
     {"plan": {"traces": -1}},
     {"plan": {"backbone": BACKBONE | {"heads": 5}}},

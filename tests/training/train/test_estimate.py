@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,7 +5,6 @@ import pytest
 import torch
 
 from stepsight.core.models.model import StepModel
-from stepsight.core.reading import Reading
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, Head, Lora, read_config
@@ -168,22 +166,12 @@ def test_the_layers_that_a_head_leaves_out_cost_nothing():
     assert mixed.parameters == whole.parameters + 32
 
 
-def test_without_the_recipes_word_the_traces_are_counted(tmp_path):
+def test_without_the_recipes_word_the_traces_are_counted():
     config = replace(CONFIG, data=synthetic(12, seed=3), plan=None, attention="causal")
     characters = [len(t.problem) + sum(map(len, t.substeps)) for t in generate(3, 12)]
     found = work_of(config, Path())
     assert (found.traces, found.counted) == (12, True)
     assert found.tokens == pytest.approx(sum(characters) / 12 / 3)
-    twice, both = (work_of(replace(config, reading=one), Path()) for one in (Reading.TWICE, Reading.BOTH_ORDERS))
-    # A blank line and the steps once more, each but the first after a line break.
-    more = sum(len(t.substeps) + 1 + sum(map(len, t.substeps)) for t in generate(3, 12))
-    assert (twice.traces, twice.tokens) == (12, pytest.approx((sum(characters) + more) / 12 / 3))
-    assert (both.traces, both.tokens) == (24, pytest.approx(found.tokens))
-    # The template of the first model says how often, if the configuration does not.
-    card = {"template": {"separator": "\n", "reading": "twice"}}
-    for name, values in (("config.json", {}), ("stepsight.json", card)):
-        (tmp_path / name).write_text(json.dumps(values))
-    assert work_of(replace(config, backbone=None, init=str(tmp_path)), Path()) == twice
     told = work_of(replace(config, plan=Expected(traces=5, tokens=7)), Path())
     assert (told.traces, told.tokens, told.counted) == (5, 7.0, False)
     with refused():

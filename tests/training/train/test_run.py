@@ -18,7 +18,6 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
-from stepsight.core.reading import Reading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.data.sources_config import Data, Source
@@ -269,23 +268,6 @@ def test_an_evaluator_is_trained_further_under_either_mask(tmp_path):
     assert trained.encoder.template == source.encoder.template
     # Bidirectional as it was, and not as it would be with the mask of this run.
     assert trained.provenance["init"] == {"name": "start", "fingerprint": source.fingerprint}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("reading", "examples"), [("twice", 24), ("both-orders", 48)])
-def test_an_evaluator_that_reads_once_learns_another_reading_and_keeps_it(tmp_path, monkeypatch, reading, examples):
-    start = write_evaluator(tmp_path / "start", max_position_embeddings=2048, is_causal=True)
-    config = replace(FROZEN, backbone=None, init=str(start), attention="causal", reading=Reading(reading))
-    stop_at(monkeypatch, 2, config, tmp_path / "out")
-    output = run.train(config, tmp_path / "out")
-    assert json.loads((output / "stepsight.json").read_text())["template"]["reading"] == reading
-    trained = load_evaluator(output)
-    assert (trained.name, trained.reading, trained.provenance["examples"]) == ("out", reading, examples)
-    again = replace(FROZEN, backbone=None, init=str(output))
-    with refused():
-        run.train(again, tmp_path / "again")
-    once = load_evaluator(run.train(replace(again, reading=Reading.ONCE), tmp_path / "once"))
-    assert (once.attention, once.reading) == ("bidirectional", "once")
 
 
 def test_positions_that_padding_takes_are_no_room_for_a_trace(tmp_path):

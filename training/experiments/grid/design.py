@@ -8,7 +8,6 @@ data.
     data:
       1k: {data: {sources: [{kind: prm800k, path: …, sample: 1000}]}}
     masks: [bidirectional, causal]
-    readings: [once]                                    the readings of a causal run: once, twice, both-orders
     seeds: [13, 42, 7]
     tests:
       - {name: PRM800K, source: {kind: prm800k, path: …, rho: 0.5}}
@@ -23,13 +22,12 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PositiveInt, Strict, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.judgment import Mode
-from stepsight.core.reading import CAUSAL, CopyOf, Reading
 from stepsight.core.trace import Trace
 from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate
 from stepsight.training.data.mixture import Mixture
@@ -38,7 +36,7 @@ from stepsight.training.data.transforms import NOT_CONTINUED, beginning, continu
 from stepsight.training.train.config import Attention, TrainConfig, Truncation
 
 # Keys that each run sets.
-_OWN = ("attention", "reading", "seed")
+_OWN = ("attention", "seed")
 _NAME = re.compile(r"[\w.]+")
 
 
@@ -52,7 +50,6 @@ Name = Annotated[str, AfterValidator(_check_name)]
 """A part of the names of folders and tables."""
 Parts = Annotated[dict[Name, dict[str, Any]], Field(min_length=1)]
 Masks = Annotated[ListOf[Attention], AfterValidator(distinct)]
-Readings = Annotated[ListOf[Annotated[Reading, Strict(False)]], AfterValidator(distinct)]
 Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 
@@ -65,9 +62,6 @@ class HeldOutSet(Record):
     beyond its labelled steps with the rest of the solution, and traces for which the file lacks this rest are left
     out. If labels stop at the first error, only `continued` keeps the ending from revealing anything: in a
     truncated trace, a step followed by other steps is still never wrong.
-
-    Runs that read twice are also measured, offline, with each of the `controls` as the first copy (see
-    `core.reading`). If a control uses solutions of other problems, they come from the same test set.
     """
 
     name: Name
@@ -75,7 +69,6 @@ class HeldOutSet(Record):
     modes: ListOf[Literal["offline", "online"]] = (Mode.OFFLINE.value, Mode.ONLINE.value)
     note: str = ""
     truncation: Truncation = "as-labelled"
-    controls: ListOf[Annotated[CopyOf, Strict(False)]] = ()
 
     def traces(self, root: Path) -> list[Trace]:
         """Return the traces of the test set, in the order of its source. Raises `UserError` if it is empty."""
@@ -92,25 +85,12 @@ class HeldOutSet(Record):
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """The settings that distinguish one run of a grid. `mask` is the attention, such as `causal`. If the run reads
-    more than once, the reading follows, as in `causal-twice`."""
+    """The settings that distinguish one run of a grid. `mask` is the attention, such as `causal`."""
 
     size: str
     data: str
     mask: str
     seed: int
-
-    @classmethod
-    def of(cls, size: str, data: str, mask: str, reading: Reading, seed: int) -> "RunSettings":
-        return cls(size, data, mask if reading == Reading.ONCE else f"{mask}-{reading}", seed)
-
-    @property
-    def attention(self) -> str:
-        return self.mask.partition("-")[0]
-
-    @property
-    def reading(self) -> Reading:
-        return Reading(self.mask.partition("-")[2] or Reading.ONCE)
 
     @property
     def name(self) -> str:
@@ -135,7 +115,6 @@ class Design(Record):
     data: Parts
     tests: ListOf[HeldOutSet]
     masks: Masks = ("bidirectional", "causal")
-    readings: Readings = (Reading.ONCE,)
     seeds: Seeds = (13, 42, 7)
     processes: PositiveInt = 1
     threads: PositiveInt = 1
@@ -151,23 +130,14 @@ class Design(Record):
         parts |= {f"data.{name}": values for name, values in self.data.items()}
         for part, key in ((part, key) for part, values in parts.items() for key in _OWN if key in values):
             raise invalid(f"{part}.{key} is set by the grid itself.", "Remove it.")
-        if CAUSAL not in self.masks and self.readings != (Reading.ONCE,):
-            raise invalid(
-                f"readings has {self.readings[-1]}, and masks has no {CAUSAL}.",
-                f"Add {CAUSAL}, or remove readings.",
-            )
         return self
 
     def runs(self) -> Iterator[RunSettings]:
-        """Yield every run. Runs that differ only in the mask or the reading are adjacent."""
-        views = [(mask, Reading.ONCE) for mask in self.masks if mask != CAUSAL or Reading.ONCE in self.readings]
-        views += [
-            (CAUSAL, reading) for reading in self.readings if reading != Reading.ONCE and CAUSAL in self.masks
-        ]
+        """Yield every run. Runs that differ only in the mask are adjacent."""
         for size in self.sizes:
             for data in self.data:
                 for seed in self.seeds:
-                    yield from (RunSettings.of(size, data, mask, reading, seed) for mask, reading in views)
+                    yield from (RunSettings(size, data, mask, seed) for mask in self.masks)
 
     def run_named(self, name: str) -> RunSettings:
         """Return the run called `name`. Raises `UserError` if the design has no such run."""
@@ -179,11 +149,10 @@ class Design(Record):
     def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
         """Return the training configuration of a run. `tokenizer` is the folder of a shared tokenizer, if any. With
         `leave_out_tests`, the test sets are added to the benchmarks of the configuration."""
-        own = {"attention": run.attention, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
-        own |= {} if run.reading == Reading.ONCE else {"reading": run.reading.value}
+        own = {"attention": run.mask, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
         shared = self.base | self.sizes[run.size] | self.data[run.data]
         if isinstance(shared.get("init"), str):
-            shared["init"] = shared["init"].replace("{mask}", run.attention)
+            shared["init"] = shared["init"].replace("{mask}", run.mask)
         config = validate(TrainConfig, shared | own)
         held_out = self.tests if self.leave_out_tests else ()
         tests = tuple(dict.fromkeys(_origin(held.source) for held in held_out))
@@ -200,12 +169,8 @@ class Design(Record):
             if held["truncation"] == "as-labelled":
                 # Keeps the hash of grids from before this key, as below.
                 del held["truncation"]
-            if not held["controls"]:
-                del held["controls"]
         if self.leave_out_tests:
             del values["leave_out_tests"]
-        if self.readings == (Reading.ONCE,):
-            del values["readings"]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

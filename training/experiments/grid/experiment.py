@@ -17,7 +17,7 @@ import dataclasses
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,9 +30,7 @@ from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.table import build_table
-from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.reading import CopyOf, FirstCopy, Reading, Rereading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
@@ -43,7 +41,6 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.experiments.grid.design import Design, HeldOutSet, RunSettings, read_design
 from stepsight.training.experiments.grid.results import (
-    CONTROL,
     MACRO_AUC,
     RUNS,
     WHOLE,
@@ -225,25 +222,14 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
     for held in design.tests:
         traces = held.traces(root)
         judgments: list[Judgment] = []
-        for mode, reader in _readers(evaluator, held, traces):
-            judgments = _judge(Scorer(reader), traces, Mode(mode.split(",")[0]), judgments)
+        for mode in held.modes:
+            judgments = _judge(Scorer(evaluator), traces, Mode(mode), judgments)
             if store is not None:
-                _save(store, reader, dataset_name(design, held), judgments)
+                _save(store, evaluator, dataset_name(design, held), judgments)
             scored = ((one.trace, one.online if one.mode == Mode.ONLINE else one.offline) for one in judgments)
             table = build_table(scored)
             measured[held.name, mode] = figures_of(table)
     return measured
-
-
-def _readers(evaluator: Evaluator, held: HeldOutSet, traces: Sequence[Trace]) -> Iterator[tuple[str, Evaluator]]:
-    """Yield (mode, evaluator) for each mode in which an evaluator is measured on a test set. For a run that reads
-    twice, each control of the first copy counts as a mode with an evaluator of its own."""
-    yield from ((mode, evaluator) for mode in held.modes)
-    if not isinstance(evaluator, ModelEvaluator) or evaluator.reading != Reading.TWICE:
-        return
-    for copy in held.controls:
-        rereading = Rereading(Reading.TWICE, FirstCopy(copy, tuple(traces) if copy == CopyOf.OTHER else ()))
-        yield f"{Mode.OFFLINE}{CONTROL}{copy}", evaluator.reread(rereading)
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:

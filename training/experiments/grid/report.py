@@ -5,7 +5,6 @@ from datetime import date
 
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.storage.database.store import Store
 from stepsight.training.experiments.grid.pairs import contrast, gains, pair_values
 from stepsight.training.experiments.grid.plots import (
     cell_plot,
@@ -15,7 +14,6 @@ from stepsight.training.experiments.grid.plots import (
     survival_plots,
     third_plot,
 )
-from stepsight.training.experiments.grid.readings import has_readings, reading_part
 from stepsight.training.experiments.grid.results import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS, GridResults, Key
 from stepsight.training.experiments.grid.tables import (
     cell_table,
@@ -31,12 +29,11 @@ from stepsight.training.report.report import Report
 from stepsight.training.report.tables import Cell, CellKind, show, slug
 
 
-def make_grid_report(grids: Sequence[GridResults], day: date | None = None, store: Store | None = None) -> Report:
+def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> Report:
     """Return the report on one grid, or on several versions of a grid, comparing each later version with the first.
 
-    If runs read more than once and the `store` has the judgments of the grid, a part compares the readings. Raises
-    `UserError` if two grids have the same name, if a grid has no matched pair, or if a later version has no test
-    set in common with the first.
+    Raises `UserError` if two grids have the same name, if a grid has no matched pair, or if a later version has no
+    test set in common with the first.
     """
     names = [slug(results.name).lower() for results in grids]
     for results, name in zip(grids, names, strict=True):
@@ -47,8 +44,7 @@ def make_grid_report(grids: Sequence[GridResults], day: date | None = None, stor
     for other in grids[1:]:
         if not set(other.keys) & set(grids[0].keys):
             raise UserError(f"{grids[0].name} and {other.name} have no test in common.", "Report each by itself.")
-    parts = [] if store is None else [reading_part(results, store) for results in grids if has_readings(results)]
-    parts += [_forms(grids[0], other) for other in grids[1:]]
+    parts = [_forms(grids[0], other) for other in grids[1:]]
     parts += [_part(results) for results in grids]
     lead = f"{', '.join(results.name for results in grids)}; {day or date.today():%d %B %Y}"
     return Report.of("StepSight grid", lead, parts)

@@ -23,9 +23,8 @@ ACCURACY, MACRO_F1, MACRO_AUC, LATE_AUC = "accuracy", "macro_f1", "macro_auc", "
 METRICS = {ACCURACY: "Accuracy", MACRO_F1: "macro-F1", MACRO_AUC: "macro-AUC", LATE_AUC: "Late-AUC"}
 """The columns of the paper's tables; the last is macro-AUC in the last third."""
 
-CONTROL = ", first copy "
 Key = tuple[str, str]
-"""A test and a mode, such as `offline`, or `offline, first copy other` for a control."""
+"""A test and a mode, such as `offline`."""
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, is_template_of
+from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
 from stepsight.training.report.card.context import card_version as card_version
 from stepsight.training.report.card.context import context_sections
-from stepsight.training.report.card.figures import figure_sections, template_section
+from stepsight.training.report.card.figures import figure_sections
 from stepsight.training.report.dataset import lead
 from stepsight.training.report.html import Section
 from stepsight.training.report.tables import Table, slug
@@ -51,12 +51,10 @@ class EvaluatorCard:
 
 
 def measure_card(store: Store, dataset: Dataset, evaluator: StoredEvaluator, draws: int) -> EvaluatorCard:
-    """Measure an evaluator on a dataset, with its own and with changed prompt templates, by this many bootstrap
-    draws, and return its card. Thresholds that were
+    """Measure an evaluator on a dataset by this many bootstrap draws, and return its card. Thresholds that were
     chosen on the dataset are marked. Raises `UserError` in the same cases as `make_card`."""
-    others = [one for one in evaluators_of(store, dataset.id) if is_template_of(one.name, evaluator.name)]
-    measured = [with_thresholds(store, dataset, one, force=True) for one in (evaluator, *others)]
-    return make_card(store, evaluate(store, dataset, measured, draws=draws), evaluator)
+    measured = with_thresholds(store, dataset, evaluator, force=True)
+    return make_card(store, evaluate(store, dataset, [measured], draws=draws), evaluator)
 
 
 def make_card(store: Store, evaluation: Evaluation, evaluator: StoredEvaluator) -> EvaluatorCard:
@@ -73,6 +71,5 @@ def make_card(store: Store, evaluation: Evaluation, evaluator: StoredEvaluator) 
         rows=[row for row in evaluation.rows if row.is_baseline or row in rows],
         published=tuple(one for one in evaluation.published if one.names(evaluator.name)),
     )
-    others = [row for row in evaluation.rows if is_template_of(row.evaluator, evaluator.name)]
-    sections = [*figure_sections(own), template_section(own, others), *context_sections(store, own, evaluator)]
+    sections = [*figure_sections(own), *context_sections(store, own, evaluator)]
     return EvaluatorCard(evaluator, own, lead(own), own.warning, sections)

@@ -1,6 +1,6 @@
 """The sections of a card that hold figures of the evaluator on the dataset, beside baselines and gold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from stepsight.core.metrics.bootstrap import Value, Weights
 from stepsight.core.metrics.shortcuts import error_is_last, last_by_chance, last_is_least, rank_correlation
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.training.evaluate.baseline_check import check_row
-from stepsight.training.evaluate.evaluation import Evaluation, Row, compare
+from stepsight.training.evaluate.evaluation import Evaluation, Row
 from stepsight.training.report.html import Content, Section
 from stepsight.training.report.plots import interval_plot, reliability_plot, styles
 from stepsight.training.report.results import (
@@ -17,7 +17,6 @@ from stepsight.training.report.results import (
     MODE,
     PROTOCOL,
     RIVAL_TITLES,
-    TRACES,
     calibration_figures,
     first_error_figures,
     make_table,
@@ -30,7 +29,6 @@ from stepsight.training.report.shares import has_gold
 from stepsight.training.report.tables import Cell, CellKind, Column
 
 _LENGTH = "baseline:length"
-_TEMPLATE = "Sensitivity to the template"
 
 
 def figure_sections(evaluation: Evaluation) -> Iterator[Section]:
@@ -43,34 +41,6 @@ def figure_sections(evaluation: Evaluation) -> Iterator[Section]:
         yield Section("Figures", [f"{name} has no gold labels to measure against. What follows needs none."])
     yield Section("Length and place of a step", [_shortcuts(evaluation)])
     yield Section("Redundancy", [_redundancy(evaluation)])
-
-
-def template_section(evaluation: Evaluation, others: Sequence[Row]) -> Section:
-    """Return the section on the evaluator's figures with its prompt template changed. `evaluation` holds its own
-    rows, and `others` those with a changed template."""
-    columns = [Column("template", "Template", CellKind.TEXT), MODE, Column("errors", "Errors", CellKind.TEXT)]
-    columns += [Column(name, title) for name, title in PROTOCOL.items()]
-    columns += [Column("difference", "Difference from its own", CellKind.POINTS), TRACES]
-    cells: list[tuple[Row, tuple[Cell, ...]]] = []
-    for own in (row for row in evaluation.rows if not row.is_baseline and "step_auc" in row.measured):
-        values = [own.measured[name].value for name in PROTOCOL]
-        cells.append((own, ("its own", own.mode.value, own.errors.value, *values, None, own.n_traces)))
-        for row in others:
-            if (row.mode, row.errors) != (own.mode, own.errors):
-                continue
-            minus = compare(row, own, evaluation.weights).differences["step_auc"]
-            values = [row.measured[name].value for name in PROTOCOL]
-            cells.append((row, (_choice(row), row.mode.value, row.errors.value, *values, minus, row.n_traces)))
-    if not others:
-        text = "It has judged these traces with its own template only, so that nothing is known of others."
-        return Section(_TEMPLATE, [text])
-    caption = "the same evaluator, its prompt template changed; differences are in Step-AUC, paired by trace"
-    notes = ["Its authors and users may build prompts differently, and figures move with them."]
-    return Section(_TEMPLATE, [make_table(evaluation, "template", caption, columns, cells, notes)])
-
-
-def _choice(row: Row) -> str:
-    return row.evaluator.rpartition(", ")[2]
 
 
 def _figures(evaluation: Evaluation) -> Section:

@@ -20,12 +20,25 @@ TRACE = Trace.of("1 + 1?", ["It is 2.", "Check: 2 - 1 = 1.", "Done."], ["pos", "
 def test_a_file_is_scored_by_a_second_reading(command: Command, tiny_causal: Path, tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps({"id": "a", "problem": TRACE.problem, "steps": list(TRACE.substeps)}) + "\n")
-    asked = ("score", "--input", file, "--evaluator", tiny_causal, "--reading", "twice", "--mode", "hindsight")
+    asked = (
+        "score",
+        "--input",
+        file,
+        "--evaluator",
+        tiny_causal,
+        "--reading",
+        "both-orders",
+        "--mode",
+        "hindsight",
+    )
     code, out, err = command(*asked)
-    assert (code, err) == (0, "tiny-causal was not trained to be read twice.\n")
+    assert (code, err) == (0, "tiny-causal was not trained to be read in both orders.\n")
     record = json.loads(out)
-    evaluator = load_evaluator(f"{tiny_causal}, read twice")
-    assert (record["evaluator"], record["fingerprint"]) == ("tiny-causal, read twice", evaluator.fingerprint)
+    evaluator = load_evaluator(f"{tiny_causal}, read in both orders")
+    assert (record["evaluator"], record["fingerprint"]) == (
+        "tiny-causal, read in both orders",
+        evaluator.fingerprint,
+    )
     expected = Scorer(evaluator).score_one(TRACE).hindsight
     assert expected is not None
     assert [row[0][0] for row in record["hindsight"]] == pytest.approx(
@@ -40,8 +53,8 @@ def test_a_long_solution_is_scored_in_windows(
     file.write_text(json.dumps({"id": "a", "problem": "q", "steps": ["1 + 1 = 2."] * 200}) + "\n")
     for spec, options, name in (
         (tiny, (), "tiny, read in windows of 512 tokens"),
-        (tiny_causal, ("--reading", "twice"), "tiny-causal, read twice, in windows of 512 tokens"),
-        (f"{tiny_causal}, read twice", (), "tiny-causal, read twice, in windows of 512 tokens"),
+        (tiny_causal, ("--reading", "both-orders"), "tiny-causal, read in both orders, in windows of 512 tokens"),
+        (f"{tiny_causal}, read in both orders", (), "tiny-causal, read in both orders, in windows of 512 tokens"),
         (f"{tiny}, read in windows of 512 tokens", (), "tiny, read in windows of 512 tokens"),
     ):
         code, out, err = command("score", "--input", file, "--evaluator", spec, "--window", 512, *options)
@@ -53,14 +66,12 @@ def test_a_long_solution_is_scored_in_windows(
     assert "--window 1024" in err
 
 
-def test_readings_and_controls_are_measured_side_by_side(
-    command: Command, sqlite_store: Store, tiny_causal: Path
-) -> None:
+def test_readings_are_measured_side_by_side(command: Command, sqlite_store: Store, tiny_causal: Path) -> None:
     add(sqlite_store, [TRACE])
     where = ("--dataset", "sums", "--db", sqlite_store.name, "--json", "--draws", 10)
-    for options in ((), ("--reading", "twice"), ("--reading", "twice", "--first-copy", "other")):
+    for options in ((), ("--reading", "both-orders")):
         assert command("evaluate", "--evaluator", tiny_causal, *options, *where)[0] == 0
-    names = ["tiny-causal", "tiny-causal, read twice", "tiny-causal, read twice, first copy other"]
+    names = ["tiny-causal", "tiny-causal, read in both orders"]
     assert [one.name for one in list_evaluators(sqlite_store)] == names
     # Without a name all that have judged the dataset are measured; none is loaded again.
     code, out, _ = command("evaluate", *where)
@@ -70,13 +81,14 @@ def test_readings_and_controls_are_measured_side_by_side(
     assert (code, out[:10]) == (0, "Steps befo")
 
 
-def test_what_cannot_be_read_twice_is_refused(
+def test_what_cannot_be_read_in_both_orders_is_refused(
     command: Command, tiny: Path, tiny_causal: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps({"id": "a", "problem": "q", "steps": ["5"]}) + "\n")
     for options, said in (
-        (("--evaluator", tiny, "--reading", "twice"), "tiny cannot be read twice: it is bidirectional"),
+        (("--evaluator", tiny, "--reading", "both-orders"), "tiny cannot be read in both orders: it is bidirect"),
+        (("--evaluator", tiny_causal, "--reading", "twice"), "there is no --reading twice any more"),
         (
             ("--evaluator", "equations", "--reading", "both-orders"),
             "equations cannot be read in both orders: it is no",
@@ -85,11 +97,7 @@ def test_what_cannot_be_read_twice_is_refused(
             ("--evaluator", tiny, "--window", 5000),
             "tiny cannot be read in windows of 5000 tokens: it reads at most",
         ),
-        (("--evaluator", tiny_causal, "--first-copy", "other"), "--first-copy goes with --reading twice."),
-        (
-            ("--evaluator", tiny_causal, "--reading", "once", "--first-copy", "other"),
-            "there is no first copy other",
-        ),
+        (("--evaluator", tiny_causal, "--first-copy", "other"), "there is no --first-copy any more"),
     ):
         code, out, err = command("score", "--input", file, *options)
         assert (code, out) == (2, "")

@@ -87,6 +87,13 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
     assert {name for name in vars(first) if getattr(first, name) != getattr(second, name)} == {"name", "notes"}
 
 
+def test_the_start_of_a_run_can_depend_on_its_attention(tmp_path):
+    base = {key: value for key, value in TOY["base"].items() if key not in ("backbone", "vocabulary")}
+    changes = {"base": base | {"init": "first-{mask}"}, "learn_tokenizer": False}
+    design = read_design(write_toy(tmp_path, **changes))
+    assert [design.config(run).init for run in design.runs()] == ["first-bidirectional", "first-causal"]
+
+
 @each(
     "changes",
     [
@@ -94,7 +101,7 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
         {"seeds": [1, 1]},
         {"sizes": {"a b": {}}},
         {"masks": ["both"]},
-        {"masks": ["bidirectional"], "readings": ["once", "twice"]},
+        {"readings": ["once", "twice"]},
         {"sizes": {"a": {"seed": 3}}},
         {"sizes": {"a": {"epoch": 3}}},
         {"processes": 0},
