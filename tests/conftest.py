@@ -37,7 +37,6 @@ def pytest_configure() -> None:
 
 # Tests of the code that asks which database it is at, or leans on what one of them promises.
 _ON_BOTH_DATABASES = (
-    "compatibility",
     "storage/backup",
     "storage/browse/test_metadata.py",
     "storage/browse/test_verdict_columns.py",

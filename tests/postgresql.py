@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import NullPool, create_engine, inspect, make_url, text
 
+from stepsight.storage.database.creation import STAMP
 from stepsight.storage.database.store import Store, open_store
 
 # Quicker than TRUNCATE, which gives every table and index new files. Replicas check no foreign keys. Each table has
@@ -43,7 +44,7 @@ class PostgreSQL:
         for statement in (*settings, "SELECT pg_reload_conf()"):
             self._execute(server.get_uri(driver="psycopg"), statement)
         self._shared = open_store(self.make())
-        tables = set(inspect(self._shared.engine).get_table_names()) - {"alembic_version"}
+        tables = set(inspect(self._shared.engine).get_table_names()) - {STAMP}
         deletes = "\n  ".join(_DELETE.format(table=table) for table in sorted(tables))
         with self._shared.engine.begin() as connection:
             for statement in ("CREATE SCHEMA tests", _EMPTY.format(deletes=deletes)):

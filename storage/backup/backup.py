@@ -25,6 +25,7 @@ import stepsight.storage.database.people_schema  # noqa: F401
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 from stepsight.core.files.json_values import parse_json
+from stepsight.storage.database.creation import STAMP
 from stepsight.storage.database.schema import Base
 from stepsight.storage.database.store import Store, open_store, snapshot
 from stepsight.storage.traces.search import index_everything
@@ -97,11 +98,11 @@ class Content:
 @dataclass(frozen=True)
 class Manifest:
     """The description of a backup, stored inside the backup itself. `source` is the kind of database that was
-    backed up, such as "sqlite", and `revision` is its schema revision."""
+    backed up, such as "sqlite", and `schema` is the version of its schema."""
 
     made: str
     source: str
-    revision: str
+    schema: int
     tables: Mapping[str, Content]
 
     @property
@@ -112,7 +113,7 @@ class Manifest:
 def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
     """Compute the manifest of a database, store it in that database and return it."""
     made = datetime.now(UTC).replace(microsecond=0).isoformat()
-    manifest = Manifest(made, source, _revision(database), read_contents(database))
+    manifest = Manifest(made, source, _schema(database), read_contents(database))
     text = json.dumps({"format": FORMAT, "version": VERSION} | asdict(manifest))
     database.execute(f"CREATE TABLE {TABLE} (manifest TEXT NOT NULL)")
     database.execute(f"INSERT INTO {TABLE} VALUES (?)", [text])
@@ -181,9 +182,9 @@ def _read(database: sqlite3.Connection, path: Path) -> Manifest:
         raise none from None
 
 
-def _revision(database: sqlite3.Connection) -> str:
-    (revision,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(revision)
+def _schema(database: sqlite3.Connection) -> int:
+    (version,) = database.execute(f"SELECT version FROM {STAMP}").fetchone()
+    return int(version)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from stepsight.storage.backup.backup import (
     remove_rows,
     sqlite_errors,
 )
-from stepsight.storage.database.migrate import check_revision
+from stepsight.storage.database.creation import check_version
 from stepsight.storage.database.store import Store, open_store
 
 # Logins are not restored, since they may have been ended after the backup.
@@ -65,7 +65,7 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
     if not path.is_file():
         raise UserError(f"{path}: there is no such file.", "Check the path.")
     manifest = check_backup(path)
-    check_revision(manifest.revision, str(path))
+    check_version(manifest.schema, str(path))
     with open_store(address) as store, tempfile.TemporaryDirectory(dir=_scratch(store)) as folder:
         fresh = _prepare(path, Path(folder) / "restored.db")
         aside = _keep_aside(store, path, force)
@@ -77,7 +77,7 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
 
 
 def _prepare(path: Path, copy: Path) -> Path:
-    """Copy the backup to the file `copy`, upgrade that file to the current schema and return its path."""
+    """Copy the backup to the file `copy`, without logins and with its links ended, and return its path."""
     try:
         shutil.copyfile(path, copy)
     except OSError as error:

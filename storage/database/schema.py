@@ -1,5 +1,4 @@
-"""The tables as typed models. The tables are created by migrations, and a test keeps models and migrations
-consistent.
+"""The tables as typed models, from which `storage.database.creation` creates them.
 
 Steps and sub-steps are keyed by trace and position, so reading a trace touches adjacent rows and needs no join.
 `valid` and `label` are NULL, never 0, where there is no gold label.
@@ -80,8 +79,7 @@ def in_range(number: int) -> int:
 
 
 class Base(DeclarativeBase):
-    """The base class of all tables. It names every constraint, because migrations can only change named
-    constraints."""
+    """The base class of all tables. It names every constraint."""
 
     metadata = MetaData(
         naming_convention={

@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.text.signs import searchable
+from stepsight.storage.database.creation import create, is_created
 from stepsight.storage.database.location import describe, locate
-from stepsight.storage.database.migrate import is_current, upgrade
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
 
 # Below the 700 new objects after which Python's garbage collector runs, which takes longer than reading the rows.
@@ -154,7 +154,7 @@ class Store:
 
 
 def open_store(url: str | None = None) -> Store:
-    """Open a store, creating or upgrading its schema if necessary.
+    """Open a store, creating its schema in an empty database.
 
     `url` is a path, `sqlite:///PATH` or `postgresql://…`. It defaults to `STEPSIGHT_DB` and then to the default
     file (see `storage.database.location.locate`). A new file can be read only by its owner, and so can the files
@@ -170,17 +170,15 @@ def open_store(url: str | None = None) -> Store:
 def _prepare(url: URL, name: str) -> None:
     if url.get_backend_name() == "sqlite":
         _create_private(os.path.realpath(name))
-    # Foreign keys stay off here: a migration that rebuilds a table drops it, which would delete the rows that refer
-    # to it.
-    engine = _engine(url, poolclass=NullPool, foreign_keys=False)
+    engine = _engine(url, poolclass=NullPool)
     with engine.connect() as connection:
         _check_encoding(connection, name)
-        if is_current(connection, name):
+        if is_created(connection, name):
             return
     if engine.dialect.name == "sqlite":
         _use_wal(engine)
     with engine.execution_options(**_WRITING).begin() as connection:
-        upgrade(connection, name)
+        create(connection, name)
 
 
 def _check_encoding(connection: Connection, name: str) -> None:
@@ -203,11 +201,11 @@ def _create_private(path: str) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
+def _engine(url: URL, **options: Any) -> Engine:
     options |= {"json_serializer": write_stored, "json_deserializer": read_stored}
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, **options)
-        _set_up_sqlite(engine, foreign_keys)
+        _set_up_sqlite(engine)
         return engine
     # Behind a pooler that gives each transaction another session, a prepared statement is not where it was made.
     arguments: dict[str, Any] = {"prepare_threshold": None, "client_encoding": "utf8"}
@@ -220,12 +218,12 @@ def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
         ) from None
 
 
-def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
+def _set_up_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def connect(connection: Any, record: object) -> None:
         # The driver would begin transactions itself, and not before every statement; `begin` below does.
         connection.isolation_level = None
-        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.create_function("unicode_lower", 1, _lower, deterministic=True)
         connection.create_function("search_form", 1, _searchable, deterministic=True)

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 HEAVY = (
     "torch", "transformers", "gradio", "scipy", "sklearn", "pandas", "pyarrow", "safetensors",
-    "plotly.basedatatypes", "narwhals", "PIL", "huggingface_hub.hf_api", "alembic",
+    "plotly.basedatatypes", "narwhals", "PIL", "huggingface_hub.hf_api",
 )  # fmt: skip
 FIRST_PAGE = """
 from fastapi.testclient import TestClient

@@ -74,7 +74,7 @@ def test_a_backup_that_does_not_fit_leaves_no_file(disk, disk_store, tmp_path):
 def test_a_database_that_may_not_grow_is_as_a_full_disk(sqlite_store, labelling):
     """The same wherever no file system can be mounted."""
     page = open_page(sqlite_store, labelling)
-    # Migrations leave pages that are free, and would be taken first.
+    # Pages that are free would be taken first.
     with closing(sqlite3.connect(sqlite_store.engine.url.database)) as connection:
         connection.execute("VACUUM")
     limited = True

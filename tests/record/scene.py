@@ -15,8 +15,8 @@ from stepsight.app.scoring.gallery_seed import seed
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.users import Role, add_user
-from tests.compatibility.filling import steady_clock
 from tests.conftest import ROOT
+from tests.filling import steady_clock
 
 FILES = Path(__file__).parent / "store"
 EVALUATORS = ("mini-bidir", "mini-causal")

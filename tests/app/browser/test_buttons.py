@@ -19,7 +19,7 @@ from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import find_user
 from tests.app.browser.acts import listening
 from tests.app.browser.test_people import enter
-from tests.compatibility.filling import PERSON, fill
+from tests.filling import PERSON, fill
 from tests.hub import Hub, point_to
 from tests.serving import served
 

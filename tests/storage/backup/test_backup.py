@@ -13,7 +13,6 @@ from stepsight.storage.backup.backup import (
     check_backup,
     count_rows,
     make_backup,
-    read_contents,
     tables,
     write_manifest,
 )
@@ -27,8 +26,6 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.people.invitations import find_invitation, invite, invite_to_reset
 from stepsight.storage.people.users import Role, add_user
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
-from tests.compatibility.stores import load_store
-from tests.conftest import ROOT
 from tests.messages import refused
 from tests.storage import samples
 from tests.storage.people.samples import PASSWORD
@@ -218,30 +215,13 @@ def test_rows_that_refer_to_none_are_found(sqlite_store, tmp_path):
     assert not (tmp_path / "one.backup").exists()
 
 
-def test_a_backup_of_0_1_0_is_restored_with_every_row(tmp_path):
-    path = tmp_path / "old.backup"
-    load_store(ROOT / "tests" / "compatibility" / "0.1.0", str(path))
-    with closing(sqlite3.connect(path)) as database:
-        written = write_manifest(database, "sqlite")
-    restored = restore_backup(path, str(tmp_path / "new.db"))
-    assert restored.manifest.revision == "0019_texts_found"
-    with closing(sqlite3.connect(tmp_path / "new.db")) as database:
-        kept = read_contents(database)
-    changed = {name for name, content in written.tables.items() if kept[name] != content}
-    # These have gained columns, and the invitations have ended.
-    wider = {"campaigns", "campaign_items", "datasets", "judgments", "steps", "traces"}
-    assert changed == {"alembic_version", *wider, "logins", "failed_logins", "invitations"}
-    # The file is as it was.
-    assert check_backup(path) == written
-
-
-@pytest.mark.parametrize("revision", ["0018_spent", "9999_x"])
-def test_a_backup_of_another_schema_is_refused_and_the_store_stays(tmp_path, revision):
-    path = tmp_path / "old.backup"
-    load_store(ROOT / "tests" / "compatibility" / "0.1.0", str(path))
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("UPDATE alembic_version SET version_num = ?", [revision])
-        write_manifest(database, "sqlite")
+def test_a_backup_of_another_schema_is_refused_and_the_store_stays(sqlite_store, tmp_path):
+    path = tmp_path / "newer.backup"
+    with closing(sqlite3.connect(path)) as copy:
+        with closing(sqlite3.connect(sqlite_store.name)) as database:
+            database.backup(copy)
+        copy.execute("UPDATE stepsight_schema SET version = 9999")
+        write_manifest(copy, "sqlite")
     with refused():
         restore_backup(path, str(tmp_path / "new.db"))
     assert not (tmp_path / "new.db").exists()

@@ -1,23 +1,19 @@
 """Scores with a step left out: files of both forms, what is refused, what is kept, and seven public evaluators."""
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from time import sleep
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.migrate import upgrade
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import add_evaluator, list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import (
@@ -234,27 +230,6 @@ def test_a_trace_is_missing_until_every_step_was_left_out(store: Store, traces: 
     with store.write() as session:
         save_left_out(session, evaluator.id, three, LeaveOneOut.of(whole, rows))
     assert missing() == ["p/1"]
-
-
-def test_falls_of_scores_that_are_stored_already_are_worked_out_by_the_migration(tmp_path: Path) -> None:
-    def falls(store: Store) -> list[object]:
-        (evaluator,) = list_evaluators(store)
-        dataset_id = find_dataset(store, "sums").id
-        return [list_falls(store, dataset_id, evaluator.id, Gap.DELETED, need, 9) for need in Need]
-
-    today, earlier = tmp_path / "today.db", tmp_path / "earlier.db"
-    with open_store(str(today)) as store:
-        imported(store, add(store, TRACES), tmp_path, [*OURS, THEIRS])
-        before = falls(store)
-    with create_engine(f"sqlite:///{earlier}").begin() as connection:
-        upgrade(connection, str(earlier), "0021_left_out_scores")
-    with closing(sqlite3.connect(earlier)) as connection, connection:
-        connection.execute("ATTACH ? AS today", [str(today)])
-        for table in ("datasets", "traces", "evaluators", "left_out_scores"):
-            names = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
-            connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM today.{table}")
-    with open_store(str(earlier)) as store:
-        assert falls(store) == before
 
 
 # By the largest fall of a later step without the one that is left out: the AUC, and its interval over 164 problems.

@@ -1,1 +1,0 @@
-"""The migrations, one module per schema change, in order."""
