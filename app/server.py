@@ -100,7 +100,7 @@ def build_app(
     add_api(application, store, evaluators, read_only=read_only, seconds=seconds)
     answer_errors(application)
     application.include_router(evidence.router(store, evaluators, checks, read_only=read_only))
-    application.include_router(browse.router(store, evaluators, checks, read_only=read_only))
+    application.include_router(browse.router(store, evaluators, checks))
     application.include_router(results.router(store, evaluators, read_only=read_only))
     application.include_router(doubtful.router(store))
     application.include_router(stress.router(store, lambda: evaluators.all_names, read_only=read_only))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 COMMAND_LINE: dict[str, str] = {
     "mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md).",
+    "views": "The address of a list in Browse holds all of it: bookmark it.",
     "export --format croissant": "Export a folder for the library datasets with --format datasets.",
     "export --format opentelemetry": "Export the judgments with --format jsonl.",
     "export --format scout": "Export the labels with --format jsonl.",

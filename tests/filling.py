@@ -46,7 +46,6 @@ from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.invitations import accept, invite
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user, end_user
-from stepsight.storage.people.views import save_view
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from tests.storage.samples import scores, triangle, write_lines
@@ -104,7 +103,6 @@ def _fill(store: Store, folder: Path) -> None:
     _label(store, ada, people, mini)
     _dispute(store, ada, people[0], traces[0])
     _log_in(store, ada)
-    save_view(store, ada, "wrong ones", "sums", f"dataset=1&evaluator={mini}&verdict=invalid")
     note_exposure(store, people[0], [traces[1].trace_id], "scores", "gold")
     _queue_jobs(store, ada, traces[0].dataset_id)
 

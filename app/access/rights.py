@@ -57,7 +57,6 @@ class Right(StrEnum):
     - ENTER: open pages that require a login.
     - READ: see traces, judgments and figures.
     - SCORE: have solutions scored.
-    - KEEP: save views.
     - WRITE: change the store in any way other than labelling.
     - LABEL: label traces.
     - ADJUDICATE: settle steps on which annotators disagree.
@@ -67,7 +66,6 @@ class Right(StrEnum):
     ENTER = "enter"
     READ = "read"
     SCORE = "score"
-    KEEP = "keep"
     WRITE = "write"
     LABEL = "label"
     ADJUDICATE = "adjudicate"
@@ -76,19 +74,18 @@ class Right(StrEnum):
 
 LOOKING = frozenset({Right.READ, Right.SCORE})
 _RIGHTS = {
-    Role.VIEWER: LOOKING | {Right.ENTER, Right.KEEP},
-    Role.ANNOTATOR: LOOKING | {Right.ENTER, Right.KEEP, Right.LABEL},
-    Role.ADJUDICATOR: LOOKING | {Right.ENTER, Right.KEEP, Right.LABEL, Right.ADJUDICATE},
+    Role.VIEWER: LOOKING | {Right.ENTER},
+    Role.ANNOTATOR: LOOKING | {Right.ENTER, Right.LABEL},
+    Role.ADJUDICATOR: LOOKING | {Right.ENTER, Right.LABEL, Right.ADJUDICATE},
     Role.ADMIN: frozenset(Right),
 }
 
 
 def rights_of(user: User, store: Store) -> frozenset[Right]:
-    """Return the current rights of a user. While a blind campaign is open, annotators may neither look at results
-    nor save views."""
+    """Return the current rights of a user. While a blind campaign is open, annotators may not look at results."""
     rights = _RIGHTS[user.role]
     if user.role is Role.ANNOTATOR and is_something_hidden(store):
-        return rights - LOOKING - {Right.KEEP}
+        return rights - LOOKING
     return rights
 
 

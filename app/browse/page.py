@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, may, note_shown
-from stepsight.app.browse import export, views
+from stepsight.app.browse import export
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.candidates import candidates_html
 from stepsight.app.browse.comparison import comparison_html, outcomes_by_html
@@ -76,21 +76,16 @@ _LONGEST_VALUE = 160
 _PATIENCE = 0.4
 
 
-def router(
-    store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
-) -> APIRouter:
-    """Build the routes of the page, its downloads and saved views. With `read_only`, no route writes to the
-    store."""
+def router(store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None) -> APIRouter:
+    """Build the routes of the page, and its downloads."""
 
     def content(query: Query, request: Request) -> PageContent:
-        return browse_page(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
+        return browse_page(store, evaluators, query, find_user_of(request), checks)
 
     routes = address_page("Browse", content)
     routes.include_router(trace_files(store, evaluators))
     routes.include_router(_step_routes(store, evaluators))
     routes.include_router(export.router(store, evaluators))
-    if not read_only:
-        routes.include_router(views.router(store))
     return routes
 
 
@@ -100,8 +95,6 @@ def browse_page(
     query: Query,
     user: User | None = None,
     checks: BaselineChecks | None = None,
-    *,
-    read_only: bool = False,
 ) -> PageContent:
     """Render the page for a query.
 
@@ -129,7 +122,7 @@ def browse_page(
             dataset = _find_dataset(datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
-            body = _list_html(selection, dataset, datasets, user, checks, read_only=read_only)
+            body = _list_html(selection, dataset, datasets, user, checks)
         errors += unknown
     except UnavailableError:
         raise
@@ -167,8 +160,6 @@ def _list_html(
     datasets: Sequence[Dataset],
     user: User | None,
     checks: BaselineChecks | None,
-    *,
-    read_only: bool,
 ) -> Markup:
     address, about = selection.address, selection.about
     outputs = about.outputs if about.judged else None
@@ -187,10 +178,8 @@ def _list_html(
     manages = user is not None and may(user, Right.MANAGE, selection.store)
     fields = selection.outcome_fields
     distribution = distribution_html(selection.distribution, address, selection.words)
-    keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
         "browse/list.html",
-        views=views.views_html(selection.store, address, user, keeps),
         dataset=dataset,
         address=address,
         about=about,

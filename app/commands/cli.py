@@ -30,7 +30,6 @@ COMMANDS = {
     "export": "write labels, judgments or traces of the store into a file",
     "agreement": "measure how far the annotators of a campaign agree",
     "datasets": "list the datasets of the store, rename, archive and delete them",
-    "views": "list the saved views of the store, rename and delete them",
     "evaluators": "list evaluators, fetch public ones, and verify their published figures",
     "evaluate": "measure evaluators on a dataset of the store",
     "card": "write how far an evaluator can be trusted on a dataset",

@@ -1,11 +1,11 @@
-"""The tables of users, their logins, and their saved views."""
+"""The tables of users and their logins."""
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, NEW_IDS, Base, UtcDateTime, now
+from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
 
 
 class UserRow(Base):
@@ -95,21 +95,3 @@ class InvitationRow(Base):
     revoked: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)
-
-
-class ViewRow(Base):
-    """A view of the Browse page that a user saved under a name: a dataset name and the page's query string.
-
-    The dataset may no longer exist.
-    """
-
-    __tablename__ = "views"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
-    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    dataset: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    query: Mapped[str] = mapped_column(Text)
-    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-
-    __table_args__ = (UniqueConstraint("user_id", "name"), NEW_IDS)

@@ -27,7 +27,7 @@ class Dependents:
     """The dependents of a thing called `name`, which are deleted with it.
 
     `counts` holds the numbers as they are recorded, and `lines` has a line for each kind of dependent, such as `2
-    saved views: first, second`. `kept` says what stays. `obstacle` is the reason why the thing cannot be deleted
+    files: first, second`. `kept` says what stays. `obstacle` is the reason why the thing cannot be deleted
     now, or None. `archived` is True if the thing is archived. `scored` maps ids to the names of the evaluators
     whose scores on a dataset can be deleted alone.
     """
@@ -123,7 +123,7 @@ def count(session: Session, *conditions: ColumnElement[bool]) -> int:
 
 
 def counted(number: int, noun: str, names: Sequence[str] = ()) -> str:
-    """Return a number with its noun and, if there are any, names, such as `2 saved views: first, second`."""
+    """Return a number with its noun and, if there are any, names, such as `2 files: first, second`."""
     text = f"{number:,} {noun}{'' if number == 1 else 's'}"
     return f"{text}: {', '.join(names)}" if names else text
 
@@ -140,7 +140,7 @@ class Deletion:
 
     @property
     def extent(self) -> str:
-        """The deleted things, as the counts that are not zero, such as `traces 150, views 2`."""
+        """The deleted things, as the counts that are not zero, such as `traces 150, jobs 2`."""
         return ", ".join(f"{what} {count:,}" for what, count in self.counts.items() if count)
 
 

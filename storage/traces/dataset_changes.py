@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.labelling_schema import CampaignRow, DisputeRow, ItemRow
-from stepsight.storage.database.people_schema import ViewRow
 from stepsight.storage.database.schema import (
     NAME_LENGTH,
     CalibrationRow,
@@ -39,7 +38,7 @@ _PAUSE = 0.02
 
 @dataclass(frozen=True)
 class ChangeableDataset(Changeable[DatasetRow]):
-    """A dataset, which is deleted with its traces, judgments, ended jobs and saved views. The rows of its traces
+    """A dataset, which is deleted with its traces, judgments and ended jobs. The rows of its traces
     stay until `remove_withdrawn` removes them.
 
     It is not deleted while a job is working on it, nor if campaigns or disputes belong to it, and it is not renamed
@@ -62,16 +61,12 @@ class ChangeableDataset(Changeable[DatasetRow]):
 
     def dependents(self, session: Session, row: DatasetRow) -> Dependents:
         evaluators = evaluators_on(session, row.id)
-        views = session.scalars(
-            select(ViewRow.name).where(ViewRow.dataset == row.name).order_by(ViewRow.name)
-        ).all()
         counts = {
             "traces": count(session, TraceRow.dataset_id == row.id),
             # With the evaluators, whose index then serves.
             "judgments": count(session, JudgmentRow.dataset_id == row.id, JudgmentRow.evaluator_id.in_(evaluators)),
             "scores without a step": count(session, LeftOutScoresRow.dataset_id == row.id),
             "scores of stress tests": count(session, StressScoresRow.dataset_id == row.id),
-            "views": len(views),
             "jobs": count(session, JobRow.dataset_id == row.id),
         }
         judgments, left_out = counts["judgments"], counts["scores without a step"]
@@ -82,7 +77,6 @@ class ChangeableDataset(Changeable[DatasetRow]):
             f"{counted(judgments, 'judgment')} by {of_evaluators}": judgments,
             f"the scores of {counted(left_out, 'trace')} without each of their steps": left_out,
             f"stress tests with {counted(stressed, 'score')}": stressed,
-            counted(len(views), "saved view", views): views,
             f"{counted(counts['jobs'], 'job')} that ended": counts["jobs"],
         }
         shown = tuple(line for line, is_there in lines.items() if is_there)
@@ -96,7 +90,6 @@ class ChangeableDataset(Changeable[DatasetRow]):
         )
 
     def remove(self, session: Session, row: DatasetRow) -> None:
-        session.execute(delete(ViewRow).where(ViewRow.dataset == row.name))
         session.execute(delete(JobRow).where(JobRow.dataset_id == row.id))
         session.execute(delete(JudgedRow).where(JudgedRow.dataset_id == row.id))
         for evaluator in session.scalars(select(EvaluatorRow)):
@@ -110,7 +103,6 @@ class ChangeableDataset(Changeable[DatasetRow]):
             raise busy
 
     def was_renamed(self, session: Session, row: DatasetRow, old: str) -> None:
-        session.execute(update(ViewRow).where(ViewRow.dataset == old).values(dataset=row.name))
         session.execute(update(CalibrationRow).where(CalibrationRow.dataset_id == row.id).values(dataset=row.name))
         for evaluator in session.scalars(select(EvaluatorRow)):
             rename_file(evaluator, old, row.name)

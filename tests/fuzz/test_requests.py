@@ -157,7 +157,6 @@ def test_uploads_and_imports(client, filled):
 
 
 FORMS: dict[str, dict[str, str]] = {
-    "/browse/views": {"name": "mine", "query": "dataset=sums&gold=error&page=2"},
     "/people/invitations": {"name": "ada", "role": "annotator", "campaign": "1"},
     "/people/users/1/role": {"role": "viewer"},
     "/login": {"name": "ada", "password": "a" * 12, "next": "/browse"},

@@ -19,7 +19,7 @@ _ACTIONS = {
     "rename": "give a dataset another name",
     "archive": "leave a dataset out of lists and choices",
     "unarchive": "list an archived dataset again",
-    "delete": "delete a dataset with its judgments, ended jobs and saved views, or an evaluator's scores on it",
+    "delete": "delete a dataset with its judgments and ended jobs, or an evaluator's scores on it",
     "deletions": "list what was deleted, by whom and when",
 }
 _COLUMNS = ("name", "kind", "traces", "left_out", "labelled", "errors", "redundant", "steps", "substeps")

@@ -14,9 +14,9 @@ from tests.storage.samples import add, evaluator
 
 LOOKING = {Right.READ, Right.SCORE}
 ROLES = {
-    Role.VIEWER: {Right.ENTER, Right.KEEP, *LOOKING},
-    Role.ANNOTATOR: {Right.ENTER, Right.KEEP, *LOOKING, Right.LABEL},
-    Role.ADJUDICATOR: {Right.ENTER, Right.KEEP, *LOOKING, Right.LABEL, Right.ADJUDICATE},
+    Role.VIEWER: {Right.ENTER, *LOOKING},
+    Role.ANNOTATOR: {Right.ENTER, *LOOKING, Right.LABEL},
+    Role.ADJUDICATOR: {Right.ENTER, *LOOKING, Right.LABEL, Right.ADJUDICATE},
     Role.ADMIN: set(Right),
 }
 
@@ -43,7 +43,7 @@ def test_annotators_do_not_look_while_a_blind_campaign_is_open(store):
     assert may(people[Role.ANNOTATOR], Right.READ, store)
     blind = campaign(store, None)
     for role, one in people.items():
-        hidden = LOOKING | {Right.KEEP} if role is Role.ANNOTATOR else set()
+        hidden = LOOKING if role is Role.ANNOTATOR else set()
         assert rights_of(one, store) == ROLES[role] - hidden
     close_campaign(store, blind.id)
     close_campaign(store, shown.id)

@@ -124,21 +124,7 @@ def kept_as_a_view(page: Page) -> None:
     expect(page.locator(".chips .chip")).to_have_count(2)
     page.locator(".distribution summary").click()
     expect(page.locator(".distribution td a[aria-current=true]")).to_be_visible()
-    kept = page.url
-    page.get_by_text("Save this view").click()
-    page.locator(".views form").get_by_label("Name").fill("Focus <3>")
-    page.locator(".views form").get_by_label("Name").press("Enter")
-    view = page.locator(".views a", has_text="Focus <3>")
-    expect(view).to_have_attribute("aria-current", "true")
-    assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(kept).query)
-    page.locator(".chips .clear").click()
-    expect(page.locator(".chips")).to_have_count(0)
-    view.click()
-    expect(page.locator(".chips .chip")).to_have_count(2)
     assert sticking_out(page) == []
-    page.get_by_text("Rename or delete").click()
-    page.get_by_role("button", name="Delete Focus <3>").click()
-    expect(page.locator(".views a")).to_have_count(0)
 
 
 def combined_and_taken_off(page: Page) -> None:

@@ -29,7 +29,6 @@ OPEN_TO = {
     "everybody": "anonymous public-anonymous local viewer annotator blind-annotator adjudicator admin",
     "by name": "local viewer annotator blind-annotator adjudicator admin",
     "looking": "public-anonymous local viewer annotator adjudicator admin",
-    "looking by name": "local viewer annotator adjudicator admin",
     "looking or labelling": "public-anonymous local viewer annotator blind-annotator adjudicator admin",
     "labelling": "local annotator blind-annotator adjudicator admin",
     "adjudicating": "local adjudicator admin",
@@ -65,8 +64,6 @@ ROUTES = {
         POST /demo/gradio_api/queue/join POST /demo/gradio_api/call/score POST /demo/gradio_api/run/predict
         POST /demo/gradio_api/cancel POST /demo/gradio_api/component_server/
         GET /annotate/agreement GET /annotate/disputes/patch""",
-    "looking by name": """
-        POST /browse/views POST /browse/views/{view}/rename POST /browse/views/{view}/delete""",
     "looking or labelling": "GET /annotate/disputes GET /annotate/disputes/{number}",
     "labelling": """
         GET /annotate/label GET /annotate/label/steps GET /annotate/label/guideline GET /annotate/slots/{slot}

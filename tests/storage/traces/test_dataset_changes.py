@@ -17,7 +17,6 @@ from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.people.users import local_user
-from stepsight.storage.people.views import list_views, save_view
 from stepsight.storage.traces.dataset_changes import ChangeableDataset, remove_withdrawn
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
 from tests.messages import refused
@@ -36,7 +35,6 @@ def judged(store: Store, folder: Path) -> int:
     score, plan = scored_by_rule("baseline:constant"), StressPlan(transforms=("filler",))
     for _ in score_stress_test(store, score, traces[0].dataset_id, mini.id, plan, lambda trace, error: None):
         pass
-    save_view(store, local_user(store), "wrong ones", "sums", "dataset=sums")
     dataset_id = traces[0].dataset_id
     job = start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
     cancel_job(store, job.id)
@@ -52,7 +50,7 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: 
     first, *_ = iterate_traces(store, find_dataset(store, "sums").id)
     hanging = ChangeableDataset("sums").read(store)
     counts = {"traces": 4, "judgments": 5, "scores without a step": 1, "scores of stress tests": 4}
-    assert hanging.counts == {**counts, "views": 1, "jobs": 1}
+    assert hanging.counts == {**counts, "jobs": 1}
     assert ChangeableDataset("sums").delete(store) == hanging
     # From here on nothing finds it, and its name is free.
     assert [one.name for one in list_datasets(store)] == ["others"]
@@ -73,7 +71,7 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: 
         hanging.counts,
     )
     scored = "scores without a step 1, scores of stress tests 4"
-    assert deletion.extent == f"traces 4, judgments 5, {scored}, views 1, jobs 1"
+    assert deletion.extent == f"traces 4, judgments 5, {scored}, jobs 1"
 
 
 def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store: Store) -> None:
@@ -139,12 +137,10 @@ def test_a_dataset_whose_gold_another_one_s_campaign_uses_is_not_deleted(store: 
         ChangeableDataset("sums").delete(store)
 
 
-def test_a_renamed_dataset_keeps_its_views_and_judgments(store: Store, tmp_path: Path) -> None:
+def test_a_renamed_dataset_keeps_its_judgments(store: Store, tmp_path: Path) -> None:
     dataset_id = judged(store, tmp_path)
     ChangeableDataset("sums").rename(store, "additions")
     assert find_dataset(store, "additions").id == dataset_id
-    (view,) = list_views(store, local_user(store))
-    assert (view.dataset, view.is_gone) == ("additions", False)
     assert "5 judgments by 2 evaluators: mini, prm" in ChangeableDataset("additions").read(store).lines
 
 
@@ -195,7 +191,6 @@ def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
         "5 judgments by 2 evaluators: mini, prm",
         "the scores of 1 trace without each of their steps",
         "stress tests with 4 scores",
-        "1 saved view: wrong ones",
         "1 job that ended",
     )
     assert ChangeableDataset("others").read(store).lines == ("3 traces",)

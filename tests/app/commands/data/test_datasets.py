@@ -3,8 +3,6 @@
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.people.users import local_user
-from stepsight.storage.people.views import save_view
 from stepsight.storage.traces.queries import list_datasets
 from tests.storage.samples import add, evaluator, judge
 
@@ -26,20 +24,12 @@ def test_datasets_are_renamed_archived_and_deleted(command, tmp_path):
     assert command("datasets", "deletions", "--db", db)[1].endswith("dataset new  traces 4\n")
 
 
-def test_the_scores_of_an_evaluator_and_a_view_are_deleted_alone(command, tmp_path):
+def test_the_scores_of_an_evaluator_are_deleted_alone(command, tmp_path):
     db = str(tmp_path / "store.db")
     with open_store(db) as store:
         traces, mini = add(store), evaluator(store)
         save_judgments(store, mini.id, [judge(trace, Mode.ONLINE) for trace in traces])
-        save_view(store, local_user(store), "wrong", "sums", "dataset=sums")
         delete = command("datasets", "delete", "sums", "--evaluator", "mini", "--yes", "--db", db)
         assert delete[1:] == (
             "mini on sums: deleted.\n", "mini on sums: 4 judgments, online will be deleted. \n",
         )  # fmt: skip
-        assert command("views", "--db", db)[1] == "wrong  sums  /browse?dataset=sums\n"
-        assert command("views", "rename", "wrong", "errors", "--db", db)[1] == "wrong is now errors.\n"
-        assert command("views", "delete", "wrong", "--yes", "--db", db)[2].startswith(
-            "stepsight views: There is no view 'wrong'. There are errors."
-        )
-        assert command("views", "delete", "errors", "--yes", "--db", db)[1] == "errors: deleted.\n"
-        assert command("views", "--db", db)[1] == "There is no saved view.\n"
