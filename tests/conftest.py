@@ -16,7 +16,7 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people import passwords
 from tests.postgresql import PostgreSQL, postgresql_server
 
-pytest_plugins = ["tests.messages"]
+pytest_plugins = ["tests.messages", "tests.seconds"]
 ROOT = Path(__file__).parent.parent
 
 _SHARED_MEMORY = Path("/dev/shm")
@@ -36,30 +36,32 @@ def pytest_configure() -> None:
 
 
 # Tests of the code that asks which database it is at, or leans on what one of them promises.
-_ON_BOTH_DATABASES = (
-    "storage/backup",
-    "storage/browse/test_metadata.py",
-    "storage/browse/test_verdict_columns.py",
-    "storage/database",
-    "storage/jobs",
-    "storage/labelling/test_queue.py",
-    "storage/people/test_attempts.py",
-    "storage/people/test_server_secret.py",
-    "storage/traces/test_bad_rows.py",
-    "storage/traces/test_saving.py",
-    "storage/traces/test_search.py",
-    "storage/traces/test_writer.py",
-)
+_STORAGE = ROOT / "tests" / "storage"
+_ON_BOTH_DATABASES = [
+    _STORAGE / "backup",
+    _STORAGE / "browse/test_metadata.py",
+    _STORAGE / "browse/test_verdict_columns.py",
+    _STORAGE / "database",
+    _STORAGE / "jobs",
+    _STORAGE / "labelling/test_queue.py",
+    _STORAGE / "people/test_attempts.py",
+    _STORAGE / "people/test_server_secret.py",
+    _STORAGE / "traces/test_bad_rows.py",
+    _STORAGE / "traces/test_saving.py",
+    _STORAGE / "traces/test_search.py",
+    _STORAGE / "traces/test_writer.py",
+]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave PostgreSQL to the slow tests where no code asks which database it is at."""
+    missing = [str(place) for place in _ON_BOTH_DATABASES if not place.exists()]
+    assert not missing, f"tests/conftest.py names what is not there: {', '.join(missing)}"
     for item in items:
         params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        place = item.path.relative_to(ROOT / "tests").as_posix()
         on_postgresql = any(isinstance(value, str) and value == "postgresql" for value in params.values())
-        if on_postgresql and not place.startswith(_ON_BOTH_DATABASES):
+        if on_postgresql and not any(map(item.path.is_relative_to, _ON_BOTH_DATABASES)):
             item.add_marker(pytest.mark.slow)
 
 
