@@ -51,7 +51,6 @@ _MEANINGS = (
 _SECTIONS = (
     ("People", ("annotators", "pairs")),
     ("Gold", ("gold", "gold-items")),
-    ("Trust in suggestions", ("trust",)),
     ("All traces", ("estimates",)),
     ("Step numbers", ("positions",)),
     ("Views", ("views", "majorities", "minds", "later")),

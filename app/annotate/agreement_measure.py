@@ -22,7 +22,6 @@ from stepsight.app.annotate.agreement_tables import (
     position_table,
     shared_traces,
     step_table,
-    trust_table,
     view_ratings,
     view_table,
 )
@@ -33,7 +32,6 @@ from stepsight.storage.judgments.evaluators import read_data_version
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.estimates import estimate
 from stepsight.storage.labelling.results.ratings import CampaignRatings, read_ratings
-from stepsight.storage.labelling.results.trust import read_confirmations
 from stepsight.training.report.tables import Table
 
 
@@ -84,20 +82,16 @@ def measure_agreement(
     def measure() -> CampaignAgreement:
         read = partial(read_ratings, store, exposed=exposed, named=named)
         tables = _measure(read(campaign), None if against is None else read(against), draws)
-        return replace(tables, tables=(*tables.tables, *_of_purposes(store, campaign, exposed, named, draws)))
+        return replace(tables, tables=(*tables.tables, *_of_purposes(store, campaign, exposed)))
 
     return store.cache.get(key, version, measure, _size)
 
 
-def _of_purposes(store: Store, campaign: Campaign, exposed: bool, named: bool, draws: int) -> Iterator[Table]:
-    """Yield the tables of estimates for all traces, and of trust in suggested labels, where there is something to
-    show."""
+def _of_purposes(store: Store, campaign: Campaign, exposed: bool) -> Iterator[Table]:
+    """Yield the table of estimates for all traces, if there is something to show."""
     estimates = estimate(store, campaign, exposed=exposed)
     if estimates is not None and estimates.labelled:
         yield estimates_table(estimates)
-    if campaign.suggests and (confirmations := read_confirmations(store, campaign)):
-        people = sorted({(one.user, one.user_id) for one in confirmations}) if named else []
-        yield trust_table(confirmations, {id: name for name, id in people}, draws)
 
 
 def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.metrics.bootstrap import Value, Weights, difference, resamples, share
+from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
 from stepsight.core.metrics.labels.agreement import (
     Agreement,
     RaterPair,
@@ -31,7 +31,6 @@ from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.storage.labelling.results.annotations import UNASKED
 from stepsight.storage.labelling.results.estimates import CampaignEstimates
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
-from stepsight.storage.labelling.results.trust import Confirmation
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 FIGURES = ("labels, in order", "labels", "valid or not", "first error")
@@ -54,9 +53,6 @@ _HEADS = {
     "annotators": {"annotator": "annotator", "traces": "traces", "labels": "labels", "unsure": "unsure",
         "agreeing": "same label as others, %", "without": "alpha without", "change": "rises by"},
     "estimates": {"of": "of all traces", "share": "share, %"},
-    "trust": {"annotator": "annotator", "n_planted": "planted suggestions", "planted": "kept, %",
-        "n_wrong": "suggestions wrong by gold", "wrong": "kept, % of these",
-        "n_right": "suggestions right by gold", "right": "kept, % of right ones"},
     "gold": {"annotator": "annotator", "steps": "steps with a gold label", "accuracy": "same label, %",
         "kappa": "kappa of labels", "valid_steps": "steps with gold validity",
         "valid_accuracy": "same validity, %", "valid_kappa": "kappa of validity"},
@@ -118,27 +114,6 @@ def estimates_table(estimates: CampaignEstimates) -> Table:
     )
     caption = "Estimates for all traces of the campaign, with 95 % intervals"
     return _table("estimates", caption, _HEADS["estimates"], rows, rows, notes)
-
-
-def trust_table(confirmations: Sequence[Confirmation], names: Mapping[int, str], draws: int) -> Table:
-    """Tabulate how many suggested labels each person of `names` and all together kept: planted ones, and those that
-    gold calls wrong or right. Intervals are over the hidden gold items."""
-    items = {item: place for place, item in enumerate(dict.fromkeys(one.item_id for one in confirmations))}
-    weights = resamples(len(items), draws)
-    by_person = [(name, [one for one in confirmations if one.user_id == id]) for id, name in names.items()]
-    rows = []
-    for name, some in (*by_person, ("all", confirmations)):
-        cells: list[Cell] = [name]
-        for kind in ("planted", "wrong", "right"):
-            of_kind = [one for one in some if one.kind == kind]
-            kept = np.array([one.kept for one in of_kind], np.bool_)
-            trace = np.array([items[one.item_id] for one in of_kind], np.int64)
-            cells += [len(of_kind), share(kept, trace, weights, NOTHING)]
-        if some:
-            rows.append(tuple(cells))
-    caption = "Suggestions on hidden gold items that were left as they are"
-    note = "Wrong ones that are kept show over-trust, and right ones that are changed show too little trust."
-    return _table("trust", caption, _HEADS["trust"], rows, notes=(note,), rules=(len(rows) - 1,) if rows else ())
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:

@@ -182,10 +182,7 @@ def queue_terms(campaign: Campaign) -> str:
     if campaign.ordering not in (Ordering.FILE, Ordering.RANDOM):
         parts.append(f"{campaign.random_share:.0%} of the places filled at random")
     if campaign.gold_rate:
-        planted = (
-            f", {campaign.planted_share:.0%} of them with a wrong suggestion" if campaign.planted_share else ""
-        )
-        parts.append(f"{campaign.gold_rate:.0%} hidden gold items{planted}")
+        parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
     conditions = dict(campaign.conditions)
     parts += map(meta_words, conditions.pop("meta", ()))
     parts += [f"{name.replace('_', ' ')}: {value}" for name, value in conditions.items()]

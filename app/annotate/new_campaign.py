@@ -97,7 +97,6 @@ class NewCampaign(BaseModel):
     ordering: Ordering = Ordering.RANDOM
     random_share: float = 20.0
     gold_rate: float = 0.0
-    planted_share: float = 0.0
     gold_dataset: str | None = None
     answer: Literal["yes", "no"] = "yes"
     after_submission: AfterSubmission = AfterSubmission.NOTHING
@@ -166,7 +165,6 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         ordering=form.ordering,
         random_share=form.random_share / 100,
         gold_rate=form.gold_rate / 100,
-        planted_share=form.planted_share / 100,
         gold_dataset=form.gold_dataset,
         shows_answer=form.answer == "yes",
         after_submission=form.after_submission,

@@ -51,12 +51,11 @@ class CampaignRow(Base):
     with. `population` is the number of traces that met the conditions. `sample` is the number of traces chosen from
     these at random, using `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own
     annotators may label. If `suggests` is true, a trace starts with labels suggested by the evaluator whose scores
-    are shown, of which one is wrong on purpose in the fraction `planted_share` of the gold items. If
-    `shows_equations` is true, equations that do not hold are marked. Each person begins with `qualification_items`
-    gold items, and gets the traces of the queue if at least `qualification_right` of them are right. If
-    `asks_evidence` is true, a person whose label changes is asked for the step that changed it; without an answer,
-    it is the newest step in view. Campaigns of earlier versions asked nobody. `archived` is when the campaign was
-    archived. `exported` is the number of events in the newest complete export of its log, or NULL.
+    are shown. If `shows_equations` is true, equations that do not hold are marked. Each person begins with
+    `qualification_items` gold items, and gets the traces of the queue if at least `qualification_right` of them are
+    right. If `asks_evidence` is true, a person whose label changes is asked for the step that changed it; without
+    an answer, it is the newest step in view. Campaigns of earlier versions asked nobody. `archived` is when the
+    campaign was archived. `exported` is the number of events in the newest complete export of its log, or NULL.
     """
 
     __tablename__ = "campaigns"
@@ -92,7 +91,6 @@ class CampaignRow(Base):
     exported: Mapped[int | None]
     qualification_items: Mapped[int] = mapped_column(default=0, server_default="0")
     qualification_right: Mapped[int] = mapped_column(default=0, server_default="0")
-    planted_share: Mapped[float] = mapped_column(default=0.0, server_default="0")
     asks_evidence: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (

@@ -40,8 +40,8 @@ BORDERS = "borders"
 ON_TRACES = ("flag", "outcome", BORDERS)
 UNDOABLE = (*ON_STEPS, *ON_TRACES)
 SUGGEST = "suggest"
-"""The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step, and
-`step` the step whose suggestion is planted, or None. No client sends one: see `storage.labelling.suggestions`."""
+"""The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step.
+No client sends one: see `storage.labelling.suggestions`."""
 DECIDE = "decide"
 """The kind of a decision, which belongs to no slot: see `storage.labelling.results.decisions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")

@@ -51,7 +51,6 @@ class Slot:
     after_submission: str
     error_kinds: list[str]
     evaluator_id: int | None
-    planted_share: float
     asks_evidence: bool
     seed: int
     lease: int

@@ -39,7 +39,7 @@ _SAME = (
     "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
     "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
     "error_kinds", "after_submission", "sample", "population", "suggests", "shows_equations",
-    "qualification_items", "qualification_right", "planted_share", "asks_evidence",
+    "qualification_items", "qualification_right", "asks_evidence",
 )  # fmt: skip
 
 
@@ -52,9 +52,8 @@ class Campaign:
     of traces that met the conditions. If `restricted` is True, only the campaign's own annotators can label. If
     `suggests` is True, traces start with labels suggested by the campaign's evaluator. If `shows_equations` is
     True, equations that do not hold are marked. Each person begins with `qualification_items` gold items, at least
-    `qualification_right` of which have to be right. In the fraction `planted_share` of the other gold items, one
-    suggestion is wrong on purpose. If `asks_evidence` is True, a person whose label changes is asked for the step
-    that changed it.
+    `qualification_right` of which have to be right. If `asks_evidence` is True, a person whose label changes is
+    asked for the step that changed it.
     """
 
     id: int
@@ -84,7 +83,6 @@ class Campaign:
     shows_equations: bool
     qualification_items: int
     qualification_right: int
-    planted_share: float
     asks_evidence: bool
     guideline: int
     items: int
@@ -237,7 +235,6 @@ def _create(
         "shows_equations",
         "qualification_items",
         "qualification_right",
-        "planted_share",
     )
     row = CampaignRow(
         name=plan.name,

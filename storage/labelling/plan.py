@@ -98,9 +98,6 @@ class CampaignPlan:
         AfterSubmission.NOTHING
     )
     suggests: Annotated[bool, "with --show-scores: begin with the labels that --evaluator suggests"] = False
-    planted_share: Annotated[
-        float, "with --suggest: share of the gold items in which one suggestion is wrong on purpose"
-    ] = 0.0
     shows_equations: Annotated[bool, "mark equations that fail; the labels are then not blind"] = False
     qualification_items: Annotated[int, "gold items that each person labels first, as a qualification"] = 0
     qualification_right: Annotated[int, "how many of them have to be right, or no other trace comes"] = 0
@@ -118,7 +115,6 @@ def check_plan(plan: CampaignPlan) -> None:
     _check_whole(plan.seed, 0, _SEEDS - 1, "The seed")
     _check_share(plan.random_share, 1.0, "The random share")
     _check_share(plan.gold_rate, 0.5, "The rate of gold items")
-    _check_share(plan.planted_share, 1.0, "The share of planted suggestions")
     _check_whole(plan.qualification_items, 0, MOST_QUALIFICATION, "The number of qualification items")
     least = min(plan.qualification_items, 1)
     _check_whole(
@@ -133,11 +129,6 @@ def check_plan(plan: CampaignPlan) -> None:
         raise UserError(
             "Labels can be suggested only where scores are shown and the whole trace is in view.",
             "Show the scores of the evaluator and the whole trace, or suggest nothing.",
-        )
-    if plan.planted_share and not (plan.suggests and plan.gold_rate):
-        raise UserError(
-            "Wrong suggestions are planted only among suggestions in hidden gold items.",
-            "Have labels suggested and set a rate of gold items, or plant nothing.",
         )
     if plan.ordering == Ordering.INFORMATION and not plan.random_share:
         raise UserError(

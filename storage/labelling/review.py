@@ -11,12 +11,10 @@ from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import thresholds_in_force
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.labelling.plan import AfterSubmission
-from stepsight.storage.labelling.planting import mirrored, planted_step
 from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, is_unblinded, keep_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
@@ -88,33 +86,17 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
         return ()
     trace = get_trace(store, slot.trace_id)
     if not slot.stepwise:
-        return scores_to_confirm(store, slot, trace)[0]
+        return scores_to_confirm(store, slot, trace)
     return _online(trace, _by_evaluator(store, slot, trace), annotation.revealed)
 
 
-def scores_to_confirm(store: Store, slot: Slot, trace: StoredTrace) -> tuple[tuple[ShownScores, ...], int | None]:
-    """Return the scores of the campaign's evaluator as a person sees them before submission, and the 0-based step
-    whose score is mirrored for a planted suggestion, or None (see `storage.labelling.planting`)."""
-    shown = shown_scores(trace, _by_evaluator(store, slot, trace))
-    if not shown or not slot.planted_share or slot.evaluator_id is None:
-        return shown, None
-    with store.read() as session:
-        cut = thresholds_in_force(session, slot.evaluator_id).validity
-        step = planted_step(session, slot, trace, shown[0].validity, cut)
-    return shown if step is None else (_mirrored_at(step, shown[0]),), step
+def scores_to_confirm(store: Store, slot: Slot, trace: StoredTrace) -> tuple[ShownScores, ...]:
+    """Return the scores of the campaign's evaluator as a person sees them before submission."""
+    return shown_scores(trace, _by_evaluator(store, slot, trace))
 
 
 def _by_evaluator(store: Store, slot: Slot, trace: StoredTrace) -> list[StoredJudgment]:
     return [one for one in read_judgments(store, trace) if one.evaluator.id == slot.evaluator_id]
-
-
-def _mirrored_at(step: int, scores: ShownScores) -> ShownScores:
-    validity, redundancy = list(scores.validity), list(scores.redundancy)
-    value, neutral = validity[step], redundancy[step]
-    assert value is not None
-    validity[step] = mirrored(value)
-    redundancy[step] = None if neutral is None else min(neutral, mirrored(value))
-    return replace(scores, validity=tuple(validity), redundancy=tuple(redundancy))
 
 
 def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:

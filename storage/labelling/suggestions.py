@@ -31,7 +31,7 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
         slot = load_slot(session, slot_id)
         if slot.state != LEASED or read_events(session, slot.item_id, user.id):
             return
-    labels, planted = _suggested(store, slot)
+    labels = _suggested(store, slot)
     if not any(labels):
         return
     with store.write() as session:
@@ -39,7 +39,7 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
         slot = load_slot(session, slot_id, lock=True)
         is_held = slot.state == LEASED and slot.user_id == user.id
         if is_held and not read_events(session, slot.item_id, user.id):
-            _insert(session, slot, user, labels, planted)
+            _insert(session, slot, user, labels)
 
 
 def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
@@ -63,13 +63,12 @@ def _label(validity: float | None, redundancy: float | None, thresholds: Thresho
     return "neu" if redundancy is not None and redundancy >= thresholds.redundancy else "pos"
 
 
-def _suggested(store: Store, slot: Slot) -> tuple[Sequence[str | None], int | None]:
-    """Return the suggested label of each step, and the 0-based step with a planted one, or None."""
+def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
     if slot.evaluator_id is None:
-        return (), None
-    shown, planted = scores_to_confirm(store, slot, get_trace(store, slot.trace_id))
+        return ()
+    shown = scores_to_confirm(store, slot, get_trace(store, slot.trace_id))
     if not shown:
-        return (), None
+        return ()
     with store.read() as session:
         thresholds = thresholds_in_force(session, slot.evaluator_id)
         outputs = outputs_of_evaluator(session, slot.evaluator_id)
@@ -77,17 +76,16 @@ def _suggested(store: Store, slot: Slot) -> tuple[Sequence[str | None], int | No
     if outputs == Outputs.CHECKS:
         # A step that passes its checks is not right merely by that.
         labels = [label if label == "neg" else None for label in labels]
-    return labels, planted
+    return labels
 
 
-def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None], planted: int | None) -> None:
+def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None]) -> None:
     row = {
         "campaign_id": slot.campaign_id,
         "item_id": slot.item_id,
         "slot_id": slot.id,
         "user_id": user.id,
         "kind": SUGGEST,
-        "step": planted,
         "new": list(labels),
         "cause": "",
         "key": f"{SUGGEST}-{slot.id}",

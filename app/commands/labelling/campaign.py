@@ -44,7 +44,7 @@ _ACTIONS = {
 _OPTIONS = {
     **dict.fromkeys(("overlap", "view", "ordering", "random_share", "sample"), ""),
     **dict.fromkeys(("after_submission", "gold_rate", "gold_dataset", "seed"), ""),
-    **dict.fromkeys(("qualification_items", "qualification_right", "planted_share"), ""),
+    **dict.fromkeys(("qualification_items", "qualification_right"), ""),
     "suggests": "--suggest",
     "shows_equations": "--mark-equations",
     "error_kinds": "--error-kind",

@@ -45,7 +45,7 @@ SETTINGS = (
     *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
     *("sample", "population", "suggests", "shows_equations"),
 )
-OPTIONAL = ("qualification_items", "qualification_right", "planted_share", "asks_evidence")
+OPTIONAL = ("qualification_items", "qualification_right", "asks_evidence")
 """The settings that are in a file only if they are not 0 or false, as earlier versions know none of them."""
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
 SLOT = ("number", "state", "taken", "expires", "ended")

@@ -16,7 +16,7 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.schema import check_name
-from stepsight.storage.database.stored_json import EvaluatorFacts, Share
+from stepsight.storage.database.stored_json import EvaluatorFacts
 from stepsight.storage.importers.rows.fields import canonical
 from stepsight.storage.labelling.annotation import LABELS, LINKS, OUTCOMES, Borders, Count, Key, check_reason
 from stepsight.storage.labelling.error_kinds import Kind
@@ -230,7 +230,6 @@ class CampaignLine(LabelRow):
     # Earlier versions wrote none.
     qualification_items: Count = 0
     qualification_right: Count = 0
-    planted_share: Share = 0.0
     asks_evidence: bool = False
     annotators: ListOf[Text]
 

@@ -9,11 +9,9 @@ from stepsight.app.annotate.agreement_tables import (
     position_table,
     reasons,
     step_table,
-    trust_table,
 )
 from stepsight.core.metrics.bootstrap import Value, resamples
 from stepsight.core.metrics.labels.agreement import NO_LABEL, ONE_ANNOTATOR
-from stepsight.storage.labelling.results.trust import Confirmation
 from tests.app.annotate.rated import cells, rated
 
 DRAWS = resamples(2, 50)
@@ -106,16 +104,3 @@ def test_reasons_name_some_of_many():
     values = [(f"step {i}", Value.none("why")) for i in range(6)]
     values += [("x", Value(1.0)), ("y", Value.none("because"))]
     assert reasons(values) == ("step 0, step 1, step 2, step 3 and 2 more: why", "y: because")
-
-
-def test_trust_is_told_of_each_person_and_of_all() -> None:
-    found = [
-        Confirmation(1, "ann", 7, "wrong", True),
-        Confirmation(1, "ann", 8, "right", True),
-        Confirmation(2, "bob", 7, "wrong", False),
-    ]
-    table = trust_table(found, {1: "ann", 2: "bob", 3: "cyd"}, 10)
-    counted = [(name, *rest[::2]) for name, *rest in table.rows]
-    assert counted == [("ann", 0, 1, 1), ("bob", 0, 1, 0), ("all", 0, 2, 1)]
-    kept = [row[4].number for row in table.rows if isinstance(row[4], Value)]
-    assert kept == [1.0, 0.0, 0.5]

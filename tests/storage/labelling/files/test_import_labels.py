@@ -275,7 +275,6 @@ BAD_LOGS = [
     lambda rows: change(
         rows, 1, campaign=rows[0]["campaign"] | {"evaluator": EVALUATOR | {"info": {"outputs": "five-way"}}}
     ),
-    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"planted_share": 7.0}),
     lambda rows: change(rows, 2, text=""),
     lambda rows: change(rows, 3, trace="four"),
     lambda rows: change(rows, 3, digest="0" * 64),
