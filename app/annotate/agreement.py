@@ -51,7 +51,6 @@ _MEANINGS = (
 _SECTIONS = (
     ("People", ("annotators", "pairs")),
     ("Gold", ("gold", "gold-items")),
-    ("All traces", ("estimates",)),
     ("Step numbers", ("positions",)),
     ("Views", ("views", "majorities", "minds", "later")),
     ("Outcomes and links", ("outcomes", "links")),

@@ -1,7 +1,7 @@
 """Measuring how well a campaign's annotators agree, and tabulating the results."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import func, select
@@ -10,7 +10,6 @@ from stepsight.app.annotate.agreement_tables import (
     STEPWISE,
     ViewRatings,
     annotator_table,
-    estimates_table,
     gold_table,
     later_table,
     links_table,
@@ -30,7 +29,6 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import read_data_version
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.results.estimates import estimate
 from stepsight.storage.labelling.results.ratings import CampaignRatings, read_ratings
 from stepsight.training.report.tables import Table
 
@@ -68,7 +66,7 @@ def measure_agreement(
 ) -> CampaignAgreement:
     """Measure the agreement of a campaign's annotators, optionally compared with the campaign `against`.
 
-    The result is cached until an event is logged in one of the campaigns, or a judgment of the dataset changes.
+    The result is cached until an event is logged in one of the campaigns, or the dataset or its judgments change.
     `exposed` and `named` mean the same as for `read_ratings`, and `draws` is the number of bootstrap draws.
     """
     ids = [one.id for one in (campaign, against) if one is not None]
@@ -81,17 +79,9 @@ def measure_agreement(
 
     def measure() -> CampaignAgreement:
         read = partial(read_ratings, store, exposed=exposed, named=named)
-        tables = _measure(read(campaign), None if against is None else read(against), draws)
-        return replace(tables, tables=(*tables.tables, *_of_purposes(store, campaign, exposed)))
+        return _measure(read(campaign), None if against is None else read(against), draws)
 
     return store.cache.get(key, version, measure, _size)
-
-
-def _of_purposes(store: Store, campaign: Campaign, exposed: bool) -> Iterator[Table]:
-    """Yield the table of estimates for all traces, if there is something to show."""
-    estimates = estimate(store, campaign, exposed=exposed)
-    if estimates is not None and estimates.labelled:
-        yield estimates_table(estimates)
 
 
 def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:

@@ -29,7 +29,6 @@ from stepsight.core.metrics.labels.agreement import (
 from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.storage.labelling.results.annotations import UNASKED
-from stepsight.storage.labelling.results.estimates import CampaignEstimates
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
@@ -52,7 +51,6 @@ _HEADS = {
         "first_error": "same first error, %"},
     "annotators": {"annotator": "annotator", "traces": "traces", "labels": "labels", "unsure": "unsure",
         "agreeing": "same label as others, %", "without": "alpha without", "change": "rises by"},
-    "estimates": {"of": "of all traces", "share": "share, %"},
     "gold": {"annotator": "annotator", "steps": "steps with a gold label", "accuracy": "same label, %",
         "kappa": "kappa of labels", "valid_steps": "steps with gold validity",
         "valid_accuracy": "same validity, %", "valid_kappa": "kappa of validity"},
@@ -99,21 +97,6 @@ def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]
     """Build a table with a row for each agreement, given with its name and the unit that is rated."""
     rows = [(of, one.alpha, one.agreeing, one.n_units, unit, one.n_pairs) for of, one, unit in alphas]
     return _table(name, caption, _HEADS["agreement"], rows, [(of, one.alpha) for of, one, _ in alphas], notes)
-
-
-def estimates_table(estimates: CampaignEstimates) -> Table:
-    """Tabulate the estimated share of traces with an error, and of traces that each evaluator judges as the
-    annotators do."""
-    right = [(f"are judged rightly by {name}", value) for name, value in estimates.right.items()]
-    rows = [("have an error", estimates.with_error), *right]
-    undecided = f" {estimates.undecided:,} more are left out: no agreement." if estimates.undecided else ""
-    notes = (
-        f"From {estimates.labelled:,} labelled traces of {estimates.total:,}, weighted by the chance of being "
-        f"drawn.{undecided}",
-        *(f"{name} has not judged all of them." for name in estimates.unjudged),
-    )
-    caption = "Estimates for all traces of the campaign, with 95 % intervals"
-    return _table("estimates", caption, _HEADS["estimates"], rows, rows, notes)
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:

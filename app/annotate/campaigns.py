@@ -25,7 +25,6 @@ _ORDERS = {
     Ordering.RANDOM: "in random order",
     Ordering.DISAGREEMENT: "most disputed by the evaluators first",
     Ordering.CHANGE: "most changed by later steps first",
-    Ordering.INFORMATION: "most informative labels first",
 }
 _AFTER = {
     AfterSubmission.NOTHING: "nothing shown after submission",

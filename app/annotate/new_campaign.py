@@ -65,7 +65,6 @@ _TERMS = (
             ("file", "file order"),
             ("disagreement", "most disputed by the evaluators first"),
             ("change", "most changed by later steps first"),
-            ("information", "most informative labels first"),
         ),
     ),
 )

@@ -98,7 +98,7 @@ class CampaignRow(Base):
         CheckConstraint("view IN ('whole', 'stepwise')", name="view"),
         CheckConstraint("shows IN ('nothing', 'scores')", name="shows"),
         CheckConstraint("shows = 'nothing' OR evaluator_id IS NOT NULL", name="shows_an_evaluator"),
-        CheckConstraint("ordering IN ('file', 'random', 'disagreement', 'change', 'information')", name="ordering"),
+        CheckConstraint("ordering IN ('file', 'random', 'disagreement', 'change')", name="ordering"),
         CheckConstraint("random_share BETWEEN 0 AND 1 AND gold_rate BETWEEN 0 AND 0.5", name="shares"),
         CheckConstraint("lease > 0", name="lease"),
         CheckConstraint("after_submission IN ('nothing', 'gold', 'everything')", name="after_submission"),
@@ -148,8 +148,7 @@ class ItemRow(Base):
 
     `digest` and `text_digest` are the trace's `Trace.digest` and `Trace.text_digest`. `chosen` is `ordered` if the
     campaign's ordering placed the item, `random` if it was placed at random, and `gold` for a hidden gold item,
-    which any annotator may get in addition to the items of the queue. `chance` is the chance with which the item
-    was drawn among the traces left, or None if the order was not drawn by information.
+    which any annotator may get in addition to the items of the queue.
     """
 
     __tablename__ = "campaign_items"
@@ -161,7 +160,6 @@ class ItemRow(Base):
     place: Mapped[int]
     chosen: Mapped[str] = mapped_column(String(20))
     text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default="")
-    chance: Mapped[float | None]
 
     __table_args__ = (
         UniqueConstraint("campaign_id", "trace_id"),

@@ -5,15 +5,12 @@
 - `disagreement`: the largest difference between evaluators' solution validities first. Standing offline
   judgments are used, or online ones where those are missing.
 - `change`: the largest absolute retroactive change in one evaluator's hindsight judgments first.
-- `information`: drawn at random, with a preference for traces on which evaluators differ or are close to their
-  thresholds, and for problems that have not come yet (see `core.metrics.labels.sampling`).
 
 With `disagreement` and `change`, traces without enough judgments come last, in file order.
 
 Putting uncertain traces first biases the sample. With `disagreement` and `change`, some places, chosen at random,
 are therefore filled with traces chosen at random. These traces are marked, so that metrics computed over them alone
-are unbiased. With `information`, the chance of each trace is kept, and gives its label a weight that makes
-estimates from all labels unbiased (`storage.labelling.results.estimates`).
+are unbiased.
 """
 
 import math
@@ -27,12 +24,10 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.labels.sampling import draw, information
 from stepsight.core.trace import find_answer
 from stepsight.storage.browse.verdict_columns import read_validities
 from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS
-from stepsight.storage.judgments.evaluators import thresholds_in_force
 from stepsight.storage.judgments.judgments import fresh_rows, stands
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
@@ -42,23 +37,15 @@ ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
 GALLERY = "gallery"
 """The dataset of the shipped traces."""
 
-# Traces whose problems are read at once.
-_BATCH = 500
-
 # Gold items beyond those that one person needs.
 _SPARE = 10
 
 
 class Place(NamedTuple):
-    """A place of the queue.
-
-    `chosen` is `ORDERED`, `RANDOM` or `GOLD`, and says how the trace was chosen. `chance` is the chance with which
-    it was drawn among the traces left, or None if the order was not drawn by information.
-    """
+    """A place of the queue. `chosen` is `ORDERED`, `RANDOM` or `GOLD`, and says how the trace was chosen."""
 
     trace_id: int
     chosen: str
-    chance: float | None = None
 
 
 def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[Place]:
@@ -69,8 +56,6 @@ def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Campaig
         return [Place(id, ORDERED) for id in ids]
     if plan.ordering == Ordering.RANDOM:
         return [Place(id, RANDOM) for id in rng.sample(ids, len(ids))]
-    if plan.ordering == Ordering.INFORMATION:
-        return _draw_informative(session, dataset_id, ids, plan.random_share, rng)
     if plan.ordering == Ordering.DISAGREEMENT:
         by = _read_spreads(session, dataset_id)
     else:
@@ -82,32 +67,6 @@ def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Campaig
     return mix(order, plan.random_share, rng)
 
 
-def _draw_informative(
-    session: Session, dataset_id: int, ids: Sequence[int], share: float, rng: random.Random
-) -> list[Place]:
-    judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
-    trace_ids, validities = read_validities(session, dataset_id, judged)
-    mine = np.isin(trace_ids, ids)
-    told = validities[:, mine].astype(np.float64)
-    if not np.isfinite(told).any():
-        raise UserError(*_SILENT[Ordering.INFORMATION])
-    cuts = np.array([thresholds_in_force(session, evaluator).validity for evaluator in judged])
-    chosen = trace_ids[mine].tolist()
-    drawn = draw(information(told, cuts).tolist(), _problems(session, chosen), share, rng)
-    return [Place(chosen[index], ORDERED, chance) for index, chance in drawn]
-
-
-def _problems(session: Session, ids: Sequence[int]) -> list[int]:
-    """Return a number for the problem of each trace. Traces of the same problem have the same number."""
-    wanted = select(TraceRow.id, TraceRow.problem)
-    numbers: dict[str, int] = {}
-    found: dict[int, int] = {}
-    for start in range(0, len(ids), _BATCH):
-        for id, problem in session.execute(wanted.where(TraceRow.id.in_(ids[start : start + _BATCH]))):
-            found[id] = numbers.setdefault(problem, len(numbers))
-    return [found[id] for id in ids]
-
-
 _SILENT = {
     Ordering.DISAGREEMENT: (
         "The order is by disagreement, but no trace was judged by two evaluators.",
@@ -115,10 +74,6 @@ _SILENT = {
     ),
     Ordering.CHANGE: (
         "The order is by change, but the evaluator has judged none of the traces in hindsight mode.",
-        "Have them judged first, or choose another ordering.",
-    ),
-    Ordering.INFORMATION: (
-        "The order is by information, but no evaluator has judged any of the traces.",
         "Have them judged first, or choose another ordering.",
     ),
 }

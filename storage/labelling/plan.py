@@ -48,7 +48,6 @@ class Ordering(StrEnum):
     RANDOM = "random"
     DISAGREEMENT = "disagreement"
     CHANGE = "change"
-    INFORMATION = "information"
 
 
 _WORDS: dict[str, type[StrEnum]] = {
@@ -79,12 +78,10 @@ class CampaignPlan:
     view: Annotated[CampaignView, "how much of a trace is in view"] = CampaignView.WHOLE
     shows: Shows = Shows.NOTHING
     evaluator: int | None = None
-    ordering: Annotated[
-        Ordering, "disagreement of the evaluators, largest change of --evaluator, or most informative labels first"
-    ] = Ordering.RANDOM
-    random_share: Annotated[
-        float, "share of places filled at random in an order by disagreement, change or information"
-    ] = 0.2
+    ordering: Annotated[Ordering, "disagreement of the evaluators or largest change of --evaluator first"] = (
+        Ordering.RANDOM
+    )
+    random_share: Annotated[float, "share of places filled at random in an order by disagreement or change"] = 0.2
     gold_rate: Annotated[float, "share of hidden gold items, 0 to 0.5"] = 0.0
     gold_dataset: Annotated[
         str | None, "where they come from (default: the rest of the dataset, or the gallery)"
@@ -129,11 +126,6 @@ def check_plan(plan: CampaignPlan) -> None:
         raise UserError(
             "Labels can be suggested only where scores are shown and the whole trace is in view.",
             "Show the scores of the evaluator and the whole trace, or suggest nothing.",
-        )
-    if plan.ordering == Ordering.INFORMATION and not plan.random_share:
-        raise UserError(
-            "The order is by information, and no place is filled at random: estimates would not be unbiased.",
-            "Set the random share to at least 5 %.",
         )
     if plan.evaluator is None:
         _check_needless(plan)

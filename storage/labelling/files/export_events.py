@@ -109,16 +109,15 @@ def _guidelines(session: Session, campaign_id: int) -> Iterator[Row]:
 
 def _items(session: Session, campaign_id: int) -> Iterator[Row]:
     row = ItemRow
-    columns = (row.id, row.place, DatasetRow.name, TraceRow.external_id, row.digest, row.chosen, row.chance)
+    columns = (row.id, row.place, DatasetRow.name, TraceRow.external_id, row.digest, row.chosen)
     wanted = select(*columns).join(TraceRow, TraceRow.id == ItemRow.trace_id)
     wanted = wanted.join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
     wanted = wanted.where(ItemRow.campaign_id == campaign_id).order_by(ItemRow.place)
     qualifying = set(session.scalars(qualification_slots(campaign_id)))
     for part in session.execute(wanted, execution_options=_IN_PARTS).partitions():
         slots = _slots(session, [item.id for item in part], qualifying)
-        for id, place, dataset, trace, digest, chosen, chance in part:
+        for id, place, dataset, trace, digest, chosen in part:
             item = {"item": place, "dataset": dataset, "trace": trace, "digest": digest, "chosen": chosen}
-            item |= {} if chance is None else {"chance": chance}
             yield item | {"slots": slots.get(id, [])}
 
 

@@ -161,8 +161,7 @@ class EventImporter:
                 f"the trace {line.trace!r} of {line.dataset!r} differs from the one that was labelled.",
                 "Its text or gold differs. Import the file that was labelled.",
             )
-        same = {"chosen": line.chosen, "chance": line.chance}
-        values = {"campaign_id": self._id, "trace_id": trace.id, "place": line.item} | same
+        values = {"campaign_id": self._id, "trace_id": trace.id, "place": line.item, "chosen": line.chosen}
         digests = {"digest": trace.digest, "text_digest": trace.text_digest}
         item_id = self._insert(ItemRow, values | digests)
         self._steps[line.item] = item_id, trace.n_steps, trace.digest

@@ -262,7 +262,6 @@ class ItemLine(LabelRow):
     trace: Text
     digest: str
     chosen: Word
-    chance: Annotated[float, Field(gt=0, le=1)] | None = None
     slots: ListOf[SlotLine]
 
 

@@ -229,7 +229,7 @@ class LabelledTraces:
 
     def __iter__(self) -> Iterator[LabelledTrace]:
         self.left_out = Counter()
-        results: Iterator[Consensus | SubmittedAnnotation] = self.consensus()
+        results: Iterator[Consensus | SubmittedAnnotation] = self._consensus()
         if self._per_annotator:
             results = self._each()
         if self._only is not None:
@@ -252,8 +252,7 @@ class LabelledTraces:
         source = Convention.UNTIL_CEASED if self._campaign.after_error else Convention.FIRST_ERROR
         return labelled.in_convention(self._convention, source)
 
-    def consensus(self) -> Iterator[Consensus]:
-        """Yield the consensus on each trace, without reading the traces."""
+    def _consensus(self) -> Iterator[Consensus]:
         for annotations, decided in iterate_annotated_items(self._store, self._campaign.id):
             if annotations[0].chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1

@@ -13,7 +13,6 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from stepsight.storage.traces.queries import StoredTrace
-from tests.messages import refused
 from tests.storage.samples import add, evaluator
 
 FOUR = [Trace.of(f"Problem {i}", ["One.", "Two."], id=str(i)) for i in range(4)]
@@ -113,19 +112,3 @@ def test_no_share_and_all_of_it(share: float, count: int) -> None:
     mixed = mix([1, 2, 3, 4, 5], share, random.Random(1))
     assert sum(one.chosen == RANDOM for one in mixed) == count
     assert sorted(one.trace_id for one in mixed) == [1, 2, 3, 4, 5]
-
-
-def test_by_information_every_trace_comes_once_with_its_chance(store: Store) -> None:
-    traces = add(store, FOUR)
-    by_information = plan(ordering=Ordering.INFORMATION, random_share=0.2)
-    with refused():
-        places(store, traces, by_information)
-    one = evaluator(store, "one")
-    save_judgments(store, one.id, [scored(trace, 1 - (trace.id == "2") / 2, 1) for trace in traces])
-    with store.read() as session:
-        found = arrange(session, traces[0].dataset_id, [trace.trace_id for trace in traces], by_information)
-    assert sorted(place.trace_id for place in found) == [trace.trace_id for trace in traces]
-    chances = {place.trace_id: place.chance for place in found}
-    # Sure verdicts tell nothing: only the third, at its threshold, has a weight, and one in five comes at random.
-    assert found[0] == (traces[2].trace_id, ORDERED, pytest.approx(0.8 + 0.2 / 4))
-    assert chances[found[-1].trace_id] == pytest.approx(1)
