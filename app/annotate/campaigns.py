@@ -16,7 +16,7 @@ from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guidel
 from stepsight.storage.labelling.files.export_labels import LABEL_CONVENTIONS, LABEL_FORMATS
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
-from stepsight.storage.labelling.queue import find_qualification, list_turns, next_availability
+from stepsight.storage.labelling.queue import list_turns, next_availability
 from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import LOCAL, Role, User, list_users
 
@@ -94,7 +94,6 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
         "is_annotator": is_annotator,
         "bars": progress_bars(campaign, progress, own=begun or is_annotator, everybody=sees_everybody(user)),
         "guideline": guideline_text(store, campaign.id),
-        "qualification": find_qualification(store, campaign, user) if labels else None,
     }
 
 
@@ -166,9 +165,6 @@ def terms(campaign: Campaign) -> str:
         parts.append("equations that fail marked")
     if campaign.suggests:
         parts.append("labels suggested by the evaluator")
-    if campaign.qualification_items:
-        right, items = campaign.qualification_right, counted(campaign.qualification_items, "solution")
-        parts.append(f"qualification: {right} of {items} right")
     parts.append(_AFTER[campaign.after_submission])
     return " · ".join(parts)
 
@@ -180,6 +176,8 @@ def queue_terms(campaign: Campaign) -> str:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
     if campaign.ordering not in (Ordering.FILE, Ordering.RANDOM):
         parts.append(f"{campaign.random_share:.0%} of the places filled at random")
+    if campaign.qualification_items:
+        parts.append(f"{counted(campaign.qualification_items, 'gold item')} first")
     if campaign.gold_rate:
         parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
     conditions = dict(campaign.conditions)

@@ -105,7 +105,6 @@ class NewCampaign(BaseModel):
     suggests: Literal["yes", "no"] = "no"
     equations: Literal["yes", "no"] = "no"
     qualification_items: int = 0
-    qualification_right: int = 0
 
     @model_validator(mode="before")
     @classmethod
@@ -173,7 +172,6 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         suggests=form.suggests == "yes",
         shows_equations=form.equations == "yes",
         qualification_items=form.qualification_items,
-        qualification_right=form.qualification_right,
     )
 
 

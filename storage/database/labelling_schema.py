@@ -52,10 +52,10 @@ class CampaignRow(Base):
     these at random, using `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own
     annotators may label. If `suggests` is true, a trace starts with labels suggested by the evaluator whose scores
     are shown. If `shows_equations` is true, equations that do not hold are marked. Each person begins with
-    `qualification_items` gold items, and gets the traces of the queue if at least `qualification_right` of them are
-    right. If `asks_evidence` is true, a person whose label changes is asked for the step that changed it; without
-    an answer, it is the newest step in view. Campaigns of earlier versions asked nobody. `archived` is when the
-    campaign was archived. `exported` is the number of events in the newest complete export of its log, or NULL.
+    `qualification_items` gold items. If `asks_evidence` is true, a person whose label changes is asked for the step
+    that changed it; without an answer, it is the newest step in view. Campaigns of earlier versions asked nobody.
+    `archived` is when the campaign was archived. `exported` is the number of events in the newest complete export
+    of its log, or NULL.
     """
 
     __tablename__ = "campaigns"
@@ -90,7 +90,6 @@ class CampaignRow(Base):
     archived: Mapped[datetime | None] = mapped_column(UtcDateTime)
     exported: Mapped[int | None]
     qualification_items: Mapped[int] = mapped_column(default=0, server_default="0")
-    qualification_right: Mapped[int] = mapped_column(default=0, server_default="0")
     asks_evidence: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (

@@ -52,7 +52,6 @@ class Slot:
     error_kinds: list[str]
     evaluator_id: int | None
     asks_evidence: bool
-    seed: int
     lease: int
     closed: datetime | None
     guideline: int

@@ -39,7 +39,7 @@ _SAME = (
     "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
     "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
     "error_kinds", "after_submission", "sample", "population", "suggests", "shows_equations",
-    "qualification_items", "qualification_right", "asks_evidence",
+    "qualification_items", "asks_evidence",
 )  # fmt: skip
 
 
@@ -51,9 +51,8 @@ class Campaign:
     of traces to label, not counting hidden gold items. If a random `sample` was taken, `population` is the number
     of traces that met the conditions. If `restricted` is True, only the campaign's own annotators can label. If
     `suggests` is True, traces start with labels suggested by the campaign's evaluator. If `shows_equations` is
-    True, equations that do not hold are marked. Each person begins with `qualification_items` gold items, at least
-    `qualification_right` of which have to be right. If `asks_evidence` is True, a person whose label changes is
-    asked for the step that changed it.
+    True, equations that do not hold are marked. Each person begins with `qualification_items` gold items. If
+    `asks_evidence` is True, a person whose label changes is asked for the step that changed it.
     """
 
     id: int
@@ -82,7 +81,6 @@ class Campaign:
     suggests: bool
     shows_equations: bool
     qualification_items: int
-    qualification_right: int
     asks_evidence: bool
     guideline: int
     items: int
@@ -234,7 +232,6 @@ def _create(
         "suggests",
         "shows_equations",
         "qualification_items",
-        "qualification_right",
     )
     row = CampaignRow(
         name=plan.name,

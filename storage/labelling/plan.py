@@ -97,7 +97,6 @@ class CampaignPlan:
     suggests: Annotated[bool, "with --show-scores: begin with the labels that --evaluator suggests"] = False
     shows_equations: Annotated[bool, "mark equations that fail; the labels are then not blind"] = False
     qualification_items: Annotated[int, "gold items that each person labels first, as a qualification"] = 0
-    qualification_right: Annotated[int, "how many of them have to be right, or no other trace comes"] = 0
 
 
 def check_plan(plan: CampaignPlan) -> None:
@@ -113,13 +112,6 @@ def check_plan(plan: CampaignPlan) -> None:
     _check_share(plan.random_share, 1.0, "The random share")
     _check_share(plan.gold_rate, 0.5, "The rate of gold items")
     _check_whole(plan.qualification_items, 0, MOST_QUALIFICATION, "The number of qualification items")
-    least = min(plan.qualification_items, 1)
-    _check_whole(
-        plan.qualification_right,
-        least,
-        plan.qualification_items,
-        "The number of qualification items that have to be right",
-    )
     if plan.sample is not None:
         _check_whole(plan.sample, 1, MOST_SAMPLE, "The sample")
     if plan.suggests and (plan.shows != Shows.SCORES or plan.view != CampaignView.WHOLE):

@@ -1,17 +1,20 @@
 """The progress of a campaign and of its annotators."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import UNSURE, fold, read_events
 from stepsight.storage.labelling.assignments import FREE, LEASED, SKIPPED, SUBMITTED
-from stepsight.storage.labelling.campaigns import load_campaign
+from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.qualification import Qualification, qualification_slots, read_qualification
+from stepsight.storage.traces.queries import load_traces, traces
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,8 @@ class CampaignProgress:
     """The progress of a campaign.
 
     `submitted` is the number of submitted slots, out of `slots`, and `items_done` the number of completed items,
-    out of `items`. These exclude hidden gold items. `mine` is the number of traces that one person has submitted,
-    without those of the qualification. It includes hidden gold items, because annotators would notice if they were
-    not counted.
+    out of `items`. These exclude hidden gold items. `mine` is the number of traces that one person has submitted.
+    It includes hidden gold items, because annotators would notice if they were not counted.
     """
 
     submitted: int
@@ -34,13 +36,14 @@ class CampaignProgress:
 @dataclass(frozen=True)
 class AnnotatorProgress:
     """The numbers of traces that an annotator has submitted, currently holds, and has skipped. Gold items are
-    included. `qualification` is None if the campaign has none."""
+    included. `qualification` is the result of the gold items that they labelled first, in words, or None if the
+    campaign begins with none."""
 
     user: str
     submitted: int
     leased: int
     skipped: int
-    qualification: Qualification | None = None
+    qualification: str | None = None
 
 
 def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None) -> CampaignProgress:
@@ -77,7 +80,7 @@ def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress
     with store.read() as session:
         campaign = load_campaign(session, campaign_id)
         return [
-            AnnotatorProgress(name, submitted, leased, skipped, read_qualification(session, campaign, user_id))
+            AnnotatorProgress(name, submitted, leased, skipped, _qualification(session, campaign, user_id))
             for user_id, name, submitted, leased, skipped in session.execute(rows).all()
         ]
 
@@ -95,5 +98,36 @@ def _counts(session: Session, campaign_id: int) -> dict[str, int]:
 
 def _count_mine(session: Session, campaign_id: int, user_id: int) -> int:
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user_id, SlotRow.state == SUBMITTED)
-    others = SlotRow.id.not_in(qualification_slots(campaign_id))
-    return session.scalar(select(func.count()).where(*mine, others)) or 0
+    return session.scalar(select(func.count()).where(*mine)) or 0
+
+
+def _qualification(session: Session, campaign: Campaign, user_id: int) -> str | None:
+    """Return how many of a person's first gold items are done and right, in words. Only the first submission of
+    each counts, so that nobody learns from what is shown afterwards, and a skipped item is not right."""
+    items = campaign.qualification_items
+    if not items:
+        return None
+    mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user_id, ItemRow.chosen == GOLD)
+    slots = select(SlotRow.state, SlotRow.item_id, ItemRow.trace_id).join(ItemRow, ItemRow.id == SlotRow.item_id)
+    rows = session.execute(slots.where(*mine).order_by(ItemRow.place).limit(items)).all()
+    by_id = {trace.trace_id: trace for trace in load_traces(session, traces([row.trace_id for row in rows]))}
+    done = right = 0
+    for state, item_id, trace_id in rows:
+        log, trace = read_events(session, item_id, user_id), by_id[trace_id]
+        end = next((place for place, event in enumerate(log, start=1) if event.kind == "submit"), 0)
+        done += end > 0 or state == SKIPPED
+        if end:
+            stepwise = campaign.view == "stepwise"
+            annotation = fold(log[:end], len(trace.steps), stepwise=stepwise, asks=campaign.asks_evidence)
+            right += _is_right(annotation.labels, trace)
+    return f"{done} of {items} done" if done < items else f"{right} of {items} right"
+
+
+def _is_right(labels: Sequence[str | None], trace: Trace) -> bool:
+    """True if every step up to the first wrong one, or every step if there is none, is rightly labelled as valid or
+    wrong. A step that is `unsure` or has no label is not."""
+    last = len(trace.steps) if trace.first_error is None else trace.first_error + 1
+    return all(
+        label not in (None, UNSURE) and (label != "neg") == step.valid
+        for label, step in zip(labels[:last], trace.steps, strict=False)
+    )

@@ -33,13 +33,6 @@ from stepsight.storage.labelling.assignments import (
 )
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.qualification import (
-    Qualification,
-    Standing,
-    is_qualified,
-    qualification_number,
-    read_qualification,
-)
 from stepsight.storage.labelling.suggestions import add_suggestions
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.server_secret import keyed_digest, load_secret
@@ -56,8 +49,7 @@ class Assignment:
 
     The trace has no gold labels, id or metadata, since these could reveal a hidden gold item. Annotators see only
     the `public_id` of the slot. `answer` is the reference answer, if the campaign shows it and the source has one.
-    `expires` is None if the slot has ended. `guideline` is the version in force. `qualification` is the
-    number of the item in the person's qualification, counted from 1, or None if it is not part of it.
+    `expires` is None if the slot has ended. `guideline` is the version in force.
     """
 
     slot_id: int
@@ -68,7 +60,6 @@ class Assignment:
     answer: str | None
     expires: datetime | None
     guideline: int
-    qualification: int | None
 
 
 @dataclass(frozen=True)
@@ -85,12 +76,12 @@ class Turn:
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
     """Return the next trace for a person to label, or None if no trace is available at the moment.
 
-    If the person already holds a trace, that trace is returned. Otherwise the result is the next item of the
-    person's qualification, then the next trace in the queue or, now and then, a hidden gold item instead. After
-    None, traces that other people hold may still become free.
+    If the person already holds a trace, that trace is returned. Otherwise the result is the next trace in the queue
+    or, as a qualification at first and now and then later, a hidden gold item instead. After None, traces that
+    other people hold may still become free.
 
     Raises `NotFoundError` if the campaign does not exist, `ForbiddenError` if the person is not among its
-    annotators or has failed its qualification, and `ConflictError` if it is closed.
+    annotators, and `ConflictError` if it is closed.
     """
     assignment = _assign_next(store, campaign_id, user)
     if assignment is not None:
@@ -115,12 +106,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
         free = _find_free(session, campaign, user)
         if free is None:
             return None
-        if is_qualified(session, campaign, user.id):
-            slot_id = _draw_gold(session, campaign, user) or free
-        else:
-            slot_id = _next_of_qualification(session, campaign, user)
-            if slot_id is None:
-                return None
+        slot_id = _draw_gold(session, campaign, user) or free
         take(session, slot_id, user, campaign.lease)
         return _assignment(session, campaign, slot_id)
 
@@ -132,16 +118,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
     with store.read() as session:
         if session.scalar(_own(campaign, user)) is not None:
             return "held"
-        qualification = read_qualification(session, campaign, user.id)
-        if qualification is not None and qualification.standing is Standing.FAILED:
-            return "nothing"
         return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
-
-
-def find_qualification(store: Store, campaign: Campaign, user: User) -> Qualification | None:
-    """Return the state of a person's qualification in a campaign, or None if the campaign has none."""
-    with store.read() as session:
-        return read_qualification(session, campaign, user.id)
 
 
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
@@ -202,9 +179,8 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
         stored, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
     )
     answer = find_answer(stored.meta) if campaign.shows_answer else None
-    number = qualification_number(session, campaign, slot.id) if campaign.qualification_items else None
     return Assignment(
-        slot.id, slot.public_id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline, number
+        slot.id, slot.public_id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline
     )
 
 
@@ -253,28 +229,22 @@ def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
     """Add a slot for a hidden gold item if it is time for one, and return its id. Otherwise return None.
 
-    Gold items appear at the campaign's gold rate, and only with texts that the person has not had. The timing
-    depends on the person, the number of traces they have had, and a secret, so that nobody can predict it.
+    The first traces of a person are the qualification, whose gold items are the same for everybody. After that,
+    gold items appear at the campaign's gold rate. The timing depends on the person, the number of traces they have
+    had, and a secret, so that nobody can predict it. Only texts that the person has not had are given.
     """
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0
+    gold = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
+    fresh = gold.where(~_had_text(campaign, user)).order_by(ItemRow.place)
+    if count < campaign.qualification_items:
+        item = session.scalar(fresh.limit(1))
+        return None if item is None else add_slot(session, campaign.id, item)
     rng = random.Random(keyed_digest(load_secret(session), "gold", campaign.id, campaign.seed, user.id, count))
     if rng.random() >= campaign.gold_rate:
         return None
-    items = session.scalars(_fresh_gold(campaign, user)).all()
+    items = session.scalars(fresh).all()
     return add_slot(session, campaign.id, rng.choice(items)) if items else None
-
-
-def _next_of_qualification(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Add a slot for the next item of a person's qualification and return its id, or None if no gold is left."""
-    item = session.scalar(_fresh_gold(campaign, user).limit(1))
-    return None if item is None else add_slot(session, campaign.id, item)
-
-
-def _fresh_gold(campaign: Campaign, user: User) -> Select[int]:
-    """Return an SQL statement for the gold items whose texts a person has not had, in the order of the queue."""
-    gold = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
-    return gold.where(~_had_text(campaign, user)).order_by(ItemRow.place)
 
 
 def _unchanged() -> ColumnElement[bool]:

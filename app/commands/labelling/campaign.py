@@ -43,8 +43,7 @@ _ACTIONS = {
 # The options of `create` that set fields of its plan.
 _OPTIONS = {
     **dict.fromkeys(("overlap", "view", "ordering", "random_share", "sample"), ""),
-    **dict.fromkeys(("after_submission", "gold_rate", "gold_dataset", "seed"), ""),
-    **dict.fromkeys(("qualification_items", "qualification_right"), ""),
+    **dict.fromkeys(("after_submission", "gold_rate", "gold_dataset", "seed", "qualification_items"), ""),
     "suggests": "--suggest",
     "shows_equations": "--mark-equations",
     "error_kinds": "--error-kind",
@@ -174,10 +173,10 @@ def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
     print(f"{campaign.name}: {_summary(store, campaign)}")
     print(f"{campaign.view} view, {kind}, {extent}, {campaign.ordering} order, guideline {campaign.guideline}")
     if campaign.qualification_items:
-        print(f"qualification: {campaign.qualification_right} of {campaign.qualification_items} gold items right")
+        print(f"qualification: {campaign.qualification_items} gold items first")
     annotators = annotator_progress(store, campaign.id) if people else []
     width = max((len(one.user) for one in annotators), default=0)
     for one in annotators:
         counts = f"{one.submitted:,} submitted, {one.leased:,} under way, {one.skipped:,} skipped"
-        counts += "" if one.qualification is None else f"; qualification: {one.qualification.text}"
+        counts += "" if one.qualification is None else f"; qualification: {one.qualification}"
         print(f"{one.user.ljust(width)}  {counts}")

@@ -10,12 +10,11 @@ The file contains the campaign, its guidelines, its traces with their slots, and
 
 `item` is the position in the queue. `slot` is the number of the slot within the item, or null for a decision.
 `step` is 0-based. `of` is the key of the event, by the same person, that is undone or redone. The only database ids
-in the file are in `conditions`, which record how the traces were chosen. If the campaign has a qualification, its
-line has `qualification_items` and `qualification_right`, and the slots of people's qualifications have
-`"qualification": true`.
+in the file are in `conditions`, which record how the traces were chosen. If the campaign begins with gold items,
+its line has `qualification_items`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,6 @@ from stepsight.storage.database.store import Store, snapshot
 from stepsight.storage.labelling.annotation import check_event_values
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.files.formats.label_format import line
-from stepsight.storage.labelling.qualification import qualification_slots
 
 FORMAT, VERSION = "stepsight-events", 1
 SETTINGS = (
@@ -45,7 +43,7 @@ SETTINGS = (
     *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
     *("sample", "population", "suggests", "shows_equations"),
 )
-OPTIONAL = ("qualification_items", "qualification_right", "asks_evidence")
+OPTIONAL = ("qualification_items", "asks_evidence")
 """The settings that are in a file only if they are not 0 or false, as earlier versions know none of them."""
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
 SLOT = ("number", "state", "taken", "expires", "ended")
@@ -113,15 +111,14 @@ def _items(session: Session, campaign_id: int) -> Iterator[Row]:
     wanted = select(*columns).join(TraceRow, TraceRow.id == ItemRow.trace_id)
     wanted = wanted.join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
     wanted = wanted.where(ItemRow.campaign_id == campaign_id).order_by(ItemRow.place)
-    qualifying = set(session.scalars(qualification_slots(campaign_id)))
     for part in session.execute(wanted, execution_options=_IN_PARTS).partitions():
-        slots = _slots(session, [item.id for item in part], qualifying)
+        slots = _slots(session, [item.id for item in part])
         for id, place, dataset, trace, digest, chosen in part:
             item = {"item": place, "dataset": dataset, "trace": trace, "digest": digest, "chosen": chosen}
             yield item | {"slots": slots.get(id, [])}
 
 
-def _slots(session: Session, items: Sequence[int], qualifying: Collection[int]) -> dict[int, list[Row]]:
+def _slots(session: Session, items: Sequence[int]) -> dict[int, list[Row]]:
     rows = (
         select(SlotRow, UserRow.name)
         .outerjoin(UserRow, UserRow.id == SlotRow.user_id)
@@ -131,7 +128,6 @@ def _slots(session: Session, items: Sequence[int], qualifying: Collection[int]) 
     slots: dict[int, list[Row]] = {}
     for row, name in session.execute(rows):
         slot = {column: as_json(getattr(row, column)) for column in SLOT} | {"annotator": name}
-        slot |= {"qualification": True} if row.id in qualifying else {}
         slots.setdefault(row.item_id, []).append(slot)
     return slots
 

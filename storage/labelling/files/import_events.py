@@ -42,10 +42,13 @@ from stepsight.storage.labelling.files.rows import (
     ItemLine,
     SlotLine,
 )
+from stepsight.storage.labelling.plan import Ordering
 from stepsight.storage.labelling.results.decisions import KIND as DECIDE
 
 # Events held in memory at once.
 _BATCH = 500
+# Settings of a campaign that earlier versions had.
+_EARLIER = ("planted_share", "qualification_right")
 _AGAIN = "Export the campaign again."
 
 Located = Iterator[tuple[str, Row]]
@@ -60,11 +63,12 @@ class EventImporter:
     """
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
-        self._session, self._rows = session, rows
+        self._session = session
+        self._rows = ((where, _of_today(row)) for where, row in rows)
         self.events = self.items = 0
         self.repeated = False
         self.persons = PersonLookup(session)
-        where, head = next(rows)
+        where, head = next(self._rows)
         with located(where):
             _check_version(head)
             self._campaign = validate(CampaignLine, field(head, "campaign"), "the campaign")
@@ -232,6 +236,24 @@ class EventImporter:
             return int(self._session.scalars(insert(model).values(**values).returning(model.id)).one())
         except IntegrityError:
             raise UserError("it contradicts another line, or itself.", _AGAIN) from None
+
+
+def _of_today(row: Row) -> Row:
+    """Return a row without what only versions before 1.0.0 wrote."""
+    row = {name: value for name, value in row.items() if name != "chance"}
+    if isinstance(campaign := row.get("campaign"), dict):
+        row["campaign"] = {name: value for name, value in campaign.items() if name not in _EARLIER}
+        # Traces on which evaluators differed came first in that order too.
+        if campaign.get("ordering") == "information":
+            row["campaign"]["ordering"] = Ordering.DISAGREEMENT.value
+    if isinstance(slots := row.get("slots"), list):
+        row["slots"] = [
+            {name: value for name, value in slot.items() if name != "qualification"}
+            if isinstance(slot, dict)
+            else slot
+            for slot in slots
+        ]
+    return row
 
 
 def _check_version(head: Row) -> None:

@@ -229,7 +229,6 @@ class CampaignLine(LabelRow):
     shows_equations: bool
     # Earlier versions wrote none.
     qualification_items: Count = 0
-    qualification_right: Count = 0
     asks_evidence: bool = False
     annotators: ListOf[Text]
 

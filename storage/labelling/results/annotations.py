@@ -18,7 +18,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE, AnnotationEvent, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.plan import CampaignView
-from stepsight.storage.labelling.qualification import qualification_slots
 from stepsight.storage.people.exposures import OWN, WHAT
 
 UNASKED = "changed labels whose step nobody was asked for"
@@ -45,8 +44,7 @@ class SubmittedAnnotation:
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
     labelled the same text in another campaign or as another trace. `digest` is the digest of the trace as it was
     labelled. `chosen` says how the trace came into the campaign, as in `ItemRow`. `guideline` is the version at
-    submission. `seconds` is the total time measured by the page. `qualification` is True if the trace is part
-    of the person's qualification.
+    submission. `seconds` is the total time measured by the page.
     """
 
     item_id: int
@@ -70,7 +68,6 @@ class SubmittedAnnotation:
     guideline: int
     submitted: datetime
     seconds: float
-    qualification: bool
     repaired: Mapping[int, int] = field(default_factory=dict)
     evidence: Mapping[int, int] = field(default_factory=dict)
     unasked: int = 0
@@ -131,7 +128,6 @@ def _submitted(campaign_id: int) -> Select[Any]:
         CampaignRow.asks_evidence,
         *(ItemRow.id.label("item_id"), SlotRow.id.label("slot_id"), DatasetRow.name.label("dataset")),
         *(UserRow.name.label("user"), TraceRow.digest.label("current_digest")),
-        SlotRow.id.in_(qualification_slots(campaign_id)).label("qualification"),
     ]
     return (
         select(*columns)

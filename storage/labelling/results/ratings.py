@@ -84,7 +84,7 @@ class CampaignRatings:
     """The ratings of a campaign.
 
     `queue` holds the traces of the queue, and `hidden` the hidden gold items, which test annotators and may be
-    given to any of them. Answers of a qualification do not count. `annotations` counts all annotations. `exposed`
+    given to any of them. `annotations` counts all annotations. `exposed`
     counts those by people who had seen scores, marked equations, gold labels or other people's labels. The
     arrays contain these only if `with_exposed` is True. `labelled_before` counts the annotations by people who had
     labelled the same text before, which the arrays always contain. `changed` counts the traces that have changed
@@ -109,8 +109,7 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
     """
     collected = _Collected()
     for annotation in iterate_annotations(store, campaign.id):
-        if not annotation.qualification:
-            collected.add(annotation, kept=exposed or not annotation.exposed)
+        collected.add(annotation, kept=exposed or not annotation.exposed)
     people = collected.list_people()
     if not named:
         places = shuffle_people(store, [user for user, _ in people], "campaign", campaign.id)

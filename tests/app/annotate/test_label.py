@@ -8,7 +8,6 @@ from stepsight.app.web.html import macro
 from stepsight.app.web.step_bars import FIRST, LONG
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
-from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.record import read_annotation
@@ -68,17 +67,6 @@ def test_nothing_tells_what_the_benchmark_or_anybody_else_says(sqlite_store):
     assert (page.all(cls="g"), page.all(cls="bar"), page.all(cls="wrong")) == ([], [], [])
     assert [word for word in ("two", "mini", "bob") if word in page.text] == []
     assert json.loads(page["data-annotation"])["labels"] == [None, None]
-
-
-def test_a_qualification_is_announced(sqlite_store):
-    ann = person(sqlite_store, "ann")
-    asked = {"qualification_items": 2, "qualification_right": 1}
-    made = campaign(sqlite_store, where=TraceFilter(text="3 + 3"), **asked)
-    task = take(sqlite_store, made, ann)
-    assert "Qualification, solution 1 of 2." in page_of(sqlite_store, task, ann).text
-    label_all(sqlite_store, task, ann, ["pos"] * len(task.trace.steps))
-    other = take(sqlite_store, made, ann)
-    assert "Qualification, solution 2 of 2." in page_of(sqlite_store, other, ann).text
 
 
 def test_tables_of_a_problem_are_drawn(sqlite_store):

@@ -48,15 +48,14 @@ def test_every_field_counts(sqlite_store, evaluators):
                  "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "change",
                  "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other", "answer": "no",
                  "after_submission": "gold", "error_kinds": " sign \r\n\nunit", "sample": "1", "seed": "9",
-                 "suggests": "yes", "equations": "yes", "qualification_items": "5",
-                 "qualification_right": "4"},
+                 "suggests": "yes", "equations": "yes", "qualification_items": "5"},
     )  # fmt: skip
     assert plan == CampaignPlan(
         name="first", dataset="sums", guideline="Look.", where=TraceFilter(gold="error", text="1 + 1"), overlap=3,
         after_error=False, view=CampaignView.STEPWISE, shows=Shows.SCORES, evaluator=5, ordering=Ordering.CHANGE,
         random_share=0.125, gold_rate=0.1, gold_dataset="other", shows_answer=False,
         after_submission=AfterSubmission.GOLD, error_kinds=("sign", "unit"), sample=1, seed=9, suggests=True,
-        shows_equations=True, qualification_items=5, qualification_right=4,
+        shows_equations=True, qualification_items=5,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ missing; they are in the format `events`. A row has `repaired` and `notices`, as
 it does. An agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step
 that repairs each step, `notices`, the step that it notices, `evidence`, the step that changed the annotator's mind
 about it, `outcome`, for an agent's trace, and `borders`, the 0-based first step of each section, if the annotator
-moved one. An answer of somebody's qualification has `"qualification": true`, which an import ignores.
+moved one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,10 +43,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
     row |= {} if trace.context is None else {"context": trace.context.to_dict()}
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
-    row["answers"] = [
-        format_annotation(annotation) | ({"qualification": True} if annotation.qualification else {})
-        for annotation in labelled.annotations
-    ]
+    row["answers"] = [format_annotation(annotation) for annotation in labelled.annotations]
     if labelled.how is not None:
         row["decisions"] = [_format_decision(decision) for decision in labelled.decisions]
     return row

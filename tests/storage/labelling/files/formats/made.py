@@ -35,7 +35,6 @@ def annotation(labels: Sequence[str | None], user: str = "ada", **other: object)
         "guideline": 1,
         "submitted": MOMENT,
         "seconds": 1.5,
-        "qualification": False,
     }
     return SubmittedAnnotation(**(said | other))  # type: ignore[arg-type]
 
