@@ -52,16 +52,15 @@ class ListQuery(NamedFilter):
 class _Place(PageQuery):
     """The part of the query that says what the Browse page shows: a dataset's list or one trace.
 
-    `trace` is a database id. `view` shows either the trace alone or all candidates of its problem. `page` counts
-    from 1, and `field` is the metadata field whose values are listed. `outcomes` is the basis on which outcomes are
-    counted: a metadata field, `steps` for the number of steps, or `repaired` for open and repaired errors.
-    `convention` is the convention that the gold after the first error follows, on the page of a trace and in
-    downloads. With `steps=all`, the page of a long trace holds all its steps at once.
+    `trace` is a database id. `page` counts from 1, and `field` is the metadata field whose values are listed.
+    `outcomes` is the basis on which outcomes are counted: a metadata field, `steps` for the number of steps, or
+    `repaired` for open and repaired errors. `convention` is the convention that the gold after the first error
+    follows, on the page of a trace and in downloads. With `steps=all`, the page of a long trace holds all its steps
+    at once.
     """
 
     dataset: str = ""
     trace: Number | None = None
-    view: Literal["trace", "candidates"] = "trace"
     page: PageNumber = 1
     field: str = ""
     outcomes: str = ""

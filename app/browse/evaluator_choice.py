@@ -108,11 +108,6 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
-def step_scorers(choices: Iterable[EvaluatorChoice]) -> list[EvaluatorChoice]:
-    """Return the evaluators that have judged the dataset and give every step a score."""
-    return [one for one in choices if one.judged and one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)]
-
-
 def stress_offers(evaluators: Evaluators, chosen: str = "") -> list[tuple[str, str]]:
     """Return the names of the evaluators that can be tested on a trace here, each with a label. If `chosen` is a
     loaded evaluator with a different reading, it comes first. The label of an evaluator behind a server says how
@@ -125,13 +120,6 @@ def stress_offers(evaluators: Evaluators, chosen: str = "") -> list[tuple[str, s
         for name, about in offered.items()
         if about.outputs.has_steps
     ]
-
-
-def stored_column(store: Store, choice: EvaluatorChoice, judgment: StoredJudgment, mode: Mode) -> TraceJudgments:
-    """Convert a stored judgment to a column of verdicts, using the evaluator's current thresholds."""
-    assert choice.id is not None
-    thresholds = find_thresholds(store, choice.id)
-    return TraceJudgments(choice.key, choice.outputs, thresholds, {mode: judgment}, stored=True)
 
 
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:

@@ -15,7 +15,6 @@ from starlette.datastructures import QueryParams
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, may, note_shown
 from stepsight.app.browse import export
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.candidates import candidates_html
 from stepsight.app.browse.comparison import comparison_html, outcomes_by_html
 from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.evaluator_choice import (
@@ -43,6 +42,7 @@ from stepsight.app.web.step_bars import TraceJudgments, asked_steps, notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.storage.browse.fields import list_fields
+from stepsight.storage.browse.filters import LONGEST_TEXT
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import (
@@ -110,11 +110,7 @@ def browse_page(
             address = address.changed(dataset=trace.dataset)
             selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
             note_shown(store, user, [trace.trace_id])
-            if address.view == "candidates":
-                body, others = candidates_html(selection, trace)
-                note_shown(store, user, others)
-            else:
-                body = _trace_html(selection, evaluators, trace, user, checks)
+            body = _trace_html(selection, evaluators, trace, user, checks)
         else:
             datasets = list_datasets(store)
             if not datasets:
@@ -300,6 +296,7 @@ def _trace_html(
         by_convention={name: value for name, value in address.query().items() if name != "convention"},
         people=people,
         siblings=count_siblings(store, trace),
+        siblings_url=Address(dataset=trace.dataset, text=trace.problem[:LONGEST_TEXT]).url(),
         notes=[
             (key.replace("_", " "), value)
             for key, value in trace.meta.items()

@@ -26,8 +26,6 @@ from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 # Traces held in memory at once while going through a dataset; of long ones, those with so many sub-steps in all.
 BATCH = 500
 _SUBSTEPS = 20_000
-MOST_SIBLINGS = 256
-"""The most traces of one problem that are read, the first ones in the file."""
 CONVENTIONS = tuple(one.value for one in Convention)
 """The names of the conventions that gold can follow."""
 AS_READ = Convention.UNTIL_CEASED.value
@@ -240,19 +238,6 @@ def count_siblings(store: Store, trace: StoredTrace) -> int:
     """Count the dataset's traces that solve the same problem, including `trace`: those with the same problem text
     and, if given, the same `problem_id`."""
     return len(_sibling_ids(store, trace))
-
-
-def read_siblings(store: Store, trace: StoredTrace) -> list[StoredTrace]:
-    """Return the traces that `count_siblings` counts, in file order.
-
-    If there are more than `MOST_SIBLINGS`, only the first ones are returned, but always including `trace`.
-    """
-    first = _sibling_ids(store, trace)[:MOST_SIBLINGS]
-    if trace.trace_id not in first:
-        first = [*first[: MOST_SIBLINGS - 1], trace.trace_id]
-    with store.read() as session:
-        wanted = traces(first).order_by(TraceRow.position)
-        return [one for one in load_traces(session, wanted) if one.problem == trace.problem]
 
 
 def traces(ids: Collection[int] | None = None) -> Select[Any]:

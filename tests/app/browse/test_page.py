@@ -336,3 +336,15 @@ def test_everything_of_a_trace_is_escaped(sqlite_store, evaluators):
     listed = read(browse_page(sqlite_store, evaluators, {}).html)
     assert listed.one("h1").text == '<b>"data"</b>'
     assert len(links(listed)) == 10
+
+
+def test_a_trace_with_others_of_its_problem_leads_to_them_in_the_list(sqlite_store, evaluators):
+    problems = ("How many?" * 200, "How many?" * 200, "Why?")
+    traces = add(sqlite_store, [Trace.of(problem, ["5"], id=f"{i}") for i, problem in enumerate(problems)], "pool")
+    page = read(browse_page(sqlite_store, evaluators, {"trace": str(traces[0].trace_id)}).html)
+    (link,) = [one for one in page.all("a") if "of this problem" in one.text]
+    assert link.text == "The 2 solutions of this problem"
+    found = read(browse_page(sqlite_store, evaluators, query_of(link["href"])).html)
+    assert ids(found) == ["0", "1"]
+    alone = read(browse_page(sqlite_store, evaluators, {"trace": str(traces[2].trace_id)}).html)
+    assert "of this problem" not in alone.text

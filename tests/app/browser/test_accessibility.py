@@ -18,7 +18,6 @@ PAGES = {
     "/browse?dataset=gallery&gold=error&q=zzz": ".empty a",
     "/browse?dataset=gallery&field=focus&bin=right-0.95": "#browse .distribution .chosen",
     "/browse?trace=1": "ol.steps > li",
-    "/browse?trace=1&view=candidates": "ol.candidates .bar",
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",
     "/results/doubtful?dataset=gallery": "main .notice",

@@ -37,7 +37,6 @@ PAGES = [
     "/evidence?trace=2&present=2",
     "/browse?dataset=gallery&evaluator=mini-bidir&other=mini-causal",
     "/browse?trace=2",
-    "/browse?trace=1&view=candidates",
     "/results",
     "/results?dataset=gallery",
     "/results/doubtful?dataset=gallery",

@@ -3,11 +3,9 @@
 from stepsight.core.trace import Trace
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import (
-    MOST_SIBLINGS,
     count_siblings,
     find_dataset,
     iterate_traces,
-    read_siblings,
 )
 from tests.storage.samples import add, write_lines
 
@@ -16,7 +14,6 @@ def test_siblings_have_the_same_problem_in_the_same_dataset(store):
     add(store, [Trace.of("other", ["x"], id="z")], "elsewhere")
     problems = ("same", "other", "same", "Same")
     stored = add(store, [Trace.of(problem, [f"{i}"], id=f"{i}") for i, problem in enumerate(problems)], "here")
-    assert [one.id for one in read_siblings(store, stored[2])] == ["0", "2"]
     assert [count_siblings(store, one) for one in stored] == [2, 1, 2, 1]
 
 
@@ -32,7 +29,6 @@ def test_traces_with_one_text_and_other_ids_of_the_problem_are_no_siblings(store
     traces = [Trace.of("same", ["x"], id=f"{i}", meta=meta) for i, meta in enumerate(named)]
     stored = add(store, traces, "here")
     assert [count_siblings(store, one) for one in stored] == [2, 1, 1, 2, 2, 2]
-    assert [one.id for one in read_siblings(store, stored[0])] == ["0", "3"]
 
 
 def test_a_trace_that_is_added_is_a_sibling_too(store, tmp_path):
@@ -41,11 +37,3 @@ def test_a_trace_that_is_added_is_a_sibling_too(store, tmp_path):
         import_file(store, "jsonl", write_lines(tmp_path / f"{count}.jsonl", rows[:count]), "d")
         (trace, *_) = iterate_traces(store, find_dataset(store, "d").id)
         assert count_siblings(store, trace) == count
-
-
-def test_of_many_siblings_the_first_and_the_trace_itself_are_read(sqlite_store):
-    stored = add(sqlite_store, [Trace.of("same", ["x"], id=f"{i}") for i in range(MOST_SIBLINGS + 4)], "pool")
-    assert count_siblings(sqlite_store, stored[0]) == len(stored)
-    for trace, last in ((stored[0], MOST_SIBLINGS - 1), (stored[-1], MOST_SIBLINGS + 3)):
-        read = read_siblings(sqlite_store, trace)
-        assert [one.id for one in read] == [*map(str, range(MOST_SIBLINGS - 1)), str(last)]

@@ -167,12 +167,6 @@ def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
     return _of_traces(noted(), dataset.name, dataset.sha256, read)
 
 
-def candidates_of(traces: Sequence[StoredTrace]) -> CandidateSet:
-    """Like `stored_candidates`, but takes the traces themselves, which must be from one dataset."""
-    name = traces[0].dataset if traces else ""
-    return _of_traces(traces, name, "", lambda numbers: (_row_of(traces[number]) for number in numbers))
-
-
 def _of_traces(traces: Iterable[StoredTrace], name: str, digest: str, read: Rows) -> CandidateSet:
     pool = _Pool()
     for trace in traces:

@@ -9,7 +9,6 @@ import numpy as np
 
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, choose, log_scores
-from stepsight.core.metrics.official_rules import official_rule
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateScores, CandidateSet
@@ -34,10 +33,6 @@ class Ranked:
     groups: Ints
     sizes: Ints
     correct: Bools | None
-
-    @property
-    def has_answers(self) -> bool:
-        return bool((self.groups != NO_ANSWER).any())
 
 
 def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
@@ -66,37 +61,6 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerC
         sizes = np.array([one.size for one in theirs], np.int64)
         ranked.append(Ranked(tuple(problem.candidates), logs, groups, sizes, correct))
     return ranked
-
-
-@dataclass(frozen=True)
-class RuleChoice:
-    """The candidate that a rule chooses. `place` is the index of the candidate, and `score` is its score by the
-    rule, or None for a majority vote. `official` is True if the evaluator's authors use the rule."""
-
-    rule: str
-    place: int
-    score: float | None = None
-    official: bool = False
-
-
-def choices_of(ranked: Ranked, name: str) -> tuple[RuleChoice, ...]:
-    """Return the candidate that each rule chooses by the scores of the evaluator `name`, and the one with the
-    majority vote. If `name` is "", no evaluator is given, and only the majority vote is returned."""
-    official = official_rule(name)
-    theirs = Aggregation.MIN if official is None else official.by
-    found = []
-    if name:
-        for by, logs in ranked.logs.items():
-            place = choose(RankingMethod.BEST_OF_N, logs, ranked.groups)
-            is_official = official is not None and by == official.by
-            found.append(RuleChoice(by.words, place, math.exp(logs[place]), is_official))
-    if ranked.has_answers:
-        place = choose(RankingMethod.MAJORITY, ranked.logs[theirs], ranked.groups)
-        found.append(RuleChoice("majority", place))
-        if name:
-            place = choose(RankingMethod.WEIGHTED_VOTE, ranked.logs[theirs], ranked.groups)
-            found.append(RuleChoice(f"weighted vote by {theirs.words}", place))
-    return tuple(found)
 
 
 def choices(
