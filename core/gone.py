@@ -19,6 +19,8 @@ COMMAND_LINE: dict[str, str] = {
     "* --first-copy": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
     "* --reading twice": "Score with --reading both-orders, which lets later steps count too.",
     "card --templates": "An evaluator has one template, which its folder's stepsight.json gives.",
+    "export --format processbench": "Export the labels with --format jsonl, prm800k or stepwise.",
+    "export --format prmbench": "Export the labels with --format jsonl, prm800k or stepwise.",
     "campaign --planted-share": "Accuracy on hidden gold items (--gold-rate) shows who confirms without reading.",
     "campaign --ordering information": "Have the most disputed traces labelled first with --ordering disagreement.",
     "campaign --qualification-right": "stepsight campaign show has the result of --qualification-items.",

@@ -17,7 +17,7 @@ from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.training.report.tables import slug
 
-_ENDINGS = {"csv": "csv", "parquet": "parquet", "label-studio": "json", "argilla": "json"}
+_ENDINGS = {"csv": "csv", "label-studio": "json", "argilla": "json"}
 
 
 class LabelsAddress(PageQuery):

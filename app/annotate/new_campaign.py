@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, PRMBENCH_KINDS
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND
 from stepsight.storage.labelling.plan import (
     MOST_OVERLAP,
     MOST_QUALIFICATION,
@@ -141,7 +141,6 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         evaluators=[("", "none"), *((str(row.id), row.name) for row in evaluators_of(store, dataset.id))],
         gold_datasets=[("", "the rest of the dataset, or the gallery"), *names],
         error_kinds="\n".join(ERROR_KINDS),
-        prmbench_kinds=", ".join(PRMBENCH_KINDS),
         longest_kind=LONGEST_KIND,
     )
 

@@ -25,7 +25,7 @@ from stepsight.storage.importers.rows.kind import (
     FileKind,
     Row,
     RowReader,
-    check_label_table,
+    check_label_fields,
     json_rows,
     label_source,
 )
@@ -160,8 +160,7 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     names = tuple(column_names(rows))
     guess = guess_columns(names, rows)
     columns = guess.columns
-    if not of_json:
-        check_label_table(rows[0], name)
+    check_label_fields(rows[0], name)
     source = label_source(rows[0]) if of_json else None
     if source is not None:
         return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))

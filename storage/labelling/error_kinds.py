@@ -6,7 +6,6 @@ from typing import Annotated
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
 from stepsight.core.validation import checked
-from stepsight.storage.importers.benchmarks.prmbench import ERROR_CLASSES
 
 ERROR_KINDS = (
     "calculation",
@@ -18,10 +17,6 @@ ERROR_KINDS = (
     "other",
 )
 """The kinds of a campaign that names none."""
-
-PRMBENCH_KINDS = ERROR_CLASSES
-"""The kinds of error that PRMBench's format can express: its classes, in its spelling, without the one that has no
-error."""
 
 MOST_KINDS = 20
 LONGEST_KIND = 40

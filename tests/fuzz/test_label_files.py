@@ -1,4 +1,4 @@
-"""Exports of Label Studio and Argilla as their users make them, whose labels are known: controls under many names,
+"""Exports of Label Studio as its users make them, whose labels are known: controls under many names,
 second questions, texts that a tool changed. Each is read as it is meant, or refused and nothing of it is stored."""
 
 import json
@@ -179,62 +179,3 @@ def test_tasks_of_label_studio(store: Store, tmp_path: Path) -> None:
         refused += bool(faults)
         assert found == (None if faults else expected), (number, faults, expected, found)
     assert COUNT / 8 < refused < COUNT
-
-
-def test_records_of_argilla(store: Store, tmp_path: Path) -> None:
-    refused = 0
-    for number in range(COUNT):
-        rng = random.Random(f"records:{number}")
-        rows, expected, faults = [], {}, []
-        for trace in rng.sample(TRACES, rng.randint(1, 3)):
-            labels = [rng.choice(LABELS) for _ in trace.steps]
-            expected[f"ann {trace.id}"] = [tuple(labels)]
-            records, fault = records_of(trace, labels, rng)
-            rows += records
-            faults += [fault] if fault else []
-        rng.shuffle(rows)
-        found = outcome(store, write(tmp_path / "records.json", rows, rng), f"r{number}")
-        refused += bool(faults)
-        assert found == (None if faults else expected), (number, faults, expected, found)
-    assert COUNT / 8 < refused < COUNT
-
-
-def records_of(trace: Trace, labels: list[str], rng: random.Random) -> tuple[list[Row], str]:
-    """A record of each step, in which one thing may be amiss."""
-    fault = rng.choice(["a step is missing", "a step is doubled", "rated", "two labels", "other text", *[""] * 14])
-    own = {"dataset": DATASET} if trace.problem == TRACES[2].problem or rng.random() < 0.5 else {}
-    question = rng.choice(["rating", "Label", "quality"]) if fault == "rated" else "label"
-    rows: list[Row] = []
-    for number, (step, label) in enumerate(zip(trace.steps, labels, strict=True), start=1):
-        text = "Another." if fault == "other text" and number == 1 else shown(text_of(step), rng)
-        response = {"value": rng.choice([label, label.upper()]), "user_id": "ann"}
-        more = {"kind": [{"value": "slip", "user_id": "ann"}]} if rng.random() < 0.2 else {}
-        rows.append({
-            "id": str(number), "status": "completed", "suggestions": {}, "vectors": {},
-            "fields": {"problem": shown(trace.problem, rng), "step": text},
-            "metadata": own | {"trace": trace.id, "step": float(number), "steps": len(labels)},
-            "responses": {question: [response] * (1 + (fault == "two labels")), **more},
-        })  # fmt: skip
-    if fault.startswith("a step"):
-        one = rng.randrange(len(rows))
-        rows[one : one + 1] = [] if fault == "a step is missing" and len(rows) > 1 else [rows[one]] * 2
-    return rows, fault
-
-
-def test_the_short_form_of_label_studio(store: Store, tmp_path: Path) -> None:
-    for number in range(COUNT // 3):
-        rng = random.Random(f"short:{number}")
-        # What is alike in two traces is told apart by the dataset's id, which this form overwrites.
-        trace = rng.choice(TRACES[:2])
-        labels = [rng.choice(LABELS) for _ in trace.steps]
-        name = rng.choice((*NAMED, *UNNAMED))
-        row = {
-            "problem": shown(trace.problem, rng),
-            "steps": [{"text": shown(text_of(step), rng)} for step in trace.steps],
-        }
-        row |= {name.format(place): label for place, label in enumerate(labels)}
-        row |= {f"why_{place}": "a slip" for place in range(len(labels)) if rng.random() < 0.2}
-        row |= {"annotator": 1, "annotation_id": 3, "id": 7, "created_at": rng.choice(MOMENTS), "lead_time": 12.5}
-        found = outcome(store, write(tmp_path / "tasks.json", [row], rng), f"s{number}")
-        expected = {f"label-studio-1 {trace.id}": [tuple(labels)]}
-        assert found == (None if name in UNNAMED else expected), (number, row, found)

@@ -242,10 +242,10 @@ def test_saved_folders(name, tmp_path):
     attack(name, sound, tmp_path / name, lambda path: find_data(path.parent), damaged, changed_json)
 
 
-@pytest.mark.parametrize("form", ["events", "jsonl", "label-studio", "argilla"])
+@pytest.mark.parametrize("form", ["events", "label-studio"])
 def test_labels(form, sqlite_store, tmp_path):
     """Into a store that has the traces, each file as a campaign of its own."""
-    path, of_tools = tmp_path / "labels", form in ("label-studio", "argilla")
+    path, of_tools = tmp_path / "labels", form == "label-studio"
     export_labels(sqlite_store, labelled(sqlite_store).name, path, form, per_annotator=of_tools)
     campaigns = map("again {}".format, itertools.count())
     with open_store(str(tmp_path / "other.db")) as store:

@@ -63,7 +63,7 @@ READS = """
     nonsense
 """
 _LARGE = 1_000_000
-LABEL_FORMATS = "prm800k processbench prmbench agentprocessbench stepwise label-studio argilla jsonl csv events"
+LABEL_FORMATS = "prm800k stepwise label-studio argilla jsonl csv events"
 
 
 def record(scene: Scene) -> Iterator[tuple[str, str]]:

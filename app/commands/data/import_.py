@@ -6,7 +6,7 @@ stepsight import auto FOLDER
 stepsight import any table.csv --fields problem=question,steps=solution
 stepsight import any OWNER/NAME --revision main --part train --fields problem=question,steps=steps,labels=labels
 stepsight import prm800k phase2_train.jsonl --where is_quality_control_question=false
-stepsight import labels labels.jsonl
+stepsight import labels events.jsonl
 """
 
 import argparse
@@ -115,7 +115,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--campaign", metavar="NAME", help="with labels: the campaign to put them into (default: the file's)"
     )
     parser.add_argument(
-        "--annotator", metavar="NAME", help="with labels: the annotator of PRM800K's rows (default: their labeler)"
+        "--annotator",
+        metavar="NAME",
+        help="with labels: the annotator of Label Studio's tasks (default: whom they name)",
     )
     add_db(parser)
     parser.set_defaults(parser=parser)

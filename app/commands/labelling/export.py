@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels = whats.add_parser("labels", help="the labels of a campaign", description=_LABELS)
     labels.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
     labels.add_argument("path", metavar="FILE", help="the file to write")
-    labels.add_argument("--format", required=True, choices=(*FORMAT_NAMES, FOLDER), help=_FORMAT)
+    labels.add_argument("--format", required=True, choices=FORMAT_NAMES, help="the format of the file")
     labels.add_argument(
         "--per-annotator", action="store_true", help="the labels of each annotator instead of the consensus"
     )
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 _LABELS = (
     "Write the consensus of a campaign into a file. A decision comes before a majority, and a tie or unsure is"
-    " unlabelled. jsonl and events lose nothing and are read back by: stepsight import labels FILE"
+    " unlabelled. events lose nothing and are read back by: stepsight import labels FILE"
 )
 _JUDGMENTS = (
     "Write stored judgments as a tidy table: a row per trace, step, sub-step, evaluator and mode. Values that an"

@@ -41,7 +41,7 @@ from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
 
 _MOST = 1_000_000
 _SIMPLICITY = ("redundency", "circular")
-ERROR_CLASSES = (
+_CLASSES = (
     *_SIMPLICITY,
     "counterfactual",
     "step_contradiction",
@@ -49,10 +49,8 @@ ERROR_CLASSES = (
     "confidence",
     "missing_condition",
     "deception",
+    "multi_solutions",
 )
-"""The classes of errors, in PRMBench's spelling."""
-
-_CLASSES = (*ERROR_CLASSES, "multi_solutions")
 
 
 def parse(row: Row, where: str) -> Trace:

@@ -19,7 +19,9 @@ Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
 # The first row of the events of a campaign, as `storage.labelling.files.export_events` writes it.
 _EVENTS = "stepsight-events"
+# The fields of Label Studio's JSON-MIN and of Argilla's records.
 _OF_JSON_MIN = frozenset({"annotation_id", "annotator"})
+_OF_ARGILLA = frozenset({"fields", "metadata", "responses"})
 _WRITE = "Write one JSON array of objects."
 OnBad = Callable[[str, UserError, bytes], None]
 """Called with the place of a bad row, its error and its content; reading then continues."""
@@ -262,27 +264,23 @@ class LabelSource(StrEnum):
 
     EVENTS = "StepSight"
     LABEL_STUDIO = "Label Studio"
-    ARGILLA = "Argilla"
 
 
 def label_source(row: Row) -> LabelSource | None:
     """Return the program that wrote a row of people's labels, or None if the row is not from such a file."""
     if row.get("format") == _EVENTS:
         return LabelSource.EVENTS
-    if {"data", "annotations"} <= row.keys() or is_json_min(row):
-        return LabelSource.LABEL_STUDIO
-    return LabelSource.ARGILLA if {"fields", "metadata", "responses"} <= row.keys() else None
+    return LabelSource.LABEL_STUDIO if {"data", "annotations"} <= row.keys() else None
 
 
-def check_label_table(columns: Iterable[str], name: str) -> None:
-    """Raise `UserError` if the columns of a table are those that Label Studio exports as CSV or TSV."""
-    if _OF_JSON_MIN.issubset(columns):
+def check_label_fields(fields: Iterable[str], where: str) -> None:
+    """Raise `UserError` if the fields of a row, or the columns of a table, are of labels that are not read."""
+    names = frozenset(fields)
+    if names >= _OF_JSON_MIN:
         raise UserError(
-            f"{name}: labels that Label Studio exported as a table, whose cells do not say what they are.",
-            "Export them as JSON or JSON-MIN.",
+            f"{where}: labels that Label Studio exported as a table or as JSON-MIN.", "Export them as JSON."
         )
-
-
-def is_json_min(row: Row) -> bool:
-    """True if a row is an annotation as Label Studio exports it in JSON-MIN."""
-    return row.keys() >= _OF_JSON_MIN
+    if names >= _OF_ARGILLA:
+        raise UserError(
+            f"{where}: labels that Argilla exported, which are not read.", "Give them as tasks of Label Studio."
+        )

@@ -1,19 +1,15 @@
 """Exporting the labels of a campaign to a file."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.escaping import escape_markdown
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.dataset_folders import NAME as FOLDER
-from stepsight.storage.exports.dataset_folders import ParquetTable, write_dataset
-from stepsight.storage.exports.table_files import Row, table_parts
 from stepsight.storage.labelling.campaign_changes import note_export
-from stepsight.storage.labelling.campaigns import Campaign, find_campaign
+from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.formats import FORMATS, find_format
 from stepsight.storage.labelling.results.consensus import CONVENTIONS, LabelledTraces
@@ -21,24 +17,7 @@ from stepsight.storage.labelling.results.consensus import CONVENTIONS, LabelledT
 EVENTS = "events"
 LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {EVENTS: "JSON Lines: every event"}
 FORMAT_NAMES = tuple(LABEL_FORMATS)
-"""The formats that are a single file."""
 LABEL_CONVENTIONS = CONVENTIONS
-
-_COLUMNS: dict[str, type] = {
-    "id": str, "problem": str, "steps": list, "labels": list, "how": list, "annotators": int, "annotator": str,
-    "dataset": str, "repaired": list[int], "notices": list[int],
-}  # fmt: skip
-_ABOUT = {
-    "id, dataset": "the trace, and the dataset that it is of",
-    "problem": "the problem",
-    "steps": "the steps in order, the sub-steps of one joined by line breaks",
-    "labels": "the label of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), or null",
-    "how": "where each label comes from: adjudicated, majority, tie, unsure, none, convention",
-    "repaired": "the number of the step that repairs each neg step, counted from 1, or null",
-    "notices": "the number of the earlier step that each step says is wrong, or null",
-    "annotators": "how many labelled the trace",
-    "annotator": "who labelled it, where each one's labels stand alone",
-}
 
 
 @dataclass(frozen=True)
@@ -67,7 +46,7 @@ def export_labels(
     force: bool = False,
     convention: str = "",
 ) -> LabelExport:
-    """Write the labels of a campaign to a file in one of `FORMAT_NAMES`, or to a folder with the format `FOLDER`.
+    """Write the labels of a campaign to a file in one of `FORMAT_NAMES`.
 
     The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
     annotator's own. `exposed` includes annotations by people who had seen information that a blind campaign hides,
@@ -80,10 +59,6 @@ def export_labels(
     Also raises it for an unknown convention, and for one with the format `events`.
     """
     stored = find_campaign(store, campaign)
-    if format == FOLDER:
-        return _export_folder(
-            store, stored, Path(path), per_annotator=per_annotator, exposed=exposed, convention=convention
-        )
     if format == EVENTS:
         if convention:
             raise UserError("The log holds what people did, which no convention changes.", "Choose another format.")
@@ -105,39 +80,3 @@ def export_labels(
         rows = target.write(labelled, partial, stored.name, inexpressible)
     left_out = {reason: count for reason, count in (labelled.left_out + inexpressible).items() if count}
     return LabelExport(str(path), rows, "annotations" if per_annotator else "traces", left_out)
-
-
-def _export_folder(
-    store: Store, campaign: Campaign, path: Path, *, per_annotator: bool, exposed: bool, convention: str
-) -> LabelExport:
-    labelled = LabelledTraces(
-        store,
-        campaign,
-        per_annotator=per_annotator,
-        exposed=exposed,
-        with_gold=per_annotator,
-        convention=convention,
-    )
-    whose = "what each annotator said" if per_annotator else "what the annotators agree on"
-    about = f"Labels of steps by people, from the campaign {escape_markdown(campaign.name)}: {whose}."
-    table = ParquetTable(table_parts(_COLUMNS, _folder_rows(labelled), "parquet"), _ABOUT)
-    rows = write_dataset(path, campaign.name, about, {"labels": table})["labels"]
-    left_out = {reason: count for reason, count in labelled.left_out.items() if count}
-    return LabelExport(str(path), rows, "annotations" if per_annotator else "traces", left_out)
-
-
-def _folder_rows(traces: LabelledTraces) -> Iterator[Row]:
-    for labelled in traces:
-        trace = labelled.trace
-        yield {
-            "id": trace.id,
-            "problem": trace.problem,
-            "steps": [step.text for step in trace.steps],
-            "labels": list(labelled.labels),
-            "how": None if labelled.how is None else list(labelled.how),
-            "annotators": len(labelled.annotations),
-            "annotator": labelled.annotator,
-            "dataset": trace.dataset,
-            "repaired": labelled.link_numbers("repaired"),
-            "notices": labelled.link_numbers("notices"),
-        }

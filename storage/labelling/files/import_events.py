@@ -19,7 +19,9 @@ from stepsight.storage.database.labelling_schema import (
     ItemRow,
     SlotRow,
 )
+from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
+from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers.rows.fields import describe, field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
@@ -34,7 +36,6 @@ from stepsight.storage.labelling.files.export_events import (
     VERSION,
     iterate_rows,
 )
-from stepsight.storage.labelling.files.import_annotations import PersonLookup
 from stepsight.storage.labelling.files.rows import (
     CampaignLine,
     EventLine,
@@ -44,6 +45,7 @@ from stepsight.storage.labelling.files.rows import (
 )
 from stepsight.storage.labelling.plan import Ordering
 from stepsight.storage.labelling.results.decisions import KIND as DECIDE
+from stepsight.storage.people.users import LOCAL, Role, find_row
 
 # Events held in memory at once.
 _BATCH = 500
@@ -52,6 +54,30 @@ _EARLIER = ("planted_share", "qualification_right")
 _AGAIN = "Export the campaign again."
 
 Located = Iterator[tuple[str, Row]]
+
+
+class PersonLookup:
+    """Looks up people by name within a transaction.
+
+    A missing person is added as an annotator without a password, who cannot log in until they get one.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ids: dict[str, int] = {}
+
+    def id(self, name: str) -> int:
+        """Return the database id of the person with this name. Raises `UserError` if the name is invalid."""
+        if name not in self._ids:
+            check_name(name, "the name of a person")
+            row = find_row(self._session, name)
+            if row is None:
+                role = Role.ADMIN if name == LOCAL else Role.ANNOTATOR
+                insert_once(self._session, UserRow, [{"name": name, "role": role.value}], "name")
+                row = find_row(self._session, name)
+                assert row is not None
+            self._ids[name] = row.id
+        return self._ids[name]
 
 
 class EventImporter:
@@ -228,7 +254,7 @@ class EventImporter:
             if name is not None:
                 raise UserError(
                     f"{where}: the event is in the store already, in the campaign {name!r}.",
-                    "A log is imported once; copies of its annotations go by the format jsonl.",
+                    "A log is imported once.",
                 )
 
     def _insert(self, model: Any, values: dict[str, Any]) -> int:

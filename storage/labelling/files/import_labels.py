@@ -1,7 +1,7 @@
 """Importing people's labels from a file in a single transaction."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -13,18 +13,14 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import first_sign
-from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import DatasetRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import guess_kind
-from stepsight.storage.importers.rows.fields import describe, located, text
-from stepsight.storage.importers.rows.kind import LabelSource, Row, check_label_table, json_rows, label_source
-from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
+from stepsight.storage.importers.rows.fields import located
+from stepsight.storage.importers.rows.kind import LabelSource, Row, check_label_fields, json_rows, label_source
 from stepsight.storage.labelling.files.import_events import EventImporter
-from stepsight.storage.labelling.files.import_prm800k import read_prm800k
-from stepsight.storage.labelling.files.import_tools import read_argilla, read_label_studio
-from stepsight.storage.labelling.files.rows import ImportedTrace
+from stepsight.storage.labelling.files.import_label_studio import LabelStudioImporter
 from stepsight.storage.people.users import User, get_user
 
 Located = Iterator[tuple[str, Row]]
@@ -32,8 +28,8 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """The outcome of an import. `added` is the number of new events, annotations or decisions, and `repeated` the
-    number that were already stored."""
+    """The outcome of an import. `added` is the number of new events or annotations, and `repeated` the number that
+    were already stored."""
 
     campaign: str
     what: str
@@ -42,7 +38,7 @@ class LabelImport:
 
     def __str__(self) -> str:
         if not self.added and not self.repeated:
-            return f"{self.campaign}: nothing added, the file has no {self.what.replace(' and ', ' or ')}."
+            return f"{self.campaign}: nothing added, the file has no {self.what}."
         if not self.added:
             return f"{self.campaign}: nothing new, {self.repeated:,} {self.what} already stored."
         repeated = f", {self.repeated:,} already stored" if self.repeated else ""
@@ -62,14 +58,13 @@ def import_labels(
     """Store all labels in a file. Importing the same file again adds nothing. If its `lines` are given, the file is
     not opened.
 
-    The file can contain what `export_labels` writes as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio
-    or records of Argilla.
+    The file can contain what `export_labels` writes as `events`, or tasks of Label Studio.
 
     The traces must be in the store with the same text and gold labels as when they were labelled. `campaign`
     defaults to the campaign named in the file and is created by `user` if it does not exist. Missing people are
-    added without a password. Files of PRM800K and of the other tools name no campaign, so it must be given. Their
-    traces are looked up by problem and steps, in `dataset` or else in the campaign's dataset. Their labels are
-    attributed to `annotator`, or else to the person named in the row.
+    added without a password. Tasks of Label Studio name no campaign, so it must be given. Their traces are looked
+    up by problem and steps, in `dataset` or else in the campaign's dataset. Their labels are attributed to
+    `annotator`, or else to the person named in the task.
 
     Raises `UserError`, with a message that names the line, and stores nothing if a row is not of any of these
     kinds, if a trace is missing or differs, or if the labels contradict those of the campaign.
@@ -81,21 +76,27 @@ def import_labels(
         content = iter(file)
         head = next(content, b"")
         if first_sign(head) not in ("{", "["):
-            check_label_table(re.split(r"[,;\t\"]+", head.decode("utf-8-sig", "replace").strip()), str(path))
+            check_label_fields(re.split(r"[,;\t\"]+", head.decode("utf-8-sig", "replace").strip()), str(path))
         rows: Located = json_rows(chain([head], content), str(path))
         first = next(rows, None)
         if first is None:
             raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")
         rows = chain([first], rows)
-        if "format" in first[1]:
+        source = label_source(first[1])
+        if source is LabelSource.EVENTS:
             return _import_events(session, rows, campaign)
-        if "answers" in first[1]:
-            return _import_annotations(store, session, rows, user, campaign)
-        reader = _reader(first[1])
-        if reader is not None:
-            of = _dataset_of(session, str(path), campaign, dataset)
-            traces = reader(session, rows, of, annotator)
-            return _add(AnnotationImporter(store, session, campaign or "", user), traces)
+        if source is LabelSource.LABEL_STUDIO:
+            if campaign is None:
+                raise UserError(f"{path}: its rows name no campaign.", "Name one (--campaign).")
+            importer = LabelStudioImporter(
+                store, session, campaign, _dataset_of(session, str(path), campaign, dataset), user
+            )
+            for where, task in rows:
+                with located(where):
+                    importer.add(task, annotator)
+            importer.finish()
+            return LabelImport(campaign, "annotations", importer.annotations, importer.repeated)
+        check_label_fields(first[1], first[0])
         raise _not_labels(first[1], first[0])
 
 
@@ -123,44 +124,8 @@ def _import_events(session: Session, rows: Located, campaign: str | None) -> Lab
     return LabelImport(importer.name, "events", added, importer.events - added)
 
 
-def _import_annotations(
-    store: Store, session: Session, rows: Located, user: User, campaign: str | None
-) -> LabelImport:
-    where, first = next(rows)
-    with located(where):
-        theirs = check_name(text(first, "campaign"), "the name of the campaign")
-    traces = ((where, _parse(where, row, theirs)) for where, row in chain([(where, first)], rows))
-    return _add(AnnotationImporter(store, session, campaign or theirs, user), traces)
-
-
-def _parse(where: str, row: Row, campaign: str) -> ImportedTrace:
-    with located(where):
-        if row.get("campaign") != campaign:
-            raise UserError(
-                f"the campaign is {describe(row.get('campaign'))}, that of the first row {campaign!r}.",
-                "Import one campaign at a time.",
-            )
-        return validate(ImportedTrace, row, "the row")
-
-
-_Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, ImportedTrace]]]
-
-
-def _reader(row: Row) -> _Reader | None:
-    """Return the function that reads rows of this form from PRM800K or another tool, or None if the form is
-    unknown."""
-    source = label_source(row)
-    if source is LabelSource.LABEL_STUDIO:
-        return read_label_studio
-    if source is LabelSource.ARGILLA:
-        return read_argilla
-    return read_prm800k if guess_kind(row) == "prm800k" else None
-
-
-def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
+def _dataset_of(session: Session, path: str, campaign: str, dataset: str | None) -> str:
     """Return the name of the dataset in which to look up traces that the file does not name."""
-    if campaign is None:
-        raise UserError(f"{path}: its rows name no campaign.", "Name one (--campaign).")
     if dataset is None:
         datasets = select(DatasetRow.name).join(CampaignRow, CampaignRow.dataset_id == DatasetRow.id)
         dataset = session.scalar(datasets.where(CampaignRow.name == campaign))
@@ -172,16 +137,12 @@ def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str 
     return dataset
 
 
-def _add(importer: AnnotationImporter, traces: Iterator[tuple[str, ImportedTrace]]) -> LabelImport:
-    for where, row in traces:
-        with located(where):
-            importer.add(row)
-    importer.finish()
-    added = importer.annotations + importer.decisions
-    return LabelImport(importer.name, "annotations and decisions", added, importer.repeated)
-
-
 def _not_labels(row: Row, where: str) -> UserError:
+    if "answers" in row:
+        return UserError(
+            f"{where}: labels as JSON Lines, which are not read back.",
+            "Import the log of the campaign (stepsight export labels CAMPAIGN FILE --format events).",
+        )
     kind = guess_kind(row)
     if "annotators" in row or kind is None:
         return UserError(

@@ -18,8 +18,6 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import DatasetRow, TraceRow
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
-_WHOLE = "pre_generated_steps"
-
 
 class TraceIndex:
     """Looks up a dataset's traces by problem and steps. Only digests of the problems are held in memory."""
@@ -63,19 +61,18 @@ class TraceIndex:
             return UserError(f"the dataset {self._dataset!r} has no trace with this problem and these steps.", hint)
         (trace,) = same
         name = f"trace {trace.id!r} of {self._dataset!r}"
-        pairs = enumerate(
-            zip_longest(_texts(labelled), _texts(trace)[: len(labelled.steps)], fillvalue=""), start=1
+        pairs = zip_longest(_texts(labelled), _texts(trace)[: len(labelled.steps)], fillvalue="")
+        step, theirs, ours = next(
+            (step, theirs, ours)
+            for step, (theirs, ours) in enumerate(pairs, start=1)
+            if _words(theirs) != _words(ours)
         )
-        for step, (theirs, ours) in pairs:
-            if _words(theirs) != _words(ours):
-                return UserError(f"step {step} is {theirs!r:.60}, and that of {name} {ours!r:.60}.", hint)
-        return UserError(f"the steps behind the labelled ones are not those of {name}.", hint)
+        return UserError(f"step {step} is {theirs!r:.60}, and that of {name} {ours!r:.60}.", hint)
 
 
 def _fits(labelled: Trace, trace: Trace, form: Callable[[str], object]) -> bool:
-    texts, whole = [form(text) for text in _texts(trace)], labelled.meta.get(_WHOLE)
-    begins = texts[: len(labelled.steps)] == [form(text) for text in _texts(labelled)]
-    return begins and (not whole or [form(text) for text in whole] == texts)
+    begins = _texts(trace)[: len(labelled.steps)]
+    return [form(text) for text in begins] == [form(text) for text in _texts(labelled)]
 
 
 def _texts(trace: Trace) -> list[str]:

@@ -20,13 +20,12 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.assignments import find_slot
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
-from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import iterate_traces
 from tests.app.client import HERE
 from tests.labelling_server import build
-from tests.storage.labelling.samples import ONE, TWO, campaign, expire, key, people, person
+from tests.storage.labelling.samples import ONE, PRMBENCH_KINDS, TWO, campaign, expire, key, people, person
 from tests.storage.samples import evaluator
 
 

@@ -35,7 +35,7 @@ def test_every_format_of_the_command_comes_from_the_page_byte_for_byte(
     client, made, sqlite_store, tmp_path, format
 ):
     answer = client.get(PATH, params={"campaign": made.id, "format": format})
-    ending = {"csv": "csv", "parquet": "parquet", "label-studio": "json", "argilla": "json"}.get(format, "jsonl")
+    ending = {"csv": "csv", "label-studio": "json", "argilla": "json"}.get(format, "jsonl")
     name = f'attachment; filename="All-of-sums-labels-{format}.{ending}"'
     assert (answer.status_code, answer.headers["content-disposition"]) == (200, name)
     export_labels(sqlite_store, made.name, tmp_path / format, format)

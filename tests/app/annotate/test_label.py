@@ -9,13 +9,12 @@ from stepsight.app.web.step_bars import FIRST, LONG
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import get_trace
 from tests.app.elements import Element, read
-from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
+from tests.storage.labelling.samples import PRMBENCH_KINDS, TRACES, TWO, campaign, do, label_all, person, take
 from tests.storage.samples import evaluator, judge
 
 

@@ -17,7 +17,6 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.assignments import find_slot
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, create_campaign
-from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import read_annotation
@@ -29,7 +28,7 @@ from tests.app.browser.acts import Traffic, listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.app.elements import INJECTIONS
 from tests.serving import served
-from tests.storage.labelling.samples import do, expire, person
+from tests.storage.labelling.samples import PRMBENCH_KINDS, do, expire, person
 from tests.storage.samples import add, evaluator, judge
 
 NUMBERS = count(1)

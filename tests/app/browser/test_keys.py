@@ -10,13 +10,13 @@ from stepsight.core.paths import asset
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign
-from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
 from tests.app.browser.acts import listening, score
 from tests.app.browser.test_annotate import campaign, events, here, start, trace
 from tests.cases import each
 from tests.serving import served
+from tests.storage.labelling.samples import PRMBENCH_KINDS
 from tests.storage.samples import add, evaluator, judge
 
 _READ = """async ([source, cases]) => {

@@ -38,14 +38,24 @@ def test_a_chat_beside_labelled_columns_is_left_to_them() -> None:
     ("row", "kind", "dataset"),
     [
         ({"data": {"dataset": "sums", "problem": "?", "steps": []}, "annotations": []}, "Label Studio", "sums"),
-        ({"annotation_id": 1, "annotator": 1, "problem": "?", "steps": []}, "Label Studio", ""),
-        ({"fields": {"step": "1"}, "metadata": {"dataset": "sums"}, "responses": {}}, "Argilla", "sums"),
         ({"format": "stepsight-events", "campaign": {"dataset": "sums"}}, "StepSight", "sums"),
     ],
 )
 def test_labels_by_people_are_known_by_the_form_of_their_program(row: object, kind: str, dataset: str) -> None:
     found = look(json.dumps(row).encode())
     assert (found.holds, found.kind, found.dataset) == ("labels", kind, dataset)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"annotation_id": 1, "annotator": 1, "problem": "?", "steps": []},
+        {"fields": {"step": "1"}, "metadata": {"dataset": "sums"}, "responses": {}},
+    ],
+)
+def test_labels_in_forms_that_are_not_read_name_what_is(row: object) -> None:
+    with refused():
+        look(json.dumps(row).encode())
 
 
 def test_the_parts_of_a_benchmark_become_datasets_of_their_own() -> None:

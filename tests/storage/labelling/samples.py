@@ -15,7 +15,6 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign
-from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.labelling.record import RecordedEvent, record
@@ -28,6 +27,10 @@ GUIDELINE = "Say of each step whether it is right."
 NOTHING = {"scores": False, "gold": False, "labels": False, "equations": False, "own": False}
 """What the log tells of somebody who sees a text for the first time, and it alone."""
 SECRET = b"of the tests"
+PRMBENCH_KINDS = (
+    *("redundency", "circular", "counterfactual", "step_contradiction", "domain_inconsistency", "confidence"),
+    *("missing_condition", "deception"),
+)
 _KEYS = count(1)
 
 TWO = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 3.", "Done."]], ["pos", "neg"], id="two")

@@ -3,9 +3,8 @@
 from typing import Any
 
 from stepsight.core.validation import validate
-from stepsight.storage.importers.benchmarks.prmbench import _CLASSES
 from stepsight.storage.labelling.annotation import LABELS, NewEvent
-from stepsight.storage.labelling.error_kinds import ERROR_KINDS, PRMBENCH_KINDS
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from tests.cases import each
 from tests.messages import refused
 
@@ -31,10 +30,6 @@ def test_possible_events_are_accepted() -> None:
         sent(kind)
     sent(cause="undo")
     assert sent("label", "K" * 64, 0, "pos", seconds=0.25, revealed=1, guideline=1).seconds == 0.25
-
-
-def test_prmbench_s_kinds_of_error_are_those_of_its_files() -> None:
-    assert set(PRMBENCH_KINDS) == set(_CLASSES) - {"multi_solutions"}
 
 
 @each(

@@ -138,14 +138,13 @@ def test_annotations_of_texts_labelled_before_are_marked_and_count(store: Store,
     }
     ratings = read_ratings(store, second)
     assert (ratings.labelled_before, ratings.exposed, len(ratings.queue.last.people)) == (1, 0, 2)
-    # Both files of labels keep it, and the tables tell it.
+    # The log keeps it, and the tables tell it.
     with open_store(str(tmp_path / "other.db")) as other:
         add(other, [COPY], "copies")
-        for format in ("jsonl", "events"):
-            export_labels(store, second.name, tmp_path / format, format)
-            import_labels(other, tmp_path / format, person(other, "boss"), campaign=format)
-            read = annotations(other, find_campaign(other, format))
-            assert {name: one.labelled_before for name, one in read.items()} == {ann.name: True, ben.name: False}
+        export_labels(store, second.name, tmp_path / "log", "events")
+        import_labels(other, tmp_path / "log", person(other, "boss"), campaign="log")
+        read = annotations(other, find_campaign(other, "log"))
+        assert {name: one.labelled_before for name, one in read.items()} == {ann.name: True, ben.name: False}
     export_labels(store, second.name, tmp_path / "table.csv", "csv", per_annotator=True)
     with open(tmp_path / "table.csv", newline="", encoding="utf-8-sig") as file:
         told = {(row["annotator"], row["labelled_before"]) for row in csv.DictReader(file)}

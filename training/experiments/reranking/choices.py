@@ -34,6 +34,10 @@ class Ranked:
     sizes: Ints
     correct: Bools | None
 
+    @property
+    def has_answers(self) -> bool:
+        return bool((self.groups != NO_ANSWER).any())
+
 
 def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
     """Return the candidates of every problem with their scores and answer groups. Problems are in the order of the

@@ -1,41 +1,21 @@
-"""The formats for exporting labels, one module each, except that CSV and Parquet tables share one.
+"""The formats for exporting labels, one module each.
 
 To add a format, add a line to `FORMATS`.
 """
 
 from stepsight.core.errors import UserError
 from stepsight.storage.labelling.files.formats import (
-    agentprocessbench,
     argilla,
     jsonl,
     label_studio,
     prm800k,
-    prmbench,
-    processbench,
     stepwise,
     table,
 )
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat
 
 FORMATS: dict[str, LabelFormat] = {
-    format.name: format
-    for format in (
-        *(
-            module.FORMAT
-            for module in (
-                prm800k,
-                processbench,
-                prmbench,
-                agentprocessbench,
-                stepwise,
-                label_studio,
-                argilla,
-                jsonl,
-            )
-        ),
-        table.CSV,
-        table.PARQUET,
-    )
+    module.FORMAT.name: module.FORMAT for module in (prm800k, stepwise, label_studio, argilla, jsonl, table)
 }
 
 

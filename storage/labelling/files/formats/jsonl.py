@@ -1,6 +1,4 @@
-"""StepSight's own format: JSON Lines that can be imported as traces or as labels.
-
-`stepsight import jsonl` reads the rows as traces, and `stepsight import labels` reads them as labels.
+"""StepSight's own format: JSON Lines, which `stepsight import jsonl` reads as traces.
 
     {"id": "7", "problem": "…", "steps": ["…", ["…", "…"]], "labels": ["pos", null], "how": ["majority", "tie"],
      "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
@@ -43,13 +41,13 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
     row |= {} if trace.context is None else {"context": trace.context.to_dict()}
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
-    row["answers"] = [format_annotation(annotation) for annotation in labelled.annotations]
+    row["answers"] = [_format_annotation(annotation) for annotation in labelled.annotations]
     if labelled.how is not None:
         row["decisions"] = [_format_decision(decision) for decision in labelled.decisions]
     return row
 
 
-def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
+def _format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
     """Convert an annotation to JSON, without its trace."""
     steps = len(annotation.labels)
     links = {name: getattr(annotation, name) for name in ("repaired", "evidence", "notices")}

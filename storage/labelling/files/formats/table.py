@@ -1,6 +1,6 @@
-"""Labels as a CSV or Parquet table with one row per step. Steps count from 1, as on the web pages."""
+"""Labels as a CSV table with one row per step. Steps count from 1, as on the web pages."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,26 +87,20 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
     }
 
 
-def _writer(format: str) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:
-    def write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
-        written = 0
+def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
+    written = 0
 
-        def rows() -> Iterator[Row]:
-            nonlocal written
-            for trace in traces:
-                written += 1
-                if trace.how is None:
-                    left_out[UNASKED] += trace.annotations[0].unasked
-                yield from step_rows(trace, campaign)
+    def rows() -> Iterator[Row]:
+        nonlocal written
+        for trace in traces:
+            written += 1
+            if trace.how is None:
+                left_out[UNASKED] += trace.annotations[0].unasked
+            yield from step_rows(trace, campaign)
 
-        with open(path, "wb") as file:
-            file.writelines(table_parts(COLUMNS, rows(), format))
-        return written
-
-    return write
+    with open(path, "wb") as file:
+        file.writelines(table_parts(COLUMNS, rows(), "csv"))
+    return written
 
 
-CSV = LabelFormat("csv", "CSV, a row per step", _writer("csv"), with_gold=True)
-PARQUET = LabelFormat(
-    "parquet", "Parquet, a row per step (needs stepsight[parquet])", _writer("parquet"), with_gold=True
-)
+FORMAT = LabelFormat("csv", "CSV, a row per step", _write, with_gold=True)

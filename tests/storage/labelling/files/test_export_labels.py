@@ -2,10 +2,8 @@ import csv
 import json
 import os
 import stat
-import sys
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
 from stepsight.core.context import ContextMessage, ToolCall, TraceContext
@@ -49,7 +47,7 @@ def test_the_labels_of_all_or_of_each_as_our_json_lines(store: Store, path: Path
     assert "how" not in rows(path)[0]
 
 
-@pytest.mark.parametrize("kind", ["prm800k", "processbench", "prmbench", "stepwise", "jsonl"])
+@pytest.mark.parametrize("kind", ["prm800k", "stepwise", "jsonl"])
 def test_our_own_importers_read_what_is_written(store: Store, path: Path, kind: str) -> None:
     labelled(store)
     export_labels(store, "first", path, kind)
@@ -58,8 +56,6 @@ def test_our_own_importers_read_what_is_written(store: Store, path: Path, kind: 
     two, three, one = "What is 1 + 1?", "What is 2 + 2?", "What is 3 + 3?"
     # The last step of "three" is unlabelled, so that nobody can tell its first error, nor that it has none.
     expected = {two: [True, False], three: [True, True, None], one: [True]}
-    if kind in ("processbench", "prmbench"):
-        del expected[three]
     assert valid == expected
 
 
@@ -79,26 +75,6 @@ def test_a_table_with_a_row_per_step_and_nothing_to_calculate(store: Store, path
         "unsure",
         "pos",
     ]
-
-
-def test_parquet_holds_the_same_table(store: Store, path: Path, tmp_path: Path) -> None:
-    labelled(store)
-    export_labels(store, "first", path, "parquet")
-    table = pyarrow.parquet.read_table(path).to_pylist()
-    assert [(row["id"], row["step"], row["label"], row["how"]) for row in table] == [
-        (id, step, label, how)
-        for id in ("two", "three", "one")
-        for step, (label, how) in enumerate(zip(AGREED[id], HOW[id], strict=True), start=1)
-    ]
-    assert {row["annotators"] for row in table} == {3}
-
-
-def test_parquet_needs_a_library(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    labelled(store)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with refused():
-        export_labels(store, "first", path, "parquet")
-    assert not path.exists()
 
 
 def test_hidden_gold_items_are_told_apart_or_left_out(store: Store, path: Path) -> None:

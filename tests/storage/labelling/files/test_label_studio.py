@@ -1,4 +1,4 @@
-"""Tasks of Label Studio and records of Argilla: written, read back, and what they may have in them."""
+"""Tasks of Label Studio: written, read back, and what they may have in them. Records of Argilla are written."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,8 +13,10 @@ from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.formats.argilla import user_id
 from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import local_user
+from tests.cases import each
 from tests.messages import refused
 from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take
 from tests.storage.samples import add
@@ -54,9 +56,8 @@ def read(store: Store, path: Path, **who: str) -> dict[str, list[str | None]]:
     return {one.user: list(one.labels) for one in iterate_annotations(store, find_campaign(store, "again").id)}
 
 
-@pytest.mark.parametrize("format", ["label-studio", "argilla"])
-def test_each_ones_labels_are_read_back(other: Store, written: Callable[..., Path], format: str) -> None:
-    path = written(format, per_annotator=True)
+def test_each_ones_labels_are_read_back(other: Store, written: Callable[..., Path]) -> None:
+    path = written("label-studio", per_annotator=True)
     assert read(other, path) == SAID
     again = import_labels(other, path, local_user(other), campaign="again", dataset=DATASET)
     assert (again.added, again.repeated) == (0, 2)
@@ -154,44 +155,6 @@ def test_a_second_question_of_a_step_is_no_label(other: Store, tmp_path: Path, g
     assert read(other, path) == {"label-studio-7": ["pos", "neg"]}
 
 
-def minimal(*columns: dict[str, Any]) -> Rows:
-    """Rows as Label Studio exports them in JSON-MIN, one for each annotation: choices beside the task's data."""
-    data = {"problem": "What is 1 + 1?", "steps": [{"text": "It is a sum."}, {"text": "So 3.\nDone."}]}
-    about = {"created_at": "2021-03-09T22:16:08.728353Z", "updated_at": "2021-03-10T00:00:00Z", "lead_time": 4.288}
-    return [
-        data | one | about | {"id": 1, "annotator": 7 + number, "annotation_id": number}
-        for number, one in enumerate(columns)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("columns", "labels"),
-    [
-        ([{"label_0": "pos", "label_1": "neg"}], [["pos", "neg"]]),
-        ([{"label_0": ["pos"], "mark_1": ["slip"]}], [["pos", None]]),
-        ([{"label_1": " NEG", "verdict": "neg"}, {}], [[None, "neg"]]),
-        ([{"label_0": "pos", "why_0": "neg, I think", "error_0": {"choices": ["a", "b"]}}], [["pos", None]]),
-        ([{"mark_0": "pos", "why_0": "a slip"}, {"why_1": "odd", "mark_1": "neu"}], [["pos", None], [None, "neu"]]),
-    ],
-)
-def test_rows_of_json_min_are_read_like_tasks(
-    other: Store, tmp_path: Path, columns: Rows, labels: list[list[str | None]]
-) -> None:
-    path = save(tmp_path / "tasks.json", minimal(*columns))
-    assert read(other, path) == {f"label-studio-{7 + number}": one for number, one in enumerate(labels)}
-
-
-def test_json_min_on_one_line_is_no_table(other: Store, tmp_path: Path) -> None:
-    path = tmp_path / "tasks.json"
-    path.write_text(json.dumps(minimal({"label_0": "pos", "label_1": "neg"})))
-    assert read(other, path) == {"label-studio-7": ["pos", "neg"]}
-
-
-def test_json_and_json_min_of_one_annotation_are_the_same(other: Store, tmp_path: Path) -> None:
-    for name, rows in (("json", studio()), ("min", minimal({"label_1": "neg", "note": "odd"}))):
-        assert read(other, save(tmp_path / name, rows)) == {"label-studio-7": [None, "neg"]}
-
-
 @pytest.mark.parametrize(
     ("stored", "shown"),
     [
@@ -248,13 +211,6 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
         studio(**answers(("kind_0", ["slip"]), ("reason_0", ["why"]))),
         studio(**answers(("later_0", ["pos"]), ("label.0", ["neg"]))),
         studio(**answers(("label_0", ["pos"]), ("label_0", ["neg"]))),
-        minimal({"label_0": "pos", "label_1": "fine"}),
-        minimal({"label-0": "pos", "label-1": "neg"}),
-        minimal({"label_0": "pos", "label-1": "neg"}),
-        minimal({"label_0": [{"rating": 5}], "label_1": [{"rating": 1}]}),
-        minimal({"kind_0": "slip"}),
-        minimal({"label_0": "pos", "steps": [{"text": "Another."}]}),
-        [{"question": "?", "label_0": "pos", "annotator": 1, "annotation_id": 3}],
         studio({"steps": [{"text": "It is a sum."}, {"text": "So 4."}]}),
         studio({"steps": [{"text": text} for text in ("It is a sum.", "So 3.\nDone.", "More.")]}),
         studio({"steps": [{"text": "Another."}]}),
@@ -265,45 +221,9 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
     ],
 )
 def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(other: Store, tmp_path: Path, rows: Rows) -> None:
-    path = save(tmp_path / "tasks.json", rows if "data" not in rows[0] else [*studio(), *rows])
+    path = save(tmp_path / "tasks.json", [*studio(), *rows])
     with refused():
         read(other, path)
-    assert list_campaigns(other) == []
-
-
-def record(step: int, **changes: Any) -> dict[str, Any]:
-    texts = ["It is a sum.", "So 3.\nDone."]
-    return {
-        "id": str(step),
-        "fields": {"problem": "What is 1 + 1?", "step": texts[step - 1]},
-        "metadata": {"trace": "two", "step": step, "steps": 2},
-        "suggestions": {},
-        "responses": {"label": [{"value": "pos", "user_id": "a-user"}]},
-    } | changes
-
-
-def test_records_come_in_any_order(other: Store, tmp_path: Path) -> None:
-    assert read(other, save(tmp_path / "a.json", [record(2), record(1)])) == {"a-user": ["pos", "pos"]}
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [record(1)],
-        [record(1), record(1)],
-        [record(1), record(2, metadata={"trace": "two", "step": 0})],
-        [record(1), record(2, fields={"step": "Other."})],
-        [record(1), record(2, responses={"label": [{"value": 5}]})],
-        [record(1), record(2, responses=[])],
-        [record(1), record(2, responses={"rating": [{"value": 5}]})],
-        [record(1), record(2, responses={"label": [{"value": "pos", "user_id": "b"}] * 2})],
-    ],
-)  # fmt: skip
-def test_records_that_cannot_be_read_are_told_and_nothing_is_stored(
-    other: Store, tmp_path: Path, rows: Rows
-) -> None:
-    with refused():
-        read(other, save(tmp_path / "records.json", rows))
     assert list_campaigns(other) == []
 
 
@@ -313,3 +233,44 @@ def test_a_campaign_and_a_dataset_have_to_be_named(other: Store, tmp_path: Path)
         import_labels(other, path, local_user(other))
     with refused():
         import_labels(other, path, local_user(other), campaign="again")
+
+
+@each(
+    "row",
+    [
+        {"problem": "?", "steps": [], "label_0": "pos", "annotator": 1, "annotation_id": 3},
+        {"fields": {"problem": "?", "step": "It."}, "metadata": {"trace": "two"}, "responses": {}},
+        {"id": "two", "problem": "?", "steps": ["It."], "labels": ["pos"], "answers": []},
+        {"question": {"problem": "?"}, "label": {"steps": []}, "labeler": "ann"},
+    ],
+)
+def test_labels_in_forms_that_are_not_read_name_what_is(other: Store, tmp_path: Path, row: dict[str, Any]) -> None:
+    with refused():
+        import_labels(other, save(tmp_path / "labels.json", [row]), local_user(other), campaign="again")
+    assert list_campaigns(other) == []
+
+
+def test_a_table_of_label_studio_names_what_is_read(other: Store, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("annotation_id,annotator,label_0\n3,1,pos\n")
+    with refused():
+        import_labels(other, tmp_path / "labels.csv", local_user(other), campaign="again")
+
+
+def test_labels_that_the_campaign_has_otherwise_are_refused(other: Store, tmp_path: Path) -> None:
+    read(other, save(tmp_path / "tasks.json", studio()))
+    with refused():
+        read(other, save(tmp_path / "others.json", studio(**choice(["pos"]))))
+    assert read(other, tmp_path / "tasks.json") == {"label-studio-7": [None, "neg"]}
+
+
+def test_labels_fill_the_free_slots_of_a_campaign(other: Store, tmp_path: Path) -> None:
+    made = campaign(other, None, name="again", overlap=1)
+    assert read(other, save(tmp_path / "tasks.json", studio())) == {"label-studio-7": [None, "neg"]}
+    progress = campaign_progress(other, made.id)
+    assert (progress.submitted, progress.slots) == (1, len(TRACES))
+
+
+def test_labels_of_whole_traces_do_not_go_into_a_stepwise_campaign(other: Store, tmp_path: Path) -> None:
+    campaign(other, None, name="again", view="stepwise")
+    with refused():
+        read(other, save(tmp_path / "tasks.json", studio()))
