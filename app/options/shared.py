@@ -121,7 +121,10 @@ def add_resources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
     parser.add_argument("--plan", action="store_true", help="print the estimated needs, and load nothing")
     parser.add_argument(
-        "--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335 (default: the recipe's)"
+        "--gpu",
+        type=positive(float),
+        metavar="GIB",
+        help="with --plan: the memory of a GPU (default: the recipe's)",
     )
     parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on N GPUs (default: the recipe's)")
 

@@ -50,12 +50,12 @@ class Backbone(Record):
 class Expected(Record):
     """The data and hardware that a recipe was written for. `stepsight train --plan` makes its estimate from them.
 
-    `gpu` gives the memory of each of the `devices` in GiB, its speed in TFLOP/s, and its bandwidth to the other
-    devices in GB/s. `traces` and `tokens` (the mean per trace) are used if the data is not on this machine.
-    `backbone` and `vocabulary` are used if the model named by `init` is not on this machine.
+    `gpu` is the memory of each of the `devices` in GiB. `traces` and `tokens` (the mean per trace) are used if the
+    data is not on this machine. `backbone` and `vocabulary` are used if the model named by `init` is not on this
+    machine.
     """
 
-    gpu: Annotated[tuple[PositiveFloat, PositiveFloat, PositiveFloat], Strict(False)] | None = None
+    gpu: Annotated[PositiveFloat, Strict(False)] | None = None
     devices: PositiveInt = 1
     traces: PositiveInt | None = None
     tokens: PositiveInt | None = None

@@ -1,6 +1,6 @@
-"""Estimating the size, memory per device and duration of a run before anything is loaded.
+"""Whether a run fits into the memory of its devices, before anything is loaded.
 
-stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989,335
+stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80
 """
 
 import math
@@ -28,8 +28,8 @@ from stepsight.training.train.lora import adapted_layers
 GIB = 2**30
 # The share of the memory that a run may fill; the rest is for the driver, the library and fragmentation.
 USABLE = 0.92
-# The share of the peak that training reaches while it does not wait.
-UTILISATION = 0.4
+# The GiB of an H100.
+DEFAULT_MEMORY = 80.0
 # Characters per token, assumed without a tokenizer.
 CHARACTERS = 3
 # Bytes for each parameter that is trained: its weight, its gradient and AdamW's two moments, in float32.
@@ -38,45 +38,6 @@ _STATE = {"weights": 4, "gradients": 4, "optimiser": 8}
 # a Llama, factors of its width and of the feed-forward layer's width; outside the layers, a factor of the width.
 _LAYER = {2: (34, 8), 4: (40, 16)}
 _ENDS = 14
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A device that a run computes on.
-
-    `memory` is its memory in GiB. `peak` is its nominal speed in bfloat16 in TFLOP/s. `link` is its bandwidth to
-    the other devices in GB/s: about three quarters of the nominal figure for NVLink, and 12 to 25 over PCIe.
-    """
-
-    memory: float
-    peak: float
-    link: float
-
-    @classmethod
-    def read(cls, text: str) -> "Gpu":
-        """Parse a device from its memory, speed and bandwidth, such as `80,989,335`.
-
-        Raises `UserError` if the text is not three positive numbers.
-        """
-        try:
-            memory, peak, link = map(float, text.split(","))
-        except ValueError:
-            memory = peak = link = 0.0
-        if not all(0 < number < math.inf for number in (memory, peak, link)):
-            raise UserError(
-                f"the GPU is {text!r:.40}.",
-                "Give its GiB, its TFLOP/s and its GB/s to the others, such as 80,989,335.",
-            )
-        return cls(memory, peak, link)
-
-    @property
-    def usable(self) -> float:
-        """The number of bytes of memory that a run may use."""
-        return self.memory * GIB * USABLE
-
-
-# An H100.
-DEFAULT = Gpu(80, 989, 335)
 
 
 @dataclass(frozen=True)
@@ -175,12 +136,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated needs of a run on `devices` identical devices."""
+    """The estimated needs of a run on `devices` identical devices with `gpu` GiB of memory each."""
 
     config: TrainConfig
     network: Network
     work: Work
-    gpu: Gpu
+    gpu: float
     devices: int
 
     @property
@@ -246,25 +207,13 @@ class Estimate:
         return sum(self.memory.values())
 
     @property
-    def fits(self) -> bool:
-        return self.needed <= self.gpu.usable
+    def usable(self) -> float:
+        """The number of bytes of a device's memory that a run may use."""
+        return self.gpu * GIB * USABLE
 
     @property
-    def hours(self) -> float:
-        """The estimated hours of the run: the time for arithmetic plus the time for communication between devices.
-
-        Arithmetic takes 6 operations for each weight and token, 8 with activation checkpointing, and two fewer for
-        a frozen weight (Kaplan et al. 2020; Korthikanti et al. 2022). With FSDP, every part of an optimiser step
-        gathers all weights twice and scatters the gradients; without it, every optimiser step sums the gradients
-        once.
-        """
-        passes, net = 4 if self.config.activation_checkpointing else 3, self.network
-        operations = 2 * (passes * net.trained + (passes - 1) * net.frozen) * self.tokens
-        gathered = self.width * (2 * (net.parameters + net.adapters) + net.trained) * self.config.accumulation
-        size = gathered if self.config.fsdp else 2 * _STATE["gradients"] * net.trained
-        others = (self.devices - 1) / self.devices
-        seconds = operations / (self.devices * self.gpu.peak * 1e12 * UTILISATION)
-        return (seconds + self.steps * size * others / (self.gpu.link * 1e9)) / 3600
+    def fits(self) -> bool:
+        return self.needed <= self.usable
 
     def check(self) -> None:
         """Raise `UserError` if the run does not fit in the devices' memory."""
@@ -274,8 +223,8 @@ class Estimate:
     def refuse(self, needed: float) -> NoReturn:
         """Raise `UserError`, saying that the run needs `needed` bytes on each device and does not fit."""
         raise UserError(
-            f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu.usable / GIB:.1f} of its "
-            f"{self.gpu.memory:g} GiB.",
+            f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.usable / GIB:.1f} of its "
+            f"{self.gpu:g} GiB.",
             "Set activation_checkpointing or bf16, raise accumulation, lower max_length, divide it among more"
             " devices with fsdp, or train adapters with lora.",
         )
@@ -284,7 +233,7 @@ class Estimate:
         return "\n".join(f"{name:<14}{text}" for name, text in self._lines())
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        config, net, gpu = self.config, self.network, self.gpu
+        config, net = self.config, self.network
         source = "counted" if self.work.counted else "as the recipe says"
         beside = f" and {net.adapters:,} in adapters; {net.trained:,} are trained" if net.adapters else ""
         yield "parameters", f"{net.parameters:,}{beside}"
@@ -293,34 +242,19 @@ class Estimate:
         yield "batch", f"{config.batch_size} traces = {shares}"
         yield "steps", f"{self.steps:,} in {config.epochs} epochs, {self.tokens:,.0f} tokens"
         parts = ", ".join(f"{name} {size / GIB:.1f}" for name, size in self.memory.items())
-        yield "memory", f"{self.needed / GIB:.1f} of {gpu.usable / GIB:.1f} GiB on each device: {parts}"
-        speed = f"computing at {UTILISATION:.0%} of {gpu.peak:g} TFLOP/s, exchanging at {gpu.link:g} GB/s"
-        yield "time", f"{_duration(self.hours)}, {speed}"
+        yield "memory", f"{self.needed / GIB:.1f} of {self.usable / GIB:.1f} GiB on each device: {parts}"
         yield "fits", "yes" if self.fits else "no"
 
 
-def _duration(hours: float) -> str:
-    return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
-
-
-def estimate_run(
-    config: TrainConfig, root: Path, gpu: str | None = None, devices: int | None = None, work: Work | None = None
-) -> Estimate:
+def estimate_run(config: TrainConfig, root: Path, gpu: float | None = None, devices: int | None = None) -> Estimate:
     """Estimate the needs of a run of a configuration in the folder `root`.
 
-    `gpu` is a text for `Gpu.read`, and `devices` is the number of devices; both default to the recipe's. `work` is
-    the amount of data, which defaults to `work_of`. Raises `UserError` if `gpu` is invalid, or if neither the
-    recipe nor the data files tell the amount of data.
+    `gpu` is the memory of each of the `devices` in GiB; both default to the recipe's. Raises `UserError` if neither
+    the recipe nor the data files tell the amount of data.
     """
     expected = config.plan or Expected()
-    device, count = choose_gpu(gpu, config.plan), devices or expected.devices
-    return Estimate(config, network_of(config, root), work or work_of(config, root), device, count)
-
-
-def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
-    """Return the device that `gpu` describes. If it is None, return the device of the plan or, without one,
-    `DEFAULT`. Raises `UserError` in the same cases as `Gpu.read`."""
-    return Gpu.read(gpu) if gpu else Gpu(*plan.gpu) if plan and plan.gpu else DEFAULT
+    memory, count = gpu or expected.gpu or DEFAULT_MEMORY, devices or expected.devices
+    return Estimate(config, network_of(config, root), work_of(config, root), memory, count)
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
@@ -330,14 +264,13 @@ def check_devices(config: TrainConfig, root: Path) -> None:
     """
     if not torch.cuda.is_available():
         return
-    device = torch.cuda.get_device_properties(0)
-    gpu = Gpu(device.total_memory / GIB, 1.0, 1.0)
+    gpu = torch.cuda.get_device_properties(0).total_memory / GIB
     try:
         network = network_of(config, root)
     except UserError:
         return
     estimate = Estimate(config, network, Work(1, 1.0, counted=False), gpu, int(os.environ.get("WORLD_SIZE", "1")))
-    if estimate.states > gpu.usable:
+    if estimate.states > estimate.usable:
         estimate.refuse(estimate.states)
 
 

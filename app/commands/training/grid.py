@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 
-from stepsight.app.options.shared import add_db
+from stepsight.app.options.shared import add_db, positive
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import open_store
 from stepsight.training.experiments.grid.design import Design, RunSettings, read_design
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, metavar="N", help="the number of runs at once (default: as many as fit)"
     )
     parser.add_argument("--plan", action="store_true", help="print the estimated needs, and load nothing")
-    parser.add_argument("--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335")
+    parser.add_argument("--gpu", type=positive(float), metavar="GIB", help="with --plan: the memory of a GPU")
     for name, what in (("size", "size"), ("data", "amount of data"), ("mask", "mask"), ("seed", "seed")):
         parser.add_argument(f"--{name}", action="append", metavar="NAME", help=f"only this {what}; may be repeated")
     parser.add_argument("--no-store", action="store_true", help="keep judgments out of the store")

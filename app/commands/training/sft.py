@@ -1,7 +1,7 @@
 """Fine-tune a causal language model on a subset of a pool.
 
 stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
-stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu 80,989,335
+stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu 80
 torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
 """
 

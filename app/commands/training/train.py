@@ -1,7 +1,7 @@
 """Train an evaluator.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
-stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989,335
+stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80
 torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER
 """
 

@@ -8,7 +8,7 @@ from stepsight.core.models.model import StepModel
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, Head, Lora, read_config
-from stepsight.training.train.estimate import Estimate, Gpu, Network, Work, estimate_run, work_of
+from stepsight.training.train.estimate import Estimate, Network, Work, estimate_run, work_of
 from stepsight.training.train.init import llama_config
 from stepsight.training.train.lora import adapted
 from tests.conftest import ROOT
@@ -17,7 +17,7 @@ from tests.training.small_runs import CONFIG, synthetic
 
 CONFIGS = ROOT / "training" / "configs"
 LLADA = read_config(CONFIGS / "llada-prm-8b.yaml")
-GPU = Gpu(100, 1, 1)
+GPU = 100.0
 # Of a million parameters, of which 80,000 look tokens up, in 10 layers.
 NETWORK = Network(1_000_000, 80_000, 10, 64, 128)
 
@@ -29,7 +29,7 @@ def plan(devices=1, traces=1000, tokens=100.0, **changes):
 def test_the_papers_own_run_by_hand():
     found = estimate_run(LLADA, CONFIGS)
     # 96,280 / 8 = 12,035 steps of 4 x 2 traces: "about 12k optimizer steps".
-    assert (found.steps, found.devices, found.per_device, found.gpu) == (12_035, 4, 2, Gpu(96, 500, 25))
+    assert (found.steps, found.devices, found.per_device, found.gpu) == (12_035, 4, 2, 96)
     assert found.tokens == 96_280 * 200
     found.check()
     # 7,497,596,928 parameters in float32 over 4 devices, and twice as much of AdamW.
@@ -37,21 +37,6 @@ def test_the_papers_own_run_by_hand():
     assert found.memory["optimiser"] == 14_995_193_856
     # 2 x 2,048 tokens: the inputs of 32 layers in float32, one whole layer, and the ends.
     assert found.memory["activations"] == 4096 * (32 * 4 * 4096 + 34 * 4096 + 8 * 12288 + 14 * 4096)
-    # 8 operations, with checkpointing, at 40 % of 500 TFLOP/s on each of four devices; and two bytes of each weight
-    # gathered twice and of each gradient scattered once, 3/4 of them from and to other devices, at 25 GB/s.
-    computing, exchange = (
-        8 * 7_497_596_928 * found.tokens / (4 * 2e14),
-        12_035 * 2 * 3 * 7_497_596_928 * 0.75 / 25e9,
-    )
-    assert found.hours * 3600 == pytest.approx(computing + exchange)
-    # The paper's run took about 6 hours.
-    assert 4 < found.hours < 8
-
-
-@pytest.mark.parametrize("text", ["h100-80gb", "80,989", "0,1,1", "80,inf,1", "nan,1,1", ""])
-def test_a_gpu_without_three_numbers_is_refused(text):
-    with refused():
-        Gpu.read(text)
 
 
 def saved_bytes(hidden, mlp, layers, bf16, lora=None):
@@ -108,29 +93,22 @@ def test_devices_share_out_states_and_work():
     assert (four.memory["weights"], plan(devices=4).memory["weights"]) == (1_000_000, 4_000_000)
     # 1,000 traces in batches of 8 are 125 steps, in 2 epochs 250.
     assert (one.steps, one.tokens) == (250, 200_000)
-    # 6 operations for each weight and token, at 40 % of 10^12 a second.
-    assert one.hours * 3600 == pytest.approx(6 * 1_000_000 * 200_000 / 4e11)
-    # Four bytes of each weight gathered twice and of each gradient scattered once, 3/4 of them over the link.
-    exchange = 250 * 4 * 3 * 1_000_000 * 0.75 / 1e9
-    assert four.hours * 3600 == pytest.approx(one.hours * 3600 / 4 + exchange)
 
 
-def test_checkpointing_trades_memory_for_time():
-    without, with_it = plan(), plan(activation_checkpointing=True)
-    assert with_it.needed < without.needed
-    assert with_it.hours == pytest.approx(4 / 3 * without.hours)
+def test_checkpointing_saves_memory():
+    assert plan(activation_checkpointing=True).needed < plan().needed
 
 
 def test_a_run_that_does_not_fit_says_what_would_help():
-    small = replace(plan(batch_size=64), gpu=Gpu(0.05, 1, 1))
+    small = replace(plan(batch_size=64), gpu=0.05)
     with refused():
         small.check()
 
 
 def test_one_gpu_is_too_small_for_the_8b_evaluator_and_four_are_not():
-    estimate_run(LLADA, CONFIGS, "80,989,335").check()
+    estimate_run(LLADA, CONFIGS, 80).check()
     with refused():
-        estimate_run(LLADA, CONFIGS, "80,989,335", 1).check()
+        estimate_run(LLADA, CONFIGS, 80, 1).check()
 
 
 def test_a_7b_backbone_with_adapters_on_one_small_gpu():
@@ -149,13 +127,6 @@ def test_a_7b_backbone_with_adapters_on_one_small_gpu():
     # Trained whole it needs several, or adapters.
     with refused():
         estimate_run(replace(recipe, lora=None), CONFIGS).check()
-
-
-def test_a_frozen_weight_costs_two_operations_fewer():
-    net = replace(NETWORK, adapters=10_000, head=192)
-    found = replace(plan(lora=Lora(), init="a", backbone=None), network=net)
-    trained, frozen = 10_192, 1_000_000 - 192
-    assert found.hours * 3600 == pytest.approx((6 * trained + 4 * frozen) * 200_000 / 4e11)
 
 
 def test_the_layers_that_a_head_leaves_out_cost_nothing():

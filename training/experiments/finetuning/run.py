@@ -41,8 +41,8 @@ from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
-from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.estimate import CHARACTERS, Estimate, Network, Work, choose_gpu, network_of
+from stepsight.training.train.config import Expected, TrainConfig
+from stepsight.training.train.estimate import CHARACTERS, DEFAULT_MEMORY, Estimate, Network, Work, network_of
 
 CARD = "sft.json"
 LOG = "log_history.json"
@@ -207,19 +207,17 @@ def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Ten
 
 
 def estimate_fine_tuning(
-    recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None
+    recipe: Recipe, root: Path, gpu: float | None = None, devices: int | None = None
 ) -> Estimate:
     """Estimate the needs of a run of a recipe in the folder `root`.
 
-    `gpu` is a text for `Gpu.read`, and `devices` is the number of devices; both default to the recipe's. Raises
-    `UserError` if `gpu` is invalid, or if neither the recipe nor its files tell the amount of data or the size of
-    the model.
+    `gpu` is the memory of each of the `devices` in GiB; both default to the recipe's. Raises `UserError` if neither
+    the recipe nor its files tell the amount of data or the size of the model.
     """
     config = _as_training(recipe)
-    expected = recipe.plan
-    count = devices or (expected.devices if expected else 1)
-    network = _with_head(network_of(config, root))
-    return Estimate(config, network, _work(recipe, root), choose_gpu(gpu, expected), count)
+    expected = recipe.plan or Expected()
+    memory, count = gpu or expected.gpu or DEFAULT_MEMORY, devices or expected.devices
+    return Estimate(config, _with_head(network_of(config, root)), _work(recipe, root), memory, count)
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:

@@ -159,17 +159,16 @@ class Grid:
         print(f"{number} of {total}: {planned.name}, {time}; macro-AUC {', '.join(parts)}", file=sys.stderr)
 
 
-def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: str | None = None) -> str:
-    """Return the estimated needs of the runs as text, with the total hours for doing all runs one after another.
-    Raises `UserError`, naming the run, if a run does not fit into the GPU's memory."""
+def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: float | None = None) -> str:
+    """Return the estimated needs of the runs as text. Raises `UserError`, naming the run, if a run does not
+    fit into the GPU's memory."""
     estimates: dict[tuple[str, str], Estimate] = {}
     for run in runs:
         if (run.size, run.data) not in estimates:
             config = design.config(run)
             estimates[run.size, run.data] = estimate_run(config, root, gpu, design.processes)
     parts = [f"{size} {data}\n{estimate}\n" for (size, data), estimate in estimates.items()]
-    hours = sum(estimates[run.size, run.data].hours for run in runs)
-    return "\n".join([*parts, f"{len(runs)} runs, {hours:.1f} hours one after the other"])
+    return "\n".join([*parts, f"{len(runs)} runs"])
 
 
 def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: Store | None) -> RunResult | None:

@@ -18,7 +18,7 @@ def test_the_papers_run_is_7b_on_four_gpus():
     # 5,222 rows in batches of 32 are 164 steps, four times.
     assert plan.steps == 4 * 164
     assert (plan.devices, plan.per_device, plan.fits) == (4, 2, True)
-    assert not estimate_fine_tuning(read_recipe(CONFIGS / "mistral-7b-sft.yaml"), CONFIGS, "24,165,12", 4).fits
+    assert not estimate_fine_tuning(read_recipe(CONFIGS / "mistral-7b-sft.yaml"), CONFIGS, 24, 4).fits
 
 
 def test_rows_are_counted_where_they_are_here(start, subset):
