@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 COMMAND_LINE: dict[str, str] = {
     "mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md).",
+    "datasets --archived": "All datasets are listed; there is no archive.",
+    "campaign --archived": "All campaigns are listed; there is no archive.",
     "views": "The address of a list in Browse holds all of it: bookmark it.",
     "export --format croissant": "Export a folder for the library datasets with --format datasets.",
     "export --format opentelemetry": "Export the judgments with --format jsonl.",

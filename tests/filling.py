@@ -90,7 +90,7 @@ def _fill(store: Store, folder: Path) -> None:
     with store.write() as session:
         # It decides which hidden gold comes to whom.
         session.add(ServerSecretRow(name="pseudonyms", secret=b"of the tests"))
-        session.add(schema.DeletionRow(kind="dataset", name="old", person=PERSON, counts={"traces": 3}))
+        session.add(schema.DeletedRow(name="old"))
     ada = add_user(store, PERSON, Role.ADMIN, PASSWORD)
     people = [add_user(store, name, Role.ANNOTATOR, None) for name in ("ben", "cleo")]
     add_user(store, "gone", Role.VIEWER, None)

@@ -78,7 +78,6 @@ def list_html(store: Store, user: User) -> Markup:
             for campaign in list_campaigns(store)
             if sees_everybody(user) or may_label_in(store, campaign, user)
         ],
-        archived=list_campaigns(store, archived=True) if Right.MANAGE in rights else [],
     )
 
 

@@ -138,11 +138,11 @@ def _evaluators(selection: Selection, key: str) -> list[int] | None:
 def label_rows(store: Store, trace_ids: Sequence[int], *, per_annotator: bool) -> Iterator[Row]:
     """Yield the labels that these traces have in every campaign, one row per step.
 
-    Open campaigns come first, newer campaigns come before older ones, and archived ones are last. With
-    `per_annotator`, the rows contain each annotator's labels instead of the consensus.
+    Open campaigns come first, and newer campaigns come before older ones. With `per_annotator`, the rows contain
+    each annotator's labels instead of the consensus.
     """
     only = frozenset(trace_ids)
-    for campaign in [*list_campaigns(store), *list_campaigns(store, archived=True)]:
+    for campaign in list_campaigns(store):
         for trace in LabelledTraces(
             store, campaign, per_annotator=per_annotator, with_gold=per_annotator, only=only
         ):

@@ -1,4 +1,4 @@
-"""The actions `rename`, `archive`, `unarchive` and `delete`, which several commands have."""
+"""The actions `rename` and `delete`, which several commands have."""
 
 import argparse
 from typing import Any
@@ -38,13 +38,10 @@ def change(store: Store, thing: Changeable[Any], args: argparse.Namespace) -> No
     if args.action == "rename":
         thing.rename(store, args.new)
         print(f"{found.name} is now {args.new}.")
-    elif args.action == "delete":
+    else:
         if found.obstacle:
             raise found.obstacle
         told = f"{found.name}: {'; '.join(found.lines)} will be deleted. {found.kept}".rstrip()
         confirm(told, yes=args.yes)
         thing.delete(store)
         print(f"{found.name}: deleted.")
-    else:
-        thing.archive(store, args.action == "archive")
-        print(f"{found.name} is {'archived' if args.action == 'archive' else 'listed again'}.")

@@ -23,7 +23,6 @@ from stepsight.storage.importers.catalogue import Benchmark, benchmarks
 from stepsight.storage.jobs.jobs import Job, State, Task, list_requests
 from stepsight.storage.jobs.uploads import LARGEST, PART, Upload, list_uploads
 from stepsight.storage.judgments.evaluators import count_evaluators
-from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"
@@ -79,7 +78,7 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
     can be corrected."""
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
-    here = {one.name for one in (*datasets, *list_datasets(store, archived=True))}
+    here = {one.name for one in datasets}
     evaluators = count_evaluators(store)
     return render(
         "data/state.html",
@@ -91,8 +90,6 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
         running=State.RUNNING,
         failed=State.FAILED,
         datasets=[(one, evaluators.get(one.id, 0), _title(one.kind)) for one in datasets],
-        archived=list_datasets(store, archived=True),
-        deletions=list_deletions(store) if may_add else [],
         catalogue=list(_catalogue(here, jobs)),
     )
 

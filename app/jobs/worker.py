@@ -41,7 +41,6 @@ from stepsight.storage.judgments.stress_tests import (
     score_stress_test,
     stress_outcome,
 )
-from stepsight.storage.traces.dataset_changes import remove_withdrawn
 from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
@@ -120,15 +119,13 @@ class Worker:
                 self.signals.stop()
 
     def _run_one(self) -> None:
-        """Carry out a job. If no job is available, remove the rows of deleted datasets and wait until a job is
-        queued, but at most `_POLL` seconds."""
+        """Carry out a job. If no job is available, wait until one is queued, but at most `_POLL` seconds."""
         looks = self.signals.looks
         try:
             if self.work_one():
                 self._worked = time.monotonic()
             else:
                 self._rest()
-                remove_withdrawn(self.store, lambda: self.signals.looks == looks and not self.signals.is_stopping)
                 self.signals.wait(_POLL, looks)
         except UserError as error:
             # A job that was held when the database failed is taken up again when its heartbeat is old.

@@ -78,11 +78,10 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str], check: Chec
     it were deleted does not judge it again. If the store has an earlier version of the gallery, that version is
     kept. An error that `check` raises stops the work; what is judged by then stays.
     """
-    stored = [*list_datasets(store), *list_datasets(store, archived=True)]
-    gallery = [dataset for dataset in stored if dataset.name == DATASET]
+    gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
         return
-    if not gallery and was_deleted(store, "dataset", DATASET):
+    if not gallery and was_deleted(store, DATASET):
         return
     try:
         import_file(store, "jsonl", GALLERY, DATASET)

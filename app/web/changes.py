@@ -1,8 +1,8 @@
-"""The dialog in which datasets, scores, jobs and campaigns are renamed, archived or deleted, on whatever page it is
-opened, and its routes.
+"""The dialog in which datasets, scores, jobs and campaigns are renamed or deleted, on whatever page it is opened,
+and its routes.
 
-`GET /changes/KIND` renders the dialog; `POST /changes/KIND/ACTION` carries out `rename`, `archive`, `unarchive` or
-`delete`. The query names the thing, such as `?dataset=sums&evaluator=3` for scores.
+`GET /changes/KIND` renders the dialog; `POST /changes/KIND/ACTION` carries out `rename` or `delete`.
+The query names the thing, such as `?dataset=sums&evaluator=3` for scores.
 """
 
 from fastapi import APIRouter, Depends, Request, params
@@ -48,18 +48,6 @@ def _add_renaming(routes: APIRouter, store: Store, kind: str) -> None:
         @routes.post("/rename")
         def rename(request: Request, name: str = "") -> Response:
             find_thing(kind, request.query_params).rename(store, name.strip())
-            return Response(status_code=204)
-
-    if KINDS[kind].archives:
-
-        @routes.post("/archive")
-        def archive(request: Request) -> Response:
-            find_thing(kind, request.query_params).archive(store)
-            return Response(status_code=204)
-
-        @routes.post("/unarchive")
-        def unarchive(request: Request) -> Response:
-            find_thing(kind, request.query_params).archive(store, archived=False)
             return Response(status_code=204)
 
 

@@ -1,4 +1,4 @@
-"""Finding the thing to rename, archive or delete from the parameters of an address or a command."""
+"""Finding the thing to rename or delete from the parameters of an address or a command."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

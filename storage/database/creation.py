@@ -33,7 +33,6 @@ _APPEND_ONLY = {
     "guidelines": "EXISTS (SELECT 1 FROM label_events WHERE label_events.campaign_id = old.campaign_id)",
     "disputes": "TRUE",
     "dispute_entries": "TRUE",
-    "deletions": "TRUE",
 }
 
 

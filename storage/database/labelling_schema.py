@@ -54,8 +54,7 @@ class CampaignRow(Base):
     are shown. If `shows_equations` is true, equations that do not hold are marked. Each person begins with
     `qualification_items` gold items. If `asks_evidence` is true, a person whose label changes is asked for the step
     that changed it; without an answer, it is the newest step in view. Campaigns of earlier versions asked nobody.
-    `archived` is when the campaign was archived. `exported` is the number of events in the newest complete export
-    of its log, or NULL.
+    `exported` is the number of events in the newest complete export of its log, or NULL.
     """
 
     __tablename__ = "campaigns"
@@ -87,7 +86,6 @@ class CampaignRow(Base):
     population: Mapped[int | None]
     suggests: Mapped[bool] = mapped_column(server_default=false())
     shows_equations: Mapped[bool] = mapped_column(server_default=false())
-    archived: Mapped[datetime | None] = mapped_column(UtcDateTime)
     exported: Mapped[int | None]
     qualification_items: Mapped[int] = mapped_column(default=0, server_default="0")
     asks_evidence: Mapped[bool] = mapped_column(default=False, server_default=false())

@@ -96,10 +96,8 @@ class DatasetRow(Base):
     """A dataset: the traces imported under one name.
 
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
-    traces (a trigger counts deletions), and the deletions of an evaluator's scores or a campaign. `archived` is
-    when the dataset was archived. `withdrawn` is when it was deleted: its name is then replaced, it and its traces
-    can no longer be found, and its rows are removed bit by bit. `convention` is the convention that gold follows
-    (`core.repair`), or "" if it is not stated.
+    traces (a trigger counts deletions), and the deletions of an evaluator's scores or a campaign. `convention` is
+    the convention that gold follows (`core.repair`), or "" if it is not stated.
     """
 
     __tablename__ = "datasets"
@@ -111,28 +109,18 @@ class DatasetRow(Base):
     sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     revision: Mapped[int] = mapped_column(server_default="0")
-    archived: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    withdrawn: Mapped[datetime | None] = mapped_column(UtcDateTime)
     convention: Mapped[str] = mapped_column(String(20), default="", server_default="")
 
     __table_args__ = (NEW_IDS,)
 
 
-class DeletionRow(Base):
-    """A record that a person deleted something. Records are never changed or deleted.
+class DeletedRow(Base):
+    """The name of a dataset, or of an evaluator's scores on one, that people have deleted, so that the gallery does
+    not come back by itself."""
 
-    `kind` is what was deleted, such as `dataset`, and `name` is its name. `person` is the name of the user, and
-    `counts` holds the numbers of rows that were deleted with it.
-    """
+    __tablename__ = "deleted"
 
-    __tablename__ = "deletions"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    kind: Mapped[str] = mapped_column(String(20))
-    name: Mapped[str] = mapped_column(Text)
-    person: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    counts: Mapped[dict[str, Any]] = mapped_column(StoredJson("deletions.counts", dict[str, int]))
+    name: Mapped[str] = mapped_column(String(3 * NAME_LENGTH), primary_key=True)
 
 
 class LeftOutRow(Base):

@@ -407,8 +407,7 @@ def _changed(session: Session, statement: Update) -> bool:
 def _lock_dataset(session: Session, dataset_id: int) -> None:
     """Prevent other sessions from starting jobs on this dataset until the transaction ends. SQLite needs no lock
     for this, because it allows only one writer. Raises `NotFoundError` if the dataset does not exist."""
-    there = (DatasetRow.id == dataset_id) & DatasetRow.withdrawn.is_(None)
-    locked = select(DatasetRow.id).where(there).with_for_update()
+    locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
     if session.scalar(locked) is None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
 

@@ -12,6 +12,7 @@ from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import (
     CalibrationRow,
     DatasetRow,
+    DeletedRow,
     EvaluatorRow,
     JudgedRow,
     JudgmentRow,
@@ -91,13 +92,14 @@ class ChangeableScores(Changeable[Scored]):
         for table in (CriticAnswerRow, StressScoresRow, LeftOutScoresRow, JudgmentRow, JudgedRow):
             session.execute(delete(table).where(*row.of(table)))
         rename_file(row.evaluator, row.dataset.name)
+        session.merge(DeletedRow(name=_name(row.evaluator.name, row.dataset.name)))
         # The evaluator's own revision begins anew once it scores the dataset again.
         row.dataset.revision += 1
 
 
 def scores_were_deleted(store: Store, evaluator: str, dataset: str) -> bool:
     """True if the scores of an evaluator of this name on a dataset have ever been deleted."""
-    return was_deleted(store, "scores", _name(evaluator, dataset))
+    return was_deleted(store, _name(evaluator, dataset))
 
 
 def _name(evaluator: str, dataset: str) -> str:

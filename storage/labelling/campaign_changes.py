@@ -1,4 +1,4 @@
-"""Renaming, archiving and deleting campaigns.
+"""Renaming and deleting campaigns.
 
 What people did in a campaign is deleted only once a complete export of its log contains all of it. The log only
 grows, so the number of events in an export tells whether there are newer ones.
@@ -39,7 +39,7 @@ class ChangeableCampaign(Changeable[CampaignRow]):
     id: int
 
     kind = "campaign"
-    renames = archives = True
+    renames = True
 
     def find(self, session: Session, *, lock: bool = False) -> CampaignRow:
         row = session.get(CampaignRow, in_range(self.id), with_for_update=True if lock else None)
@@ -70,7 +70,6 @@ class ChangeableCampaign(Changeable[CampaignRow]):
             tuple(line for line, is_there in lines.items() if is_there),
             kept="The traces stay, and so does the record of what people have seen of them.",
             obstacle=busy(_importing(session, row)) or _unexported(session, row),
-            archived=row.archived is not None,
         )
 
     def remove(self, session: Session, row: CampaignRow) -> None:

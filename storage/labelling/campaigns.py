@@ -119,13 +119,11 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
         raise ConflictError("The store has changed in the meantime.", "Try again.") from None
 
 
-def list_campaigns(store: Store, *, archived: bool = False) -> list[Campaign]:
-    """List the campaigns that are not archived or, if `archived` is true, those that are: open before closed ones,
-    and the newest first in each group."""
-    kept = CampaignRow.archived.is_not(None) if archived else CampaignRow.archived.is_(None)
+def list_campaigns(store: Store) -> list[Campaign]:
+    """List the campaigns: open before closed ones, and the newest first in each group."""
     order = (CampaignRow.closed.is_not(None), CampaignRow.id.desc())
     with store.read() as session:
-        return [_campaign(row) for row in session.execute(_campaigns().where(kept).order_by(*order)).mappings()]
+        return [_campaign(row) for row in session.execute(_campaigns().order_by(*order)).mappings()]
 
 
 def find_campaign(store: Store, name: str) -> Campaign:

@@ -1,35 +1,36 @@
-"""Renaming, archiving and deleting the things that people have stored, and the record of deletions.
+"""Renaming and deleting the things that people have stored.
 
 Each kind of thing is a subclass of `Changeable` beside its other functions, such as `ChangeableDataset` in
 `storage.traces.dataset_changes`. The steps are the same for all: everything that depends on a thing is counted and
-named, the person confirms, and it is deleted together with its record, in one transaction.
+named, the person confirms, and it is deleted in one transaction and noted in the server's log.
 """
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from stepsight.storage.database.schema import DeletionRow, check_name, now
+from stepsight.storage.database.schema import DeletedRow, check_name
 from stepsight.storage.database.store import ConflictError, Store
-from stepsight.storage.people.users import User, local_user
+from stepsight.storage.people.users import LOCAL, User
 
 Row = TypeVar("Row")
+
+_LOG = logging.getLogger("stepsight")
 
 
 @dataclass(frozen=True)
 class Dependents:
     """The dependents of a thing called `name`, which are deleted with it.
 
-    `counts` holds the numbers as they are recorded, and `lines` has a line for each kind of dependent, such as `2
+    `counts` holds the numbers as they are logged, and `lines` has a line for each kind of dependent, such as `2
     files: first, second`. `kept` says what stays. `obstacle` is the reason why the thing cannot be deleted
-    now, or None. `archived` is True if the thing is archived. `scored` maps ids to the names of the evaluators
-    whose scores on a dataset can be deleted alone.
+    now, or None. `scored` maps ids to the names of the evaluators whose scores on a dataset can be deleted alone.
     """
 
     name: str
@@ -37,18 +38,16 @@ class Dependents:
     lines: tuple[str, ...]
     kept: str = ""
     obstacle: ConflictError | None = None
-    archived: bool = False
     scored: Mapping[int, str] = field(default_factory=dict)
 
 
 class Changeable(ABC, Generic[Row]):
-    """Something in the store that people can delete. It can also be renamed if `renames` is True, and archived if
-    `archives` is True; its row then has the columns `name` and `archived`."""
+    """Something in the store that people can delete, and rename if `renames` is True; its row then has the column
+    `name`."""
 
     kind: ClassVar[str]
-    """What it is, in the record of deletions and in messages."""
+    """What it is, in the log and in messages."""
     renames: ClassVar[bool] = False
-    archives: ClassVar[bool] = False
 
     @abstractmethod
     def find(self, session: Session, *, lock: bool = False) -> Row:
@@ -75,16 +74,19 @@ class Changeable(ABC, Generic[Row]):
             return self.dependents(session, self.find(session))
 
     def delete(self, store: Store, user: User | None = None) -> Dependents:
-        """Delete it, record that `user`, by default the local one, did so, and return what was deleted. Raises
+        """Delete it, log that `user`, by default the local one, did so, and return what was deleted. Raises
         `NotFoundError` if it does not exist, and the obstacle if there is one."""
-        user = user or local_user(store)
-        with store.write() as session:
-            row = self.find(session, lock=True)
-            found = self.dependents(session, row)
-            if found.obstacle:
-                raise found.obstacle
-            session.add(DeletionRow(kind=self.kind, name=found.name, person=user.name, counts=dict(found.counts)))
-            self.remove(session, row)
+        try:
+            with store.write() as session:
+                row = self.find(session, lock=True)
+                found = self.dependents(session, row)
+                if found.obstacle:
+                    raise found.obstacle
+                self.remove(session, row)
+        except IntegrityError:
+            raise ConflictError("Something has come to refer to it meanwhile.", "Look again.") from None
+        extent = ", ".join(f"{what} {count:,}" for what, count in found.counts.items() if count)
+        _LOG.info("%s deleted: %s %s (%s)", user.name if user else LOCAL, self.kind, found.name, extent)
         return found
 
     def rename(self, store: Store, new: str) -> None:
@@ -104,13 +106,6 @@ class Changeable(ABC, Generic[Row]):
                 raise name_taken(self.kind, new) from None
             self.was_renamed(session, row, old)
 
-    def archive(self, store: Store, archived: bool = True) -> None:
-        """Archive it, so that lists and choices leave it out, or list it again. Everything that names it still
-        finds it. Raises `NotFoundError` if it does not exist."""
-        with store.write() as session:
-            row: Any = self.find(session, lock=True)
-            row.archived = now() if archived else None
-
 
 def name_taken(kind: str, name: str) -> ConflictError:
     """Return the error for a name that another thing of the same kind has."""
@@ -128,32 +123,7 @@ def counted(number: int, noun: str, names: Sequence[str] = ()) -> str:
     return f"{text}: {', '.join(names)}" if names else text
 
 
-@dataclass(frozen=True)
-class Deletion:
-    """A recorded deletion. The fields are described in `DeletionRow`."""
-
-    kind: str
-    name: str
-    person: str
-    moment: datetime
-    counts: Mapping[str, int]
-
-    @property
-    def extent(self) -> str:
-        """The deleted things, as the counts that are not zero, such as `traces 150, jobs 2`."""
-        return ", ".join(f"{what} {count:,}" for what, count in self.counts.items() if count)
-
-
-def list_deletions(store: Store, limit: int = 100) -> list[Deletion]:
-    """List the newest deletions, newest first."""
-    columns: list[Any] = [getattr(DeletionRow, name) for name in Deletion.__dataclass_fields__]
+def was_deleted(store: Store, name: str) -> bool:
+    """True if a dataset, or the scores on one, of this name has ever been deleted (see `DeletedRow`)."""
     with store.read() as session:
-        rows = session.execute(select(*columns).order_by(DeletionRow.id.desc()).limit(limit))
-        return [Deletion(**row) for row in rows.mappings()]
-
-
-def was_deleted(store: Store, kind: str, name: str) -> bool:
-    """True if a thing of this kind and name has ever been deleted."""
-    recorded = select(DeletionRow.id).where(DeletionRow.kind == kind, DeletionRow.name == name).limit(1)
-    with store.read() as session:
-        return session.scalar(recorded) is not None
+        return session.get(DeletedRow, name) is not None

@@ -1,45 +1,30 @@
-"""Renaming, archiving and deleting datasets.
+"""Renaming and deleting datasets."""
 
-A dataset is deleted in two parts. `ChangeableDataset.delete` withdraws it in one short transaction, after which
-nothing finds it and its name is free. `remove_withdrawn` then removes its rows a few hundred at a time, so that
-neither readers nor other writers wait for long, however large the dataset is. Any process can continue it.
-"""
-
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from secrets import token_hex
 
-from sqlalchemy import delete, exists, or_, select, tuple_, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.labelling_schema import CampaignRow, DisputeRow, ItemRow
 from stepsight.storage.database.schema import (
-    NAME_LENGTH,
     CalibrationRow,
     DatasetRow,
+    DeletedRow,
     EvaluatorRow,
     JudgedRow,
     JudgmentRow,
     LeftOutScoresRow,
     TraceRow,
-    now,
 )
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError
 from stepsight.storage.database.stress_schema import StressScoresRow
 from stepsight.storage.people.changes import Changeable, Dependents, count, counted, name_taken
-
-# The traces that are removed in one transaction, and the seconds that others have for theirs before the next one.
-_BATCH = 200
-_PAUSE = 0.02
 
 
 @dataclass(frozen=True)
 class ChangeableDataset(Changeable[DatasetRow]):
-    """A dataset, which is deleted with its traces, judgments and ended jobs. The rows of its traces
-    stay until `remove_withdrawn` removes them.
+    """A dataset, which is deleted with its traces, judgments and ended jobs.
 
     It is not deleted while a job is working on it, nor if campaigns or disputes belong to it, and it is not renamed
     while a job is working on it.
@@ -48,10 +33,10 @@ class ChangeableDataset(Changeable[DatasetRow]):
     name: str
 
     kind = "dataset"
-    renames = archives = True
+    renames = True
 
     def find(self, session: Session, *, lock: bool = False) -> DatasetRow:
-        wanted = select(DatasetRow).where(DatasetRow.name == self.name, DatasetRow.withdrawn.is_(None))
+        wanted = select(DatasetRow).where(DatasetRow.name == self.name)
         row = session.scalars(wanted.with_for_update() if lock else wanted).one_or_none()
         if row is None:
             raise NotFoundError(
@@ -85,16 +70,17 @@ class ChangeableDataset(Changeable[DatasetRow]):
             counts,
             shown,
             obstacle=_obstacle(session, row),
-            archived=row.archived is not None,
             scored=evaluators,
         )
 
     def remove(self, session: Session, row: DatasetRow) -> None:
-        session.execute(delete(JobRow).where(JobRow.dataset_id == row.id))
-        session.execute(delete(JudgedRow).where(JudgedRow.dataset_id == row.id))
         for evaluator in session.scalars(select(EvaluatorRow)):
             rename_file(evaluator, row.name)
-        row.name, row.withdrawn = f"{row.name[: NAME_LENGTH - 40]} deleted {token_hex(8)}", now()
+        session.merge(DeletedRow(name=row.name))
+        # First, since they have no index on the trace alone, by which the database would look for each deleted one.
+        session.execute(delete(LeftOutScoresRow).where(LeftOutScoresRow.dataset_id == row.id))
+        session.execute(delete(TraceRow).where(TraceRow.dataset_id == row.id))
+        session.execute(delete(DatasetRow).where(DatasetRow.id == row.id))
 
     def check_rename(self, session: Session, row: DatasetRow, new: str) -> None:
         if session.scalar(select(DatasetRow.id).where(DatasetRow.name == new)) is not None:
@@ -117,41 +103,6 @@ def rename_file(evaluator: EvaluatorRow, dataset: str, new: str = "") -> None:
         files[new] = sha256
     if files != evaluator.info.get("files", {}):
         evaluator.info = evaluator.info | {"files": files}
-
-
-def remove_withdrawn(store: Store, go_on: Callable[[], bool] = lambda: True) -> None:
-    """Remove the rows of deleted datasets, a batch at a time, until none is left or `go_on` returns False.
-
-    Raises `ConflictError` if something has come to refer to a deleted dataset since.
-    """
-    withdrawn = select(DatasetRow.id).where(DatasetRow.withdrawn.is_not(None)).order_by(DatasetRow.id).limit(1)
-    while go_on():
-        with store.read() as session:
-            dataset_id = session.scalar(withdrawn)
-        if dataset_id is None:
-            return
-        try:
-            with store.write() as session:
-                _remove_some(session, dataset_id)
-        except IntegrityError:
-            raise ConflictError(f"Something refers to the deleted dataset {dataset_id}.", "Report this.") from None
-        time.sleep(_PAUSE)
-
-
-def _remove_some(session: Session, dataset_id: int) -> None:
-    """Remove a batch of the dataset's rows, or the dataset itself once it has no traces."""
-    # First, since they have no index on the trace alone, by which the database would look for each deleted one.
-    key = (LeftOutScoresRow.evaluator_id, LeftOutScoresRow.trace_id, LeftOutScoresRow.gap)
-    scores = select(*key).where(LeftOutScoresRow.dataset_id == dataset_id).limit(_BATCH)
-    if rows := session.execute(scores).all():
-        session.execute(delete(LeftOutScoresRow).where(tuple_(*key).in_(rows)))
-        return
-    mine = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.id).limit(_BATCH)
-    # Another process may be removing other ones.
-    if ids := session.scalars(mine.with_for_update(skip_locked=True)).all():
-        session.execute(delete(TraceRow).where(TraceRow.id.in_(ids)))
-    else:
-        session.execute(delete(DatasetRow).where(DatasetRow.id == dataset_id))
 
 
 def evaluators_on(session: Session, dataset_id: int) -> dict[int, str]:
@@ -193,10 +144,8 @@ def _obstacle(session: Session, row: DatasetRow) -> ConflictError | None:
     if working := find_busy(session, row):
         return working
     if campaigns:
-        return ConflictError(
-            f"People label it in {', '.join(campaigns)}.", "Delete the campaign first, or archive the dataset."
-        )
+        return ConflictError(f"People label it in {', '.join(campaigns)}.", "Delete the campaign first.")
     if disputes:
         stated = "A dispute" if disputes == 1 else f"{disputes:,} disputes"
-        return ConflictError(f"{stated} of its gold labels would be lost.", "Archive it instead.")
+        return ConflictError(f"{stated} of its gold labels would be lost.", "Keep the dataset.")
     return None

@@ -126,12 +126,10 @@ class ProblemHashes:
         return self.trace_ids.nbytes + self.hashes.nbytes
 
 
-def list_datasets(store: Store, *, archived: bool = False) -> list[Dataset]:
-    """List the datasets by name, with their counts: those that are not archived or, if `archived` is true, those
-    that are."""
-    kept = DatasetRow.archived.is_not(None) if archived else DatasetRow.archived.is_(None)
+def list_datasets(store: Store) -> list[Dataset]:
+    """List the datasets by name, with their counts."""
     with store.read() as session:
-        return _with_counts(store, session, _datasets().where(kept).order_by(DatasetRow.name))
+        return _with_counts(store, session, _datasets().order_by(DatasetRow.name))
 
 
 def find_dataset(store: Store, name: str) -> Dataset:
@@ -140,8 +138,7 @@ def find_dataset(store: Store, name: str) -> Dataset:
     with store.read() as session:
         if datasets := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
             return datasets[0]
-        there = select(DatasetRow.name).where(DatasetRow.withdrawn.is_(None))
-        names = session.scalars(there.order_by(DatasetRow.name).limit(10)).all()
+        names = session.scalars(select(DatasetRow.name).order_by(DatasetRow.name).limit(10)).all()
     names_hint = f"The store holds {', '.join(names)}." if names else "The store is empty; import a file first."
     raise NotFoundError(f"There is no dataset {name!r}.", names_hint)
 
@@ -241,13 +238,12 @@ def count_siblings(store: Store, trace: StoredTrace) -> int:
 
 
 def traces(ids: Collection[int] | None = None) -> Select[Any]:
-    """Return an SQL statement for `load_traces`, to which conditions and an order can be added. It leaves out the
-    traces of deleted datasets and, if `ids` is given, all traces with other database ids."""
-    there = (DatasetRow.id == TraceRow.dataset_id) & DatasetRow.withdrawn.is_(None)
+    """Return an SQL statement for `load_traces`, to which conditions and an order can be added. If `ids` is
+    given, it leaves out traces with other database ids."""
     wanted = select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
         TraceRow.context, TraceRow.dataset_id, DatasetRow.name, DatasetRow.convention,
-    ).join(DatasetRow, there)  # fmt: skip
+    ).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)  # fmt: skip
     return wanted if ids is None else wanted.where(TraceRow.id.in_(ids))
 
 
@@ -352,7 +348,7 @@ def _datasets() -> Select[Any]:
     names = ("id", "name", "kind", "source", "sha256", "created", "revision", "convention")
     left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
     columns = [getattr(DatasetRow, name) for name in names]
-    return select(*columns, left_out.label("left_out")).where(DatasetRow.withdrawn.is_(None))
+    return select(*columns, left_out.label("left_out"))
 
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:

@@ -1,4 +1,4 @@
-"""List the datasets in the store, rename, archive and delete them.
+"""List the datasets in the store, rename and delete them.
 
 stepsight datasets --json
 stepsight datasets delete my-traces
@@ -11,16 +11,11 @@ import json
 from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.options.shared import add_db
 from stepsight.storage.database.store import open_store
-from stepsight.storage.people.changes import list_deletions
-from stepsight.storage.traces.dataset_changes import remove_withdrawn
 from stepsight.storage.traces.queries import Dataset, list_datasets
 
 _ACTIONS = {
     "rename": "give a dataset another name",
-    "archive": "leave a dataset out of lists and choices",
-    "unarchive": "list an archived dataset again",
     "delete": "delete a dataset with its judgments and ended jobs, or an evaluator's scores on it",
-    "deletions": "list what was deleted, by whom and when",
 }
 _COLUMNS = ("name", "kind", "traces", "left_out", "labelled", "errors", "redundant", "steps", "substeps")
 _SHOWN = ("name", "kind", "size", "errors", "redundant", "steps", "substeps")
@@ -31,11 +26,10 @@ _TITLES = ("name", "kind", "traces", "with a gold error", "with redundant steps"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--archived", action="store_true", help="the archived ones")
     add_db(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     for action, does in _ACTIONS.items():
-        one = add_action(actions, action, does, "" if action == "deletions" else "NAME")
+        one = add_action(actions, action, does)
         if action == "delete":
             one.add_argument("--evaluator", metavar="NAME", help="only the scores of this evaluator on it")
 
@@ -43,16 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """List the datasets, or carry out one of `_ACTIONS`."""
     with open_store(args.db) as store:
-        if args.action == "deletions":
-            for one in list_deletions(store):
-                print(f"{one.moment:%Y-%m-%d %H:%M}  {one.person}  {one.kind} {one.name}  {one.extent}".rstrip())
-        elif args.action == "delete" and args.evaluator:
+        if args.action == "delete" and args.evaluator:
             change_found(store, args, "scores", dataset=args.name, called=args.evaluator)
         elif args.action:
             change_found(store, args, "dataset", dataset=args.name)
-            remove_withdrawn(store)
         else:
-            _list(args, list_datasets(store, archived=args.archived))
+            _list(args, list_datasets(store))
 
 
 def _list(args: argparse.Namespace, datasets: list[Dataset]) -> None:
@@ -62,8 +52,7 @@ def _list(args: argparse.Namespace, datasets: list[Dataset]) -> None:
         print(json.dumps([{column: getattr(row, column) for column in _COLUMNS} for row in datasets], indent=1))
         return
     if not datasets:
-        empty = "The store is empty. Import a file: stepsight import KIND PATH"
-        print("No dataset is archived." if args.archived else empty)
+        print("The store is empty. Import a file: stepsight import KIND PATH")
         return
     rows = [_TITLES, *(tuple(_cell(row, column) for column in _SHOWN) for row in datasets)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_SHOWN))]

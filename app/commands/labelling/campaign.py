@@ -35,8 +35,6 @@ _ACTIONS = {
     "close": "close a campaign for good; its labels stay",
     "guideline": "publish a new version of the guideline",
     "rename": "give a campaign another name",
-    "archive": "leave a campaign out of lists and choices",
-    "unarchive": "list an archived campaign again",
     "delete": "delete a campaign with all labels in it, of which there must be a complete export",
 }
 
@@ -55,8 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for action, does in _ACTIONS.items():
         one = add_action(actions, action, does, "" if action == "list" else "NAME")
-        if action == "list":
-            one.add_argument("--archived", action="store_true", help="the archived ones")
         if action == "delete":
             one.add_argument("--export", metavar="FILE", help="first write every event into this file")
         if action == "create":
@@ -96,10 +92,10 @@ def run(args: argparse.Namespace) -> None:
     """Carry out one of `_ACTIONS` and print the resulting state of the campaigns."""
     with open_store(args.db) as store:
         if args.action == "list":
-            _print_campaigns(store, archived=args.archived)
+            _print_campaigns(store)
             return
         campaign = _create(args, store) if args.action == "create" else find_campaign(store, args.name)
-        if args.action in ("rename", "archive", "unarchive", "delete"):
+        if args.action in ("rename", "delete"):
             if args.action == "delete" and args.export:
                 print(export_labels(store, campaign.name, args.export, EVENTS))
             change_found(store, args, "campaign", campaign=campaign.id)
@@ -148,11 +144,10 @@ def _read(path: str) -> str:
         raise UserError(f"{path}: {error}.", f"Use at most {LONGEST_GUIDELINE:,} characters.") from None
 
 
-def _print_campaigns(store: Store, *, archived: bool) -> None:
-    campaigns = list_campaigns(store, archived=archived)
+def _print_campaigns(store: Store) -> None:
+    campaigns = list_campaigns(store)
     if not campaigns:
-        none = "There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE"
-        print("No campaign is archived." if archived else none)
+        print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
     width = max((len(campaign.name) for campaign in campaigns), default=0)
     for campaign in campaigns:
         print(f"{campaign.name.ljust(width)}  {_summary(store, campaign)}")

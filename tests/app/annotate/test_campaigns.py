@@ -161,7 +161,7 @@ def test_nothing_is_to_be_done_once_it_is_closed(sqlite_store):
     close_campaign(sqlite_store, made.id)
     page = shown(sqlite_store, made)
     # Its labels can still be downloaded.
-    assert [button.text for button in page.all("button")] == ["Download the labels", "Rename, archive or delete"]
+    assert [button.text for button in page.all("button")] == ["Download the labels", "Rename or delete"]
     assert page.one("form")["action"] == "/annotate/export"
     assert "closed on" in page.text
 

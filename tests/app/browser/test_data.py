@@ -406,7 +406,7 @@ def test_a_campaign_is_deleted_once_its_events_were_downloaded(
     do(store, take(store, made, user).slot_id, user, "label", 0, "pos")
     with opened(base=address, expected=[]) as page:  # type: ignore[attr-defined]
         page.goto(f"/annotate/campaign?campaign={made.id}")
-        page.get_by_role("button", name="Rename, archive or delete").click()
+        page.get_by_role("button", name="Rename or delete").click()
         dialog = page.get_by_role("dialog", name="first")
         expect(dialog).to_contain_text("It cannot be deleted.")
         with page.expect_download() as download:

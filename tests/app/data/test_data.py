@@ -305,20 +305,15 @@ def test_fetching_is_a_job(client, sqlite_store):
     assert client.post("/data/fetch", json={"benchmark": "odd"}).json()["error"].startswith("There is no benchmark")
 
 
-def test_a_dataset_is_renamed_archived_and_deleted(client, sqlite_store):
+def test_a_dataset_is_renamed_and_deleted(client, sqlite_store):
     add(sqlite_store, dataset=WILD)
     shown = client.get("/changes/dataset", params={"dataset": WILD})
     assert "<script>alert" not in shown.text
     assert [one.text for one in read(shown.text).all("li")] == ["4 traces"]
     assert client.post("/changes/dataset/rename", params={"dataset": WILD, "name": " new "}).status_code == 204
-    assert client.post("/changes/dataset/archive", params={"dataset": "new"}).status_code == 204
-    page = page_of(client)
-    assert "1 archived" in page.text
-    assert [one for one in page.all("a") if one["href"].startswith("/results")] == []
     assert client.post("/changes/dataset/delete", params={"dataset": "new"}).status_code == 204
     again = client.post("/changes/dataset/delete", params={"dataset": "new"})
     assert (again.status_code, again.json()["error"]) == (404, "There is no dataset 'new'.")
-    assert "dataset new traces 4" in " ".join(page_of(client).text.split())
 
 
 def test_a_dataset_on_which_a_job_works_has_no_button_to_delete_it(client, sqlite_store):

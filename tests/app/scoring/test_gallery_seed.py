@@ -7,6 +7,8 @@ from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.files.jsonl import read_file
 from stepsight.core.judgment import Mode
 from stepsight.storage.judgments.judgments import read_judgments
+from stepsight.storage.judgments.score_changes import ChangeableScores
+from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.training.evaluate.gallery import DATASET, GALLERY, read_gallery
@@ -65,6 +67,15 @@ def test_a_persons_own_dataset_of_that_name_is_left_alone(sqlite_store, evaluato
     seed(sqlite_store, evaluators, evaluators.names)
     assert [trace.id for trace in traces(sqlite_store)] == ["1"]
     assert judgments(sqlite_store) == [[]]
+
+
+def test_what_people_deleted_does_not_come_back(seeded, evaluators):
+    ChangeableScores(DATASET, 0, "tiny").delete(seeded)
+    seed(seeded, evaluators, evaluators.names)
+    assert {item[0] for found in judgments(seeded) for item in found} == {"tiny-causal"}
+    ChangeableDataset(DATASET).delete(seeded)
+    seed(seeded, evaluators, evaluators.names)
+    assert list_datasets(seeded) == []
 
 
 def test_the_gallery_of_an_earlier_version_does_not_stop_the_application(sqlite_store, evaluators, tmp_path):

@@ -75,11 +75,10 @@ ROUTES = {
     "managing": """
         POST /data/uploads POST /data/uploads/{upload}/parts POST /data/uploads/{upload}/remove
         GET /data/uploads/{upload} GET /changes/dataset POST /changes/dataset/rename
-        POST /changes/dataset/archive POST /changes/dataset/unarchive POST /changes/dataset/delete
+        POST /changes/dataset/delete
         GET /changes/scores POST /changes/scores/delete GET /changes/job POST /changes/job/delete
         GET /changes/ended-jobs POST /changes/ended-jobs/delete GET /changes/campaign
-        POST /changes/campaign/rename POST /changes/campaign/archive POST /changes/campaign/unarchive
-        POST /changes/campaign/delete
+        POST /changes/campaign/rename POST /changes/campaign/delete
         POST /data/imports POST /data/fetch POST /evaluators/fetch
         POST /api/v1/jobs POST /api/v1/jobs/{job}/cancel POST /api/v1/jobs/{job}/resume
         GET /annotate/new GET /annotate/campaign GET /annotate/export POST /annotate/campaigns

@@ -1,4 +1,4 @@
-"""The dialog in which something is renamed, archived or deleted, and its routes."""
+"""The dialog in which something is renamed or deleted, and its routes."""
 
 import pytest
 
@@ -45,10 +45,8 @@ def test_a_campaign_is_deleted_once_every_event_was_downloaded(client, sqlite_st
     assert client.get(dialog.one("a")["href"]).status_code == 200
     assert "1 logged action by local" in client.get(address).text
     assert client.post(f"/changes/campaign/rename?campaign={made.id}&name=second").status_code == 204
-    assert client.post(f"/changes/campaign/archive?campaign={made.id}").status_code == 204
-    assert "1 archived" in client.get("/annotate").text
     assert client.post(f"/changes/campaign/delete?campaign={made.id}").status_code == 204
-    assert list_campaigns(sqlite_store, archived=True) == []
+    assert list_campaigns(sqlite_store) == []
     assert client.get(address).status_code == 404
 
 

@@ -5,7 +5,6 @@ from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.job_changes import ChangeableJobs
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, finish_job, list_jobs, start_job, take_job
 from stepsight.storage.jobs.uploads import list_uploads
-from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.people.users import local_user
 from tests.messages import refused
 from tests.storage.jobs.samples import send
@@ -31,8 +30,6 @@ def test_a_job_is_deleted_once_it_was_cancelled(store: Store) -> None:
     assert list_jobs(store) == []
     with refused():
         ChangeableJobs((job.id,)).delete(store)
-    (deletion,) = list_deletions(store)
-    assert (deletion.kind, deletion.name, deletion.extent) == ("job", "sums, mini, online", "jobs 1")
 
 
 def test_a_file_that_could_not_be_added_is_deleted_with_its_job(store: Store) -> None:

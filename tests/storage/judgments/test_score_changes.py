@@ -10,10 +10,9 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.evaluators import evaluators_of, read_data_version
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
-from stepsight.storage.judgments.score_changes import ChangeableScores
+from stepsight.storage.judgments.score_changes import ChangeableScores, scores_were_deleted
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign
@@ -33,12 +32,10 @@ def test_scores_are_deleted_with_those_without_a_step_and_others_stay(store: Sto
     assert (scores.read(store).name, scores.read(store).lines) == ("prm on sums", lines)
     scores.delete(store)
     with store.read() as session:
-        assert count_rows(session) == before | {"evaluators": 2, "users": 1, "deletions": 1}
+        assert count_rows(session) == before | {"evaluators": 2, "deleted": 1}
     assert [one.name for one in evaluators_of(store, traces[0].dataset_id)] == ["mini"]
-    (deletion,) = list_deletions(store)
-    assert (deletion.kind, deletion.name, deletion.person, deletion.extent) == (
-        "scores", "prm on sums", "local", "judgments 1, scores without a step 1",
-    )  # fmt: skip
+    assert scores_were_deleted(store, "prm", "sums")
+    assert not scores_were_deleted(store, "mini", "sums")
     with refused():
         scores.delete(store)
 

@@ -1,4 +1,4 @@
-"""Renaming, archiving and deleting campaigns."""
+"""Renaming and deleting campaigns."""
 
 from pathlib import Path
 
@@ -14,9 +14,8 @@ from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaign_changes import ChangeableCampaign
-from stepsight.storage.labelling.campaigns import Campaign, add_guideline, find_campaign, list_campaigns
+from stepsight.storage.labelling.campaigns import Campaign, add_guideline, find_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
-from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.people.invitations import find_invitation, invite
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.dataset_changes import ChangeableDataset
@@ -68,8 +67,6 @@ def test_a_campaign_is_deleted_with_everything_in_it_once_it_was_exported(store:
         find_invitation(store, token)
     with refused():
         thing.delete(store)
-    (deletion,) = list_deletions(store)
-    assert (deletion.kind, deletion.name, deletion.person) == ("campaign", "first", "boss")
     # Nothing else keeps the datasets.
     for name in ("sums", "golds"):
         ChangeableDataset(name).delete(store)
@@ -112,12 +109,3 @@ def test_a_campaign_is_renamed_unless_the_name_is_taken(store: Store) -> None:
         ChangeableCampaign(made.id).rename(store, "second")
     ChangeableCampaign(made.id).rename(store, "third")
     assert find_campaign(store, "third").id == made.id
-
-
-def test_an_archived_campaign_is_found_by_its_name_alone(store: Store) -> None:
-    made = campaign(store)
-    ChangeableCampaign(made.id).archive(store)
-    assert (list_campaigns(store), [one.name for one in list_campaigns(store, archived=True)]) == ([], ["first"])
-    assert find_campaign(store, "first").id == made.id
-    ChangeableCampaign(made.id).archive(store, archived=False)
-    assert [one.name for one in list_campaigns(store)] == ["first"]

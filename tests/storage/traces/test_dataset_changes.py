@@ -1,7 +1,10 @@
-"""Renaming, archiving and deleting datasets."""
+"""Renaming and deleting datasets."""
 
+import logging
 from pathlib import Path
 from threading import Barrier, Thread
+
+import pytest
 
 from stepsight.core.judgment import Mode
 from stepsight.core.stress.stress import scored_by_rule
@@ -15,11 +18,11 @@ from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_te
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.labelling.plan import CampaignPlan
-from stepsight.storage.people.changes import list_deletions
 from stepsight.storage.people.users import local_user
-from stepsight.storage.traces.dataset_changes import ChangeableDataset, remove_withdrawn
+from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
 from tests.messages import refused
+from tests.storage.labelling.samples import person
 from tests.storage.samples import add, evaluator, judge, many, write_lines
 
 LEFT_OUT = {"id": "error", "left_out": 1, "whole": [0.9, 0.8, 0.7], "scores": [0.2, 0.6]}
@@ -41,7 +44,9 @@ def judged(store: Store, folder: Path) -> int:
     return dataset_id
 
 
-def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: Store, tmp_path: Path) -> None:
+def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_logged(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     add(store, many(3), "others")
     evaluator(store)
     with store.read() as session:
@@ -51,27 +56,19 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_recorded(store: 
     hanging = ChangeableDataset("sums").read(store)
     counts = {"traces": 4, "judgments": 5, "scores without a step": 1, "scores of stress tests": 4}
     assert hanging.counts == {**counts, "jobs": 1}
-    assert ChangeableDataset("sums").delete(store) == hanging
-    # From here on nothing finds it, and its name is free.
+    with caplog.at_level(logging.INFO, "stepsight"):
+        assert ChangeableDataset("sums").delete(store, person(store, "boss")) == hanging
     assert [one.name for one in list_datasets(store)] == ["others"]
     with refused():
         get_trace(store, first.trace_id)
     add(store, many(1), "sums")
-    remove_withdrawn(store)
     assert [(one.name, one.traces) for one in list_datasets(store)] == [("others", 3), ("sums", 1)]
     with store.read() as session:
         after = count_rows(session)
-    new = {"deletions": 1, "datasets": 1, "traces": 1, "steps": 1, "substeps": 1, "evaluators": 1, "users": 1}
+    new = {"deleted": 1, "datasets": 1, "traces": 1, "steps": 1, "substeps": 1, "evaluators": 1, "users": 1}
     assert after == {name: count + new.get(name, 0) for name, count in before.items()}
-    (deletion,) = list_deletions(store)
-    assert (deletion.kind, deletion.name, deletion.person, deletion.counts) == (
-        "dataset",
-        "sums",
-        local_user(store).name,
-        hanging.counts,
-    )
-    scored = "scores without a step 1, scores of stress tests 4"
-    assert deletion.extent == f"traces 4, judgments 5, {scored}, jobs 1"
+    extent = "traces 4, judgments 5, scores without a step 1, scores of stress tests 4, jobs 1"
+    assert caplog.messages == [f"boss deleted: dataset sums ({extent})"]
 
 
 def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store: Store) -> None:
@@ -98,7 +95,6 @@ def test_of_two_people_who_delete_a_dataset_at_once_one_does(store: Store) -> No
     for thread in threads:
         thread.join()
     assert sorted(found) == ["NotFoundError", "sums"]
-    assert len(list_deletions(store)) == 1
 
 
 def test_a_dataset_on_which_a_job_works_is_neither_deleted_nor_renamed(store: Store) -> None:
@@ -155,33 +151,11 @@ def test_a_dataset_is_not_renamed_to_a_name_that_is_taken_or_empty(store: Store)
     assert [one.name for one in list_datasets(store)] == ["others", "sums"]
 
 
-def test_an_archived_dataset_is_found_by_its_name_alone(store: Store) -> None:
-    add(store)
-    ChangeableDataset("sums").archive(store)
-    assert (list_datasets(store), [one.name for one in list_datasets(store, archived=True)]) == ([], ["sums"])
-    assert find_dataset(store, "sums").traces == 4
-    ChangeableDataset("sums").archive(store, archived=False)
-    assert [one.name for one in list_datasets(store)] == ["sums"]
-
-
 def test_judgments_of_traces_that_were_deleted_meanwhile_are_refused(store: Store) -> None:
     traces, mini = add(store), evaluator(store)
     ChangeableDataset("sums").delete(store)
-    remove_withdrawn(store)
     with refused():
         save_judgments(store, mini.id, [judge(traces[0], Mode.ONLINE)])
-
-
-def test_removing_stops_when_it_is_told_to_and_goes_on_later(store: Store) -> None:
-    add(store, many(450))
-    ChangeableDataset("sums").delete(store)
-    answers = iter([True, False])
-    remove_withdrawn(store, lambda: next(answers))
-    with store.read() as session:
-        assert count_rows(session)["traces"] == 250
-    remove_withdrawn(store)
-    with store.read() as session:
-        assert count_rows(session)["datasets"] == 0
 
 
 def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
@@ -199,7 +173,6 @@ def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
 def test_ids_of_a_deleted_dataset_are_never_those_of_another(store: Store) -> None:
     before = add(store)
     ChangeableDataset("sums").delete(store)
-    remove_withdrawn(store)
     after = add(store)
     assert after[0].dataset_id > before[0].dataset_id
     assert after[0].trace_id > before[-1].trace_id

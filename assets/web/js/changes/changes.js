@@ -1,9 +1,9 @@
-// The dialog in which a dataset, scores, jobs or a campaign are renamed, archived or deleted. A button with
+// The dialog in which a dataset, scores, jobs or a campaign are renamed or deleted. A button with
 // `data-changes` opens it, and the event `changed` tells the page below that it has to be drawn again.
 import { failure, patiently } from "../shared/connection.js";
 import { announce, element, html, showNotice } from "../shared/dom.js";
 
-const DONE = { rename: "renamed", archive: "archived", unarchive: "listed again", delete: "deleted" };
+const DONE = { rename: "renamed", delete: "deleted" };
 
 const close = () => element("form", { method: "dialog" }, element("button", { type: "submit" }, "Close"));
 

@@ -7,21 +7,17 @@ from stepsight.storage.traces.queries import list_datasets
 from tests.storage.samples import add, evaluator, judge
 
 
-def test_datasets_are_renamed_archived_and_deleted(command, tmp_path):
+def test_datasets_are_renamed_and_deleted(command, tmp_path):
     db = str(tmp_path / "store.db")
     with open_store(db) as store:
         add(store)
         assert command("datasets", "rename", "sums", "new", "--db", db)[1] == "sums is now new.\n"
-        assert command("datasets", "--db", db, "archive", "new")[1] == "new is archived.\n"
-        assert "new" in command("datasets", "--archived", "--db", db)[1]
-        assert command("datasets", "unarchive", "new", "--db", db)[1] == "new is listed again.\n"
         # Nobody can be asked here.
         refused = command("datasets", "delete", "new", "--db", db)
         assert refused[::2] == (2, "stepsight datasets: new: 4 traces will be deleted. Give --yes to go on.\n")
         assert [one.name for one in list_datasets(store)] == ["new"]
         assert command("datasets", "delete", "new", "--yes", "--db", db)[1] == "new: deleted.\n"
         assert list_datasets(store) == []
-    assert command("datasets", "deletions", "--db", db)[1].endswith("dataset new  traces 4\n")
 
 
 def test_the_scores_of_an_evaluator_are_deleted_alone(command, tmp_path):

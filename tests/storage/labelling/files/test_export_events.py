@@ -19,7 +19,7 @@ def test_the_log_holds_every_column() -> None:
     columns = {
         CampaignRow: (
             {*SETTINGS, *OPTIONAL, "name"},
-            {"id", "dataset_id", "evaluator_id", "created_by", "archived", "exported"},
+            {"id", "dataset_id", "evaluator_id", "created_by", "exported"},
         ),
         SlotRow: ({*SLOT}, {"id", "public_id", "campaign_id", "item_id", "user_id"}),
         EventRow: ({*EVENT, "kind"}, {"id", "campaign_id", "item_id", "slot_id", "user_id", "of"}),
