@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -34,11 +34,6 @@ def _check_searchable(text: str) -> str:
         return check_text(text, "the text to search for") if text.strip() else text
     except UserError as error:
         raise invalid(error.message, error.hint) from None
-
-
-def _join_cell(cell: object) -> object:
-    """Convert a cell stored as a list of two labels, as in campaigns created with StepSight 0.1.0, to text."""
-    return "-".join(map(str, cell)) if isinstance(cell, list) else cell
 
 
 def _check_cell(cell: str) -> str:
@@ -162,7 +157,7 @@ class Conditions(BaseModel):
     change: float = Field(
         default=0, ge=0, le=1, allow_inf_nan=False, description="The least absolute retroactive change of any step."
     )
-    cell: Annotated[str, BeforeValidator(_join_cell), AfterValidator(_check_cell)] = Field(
+    cell: Annotated[str, AfterValidator(_check_cell)] = Field(
         default="", description="Gold label and the evaluator's, such as neg-pos, of any step."
     )
     bin: Annotated[str, AfterValidator(_check_bin)] = Field(

@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import PurePath
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.earlier_record import is_earlier
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, is_log, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import CHATS, KINDS, STEPWISE, THINKING, find_kind, guess_kind
@@ -182,7 +181,7 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         return Finding(
             Holds.TRACES, kind, name, names=names, columns=columns, notes=guess.notes, doubts=guess.doubts
         )
-    if of_json and (rows[0].get("format") == RECORD or is_earlier(rows[0])):
+    if of_json and rows[0].get("format") == RECORD:
         return Finding(Holds.SCORES, "", "", str(rows[0].get("evaluator", stem)))
     if of_json and _is_scores(rows[0], guess):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)

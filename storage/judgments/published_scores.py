@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.earlier_record import is_earlier, upgraded
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
@@ -140,8 +139,6 @@ def parse_scores(row: Row) -> PublishedScores:
     malformed."""
     if row.get("format") == RECORD:
         return _recorded(validate(JudgmentRecord, row, "the row"))
-    if is_earlier(row):
-        return _recorded(validate(JudgmentRecord, upgraded(row), "the row"))
     if any(name in row for name in STRICT_PRMBENCH):
         evaluator = text(row, _THEIR_NAME) if _THEIR_NAME in row else None
         return replace(parse_scores(translated(row)), evaluator=evaluator)

@@ -84,12 +84,6 @@ def test_a_file_of_records_names_its_evaluator() -> None:
     assert (found.holds, found.evaluator) == ("scores", "mini-bidir")
 
 
-def test_a_file_of_records_of_version_0_1_names_its_evaluator() -> None:
-    whole = {"steps": [{"validity": 0.5}], "solution": {"validity": 0.5, "valid": True}}
-    found = look(json.dumps({"id": "a", "evaluator": "mini-bidir", "mode": "online"} | whole).encode())
-    assert (found.holds, found.evaluator) == ("scores", "mini-bidir")
-
-
 def test_any_other_table_asks_for_its_columns() -> None:
     found = look(b"question,response\n1,2\n", "t.csv")
     assert (found.holds, found.kind, found.dataset, found.names) == (
