@@ -11,7 +11,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaign_changes import note_export
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
-from stepsight.storage.labelling.files.formats import FORMATS, find_format
+from stepsight.storage.labelling.files.formats import FORMATS
 from stepsight.storage.labelling.results.consensus import CONVENTIONS, LabelledTraces
 
 EVENTS = "events"
@@ -66,7 +66,9 @@ def export_labels(
             events = write_events(store, stored, partial)
         note_export(store, stored.id, events)
         return LabelExport(str(path), events, "events", {})
-    target = find_format(format)
+    if format not in FORMATS:
+        raise UserError(f"There is no format {format!r}.", f"The formats are {', '.join(FORMAT_NAMES)}.")
+    target = FORMATS[format]
     labelled = LabelledTraces(
         store,
         stored,
