@@ -17,6 +17,7 @@ COMMAND_LINE: dict[str, str] = {
     "score --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
     "evaluate --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
     "filter --engine": "Score parts of the pool on each machine, and filter them there.",
+    "dependence": "Evidence leaves steps out of a trace, and evaluate measures imported scores without a step.",
     "report --figures": "Results saves each figure as SVG, PNG or PDF.",
     "* --first-copy": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
     "* --reading twice": "Score with --reading both-orders, which lets later steps count too.",
@@ -30,7 +31,10 @@ COMMAND_LINE: dict[str, str] = {
 """By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any
 command."""
 
-PAGES: dict[str, str] = {}
+PAGES: dict[str, str] = {
+    "/results/stress": "Run stepsight stress (docs/stress.md).",
+    "/evidence/stress": "Run stepsight stress (docs/stress.md).",
+}
 """By the path of a page or of a route."""
 
 KEYS: dict[str, str] = {

@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from stepsight.storage.database.store import Store, open_store
     from stepsight.storage.exports.frames import frame
     from stepsight.storage.exports.left_out_frames import left_out_frame
-    from stepsight.storage.exports.stress_frames import stress_frame
     from stepsight.training.report.frames import frame_of
 
 __all__ = [
     "Client", "Hindsight", "Scorer", "StepScores", "Store", "Trace", "demo", "frame", "frame_of", "left_out_frame",
-    "load_evaluator", "open_store", "stress_frame",
+    "load_evaluator", "open_store",
 ]  # fmt: skip
 
 # Nothing is sent to anybody: libraries that report to their makers read this when they are imported, which every
@@ -43,7 +42,6 @@ os.environ |= {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_UPDATE_CHECK": "1",
     "GRADIO_ANALYTICS_ENABLED": "False",
-    "RAY_USAGE_STATS_ENABLED": "0",
     "VLLM_NO_USAGE_STATS": "1",
 }
 if "huggingface_hub.constants" in sys.modules:
@@ -63,7 +61,6 @@ _HOMES = {
     "left_out_frame": "storage.exports.left_out_frames",
     "load_evaluator": "core.evaluators.loading",
     "open_store": "storage.database.store",
-    "stress_frame": "storage.exports.stress_frames",
 }
 
 

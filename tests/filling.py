@@ -1,6 +1,6 @@
 """A small store with rows in every table, the same ones each time but for secrets that are drawn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,6 @@ from stepsight.storage.judgments.critic_answers import StoredAnswers
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out
-from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
 from stepsight.storage.judgments.verifications import Verification, save_verification
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.annotators import set_annotators
@@ -107,10 +106,6 @@ def _fill(store: Store, folder: Path) -> None:
     _queue_jobs(store, ada, traces[0].dataset_id)
 
 
-def _scored(traces: Sequence[Trace]) -> list[StepScores | None]:
-    return [scores(len(trace.substeps), 8) for trace in traces]
-
-
 def _judge(store: Store, traces: list[StoredTrace]) -> int:
     """Judgments of each mode and of each kind of evaluator, one of them of an earlier trace; returns the id of an
     evaluator."""
@@ -146,8 +141,6 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
         save_left_out(session, causal, traces[0], LeaveOneOut.of(whole, {0: scores(sizes["error"] - 1, 4).probs}))
         stale = text("UPDATE judgments SET trace_digest = 'earlier' WHERE trace_id = :id AND mode = 'hindsight'")
         session.execute(stale, {"id": traces[3].trace_id})
-    plan = StressPlan(transforms=("filler",))
-    list(score_stress_test(store, _scored, traces[0].dataset_id, mini, plan, lambda trace, error: None))
     save_calibration(store, mini, find_dataset(store, "sums"), Threshold.VALIDITY, 0.375, {"metric": "f1"})
     one = Verification("lab/prm", "c" * 40, "of mini", "bfloat16", "gsm8k", 400, True, 0.5, 61.0, 58.0, 64.0, 60.5)
     save_verification(store, one)

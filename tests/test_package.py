@@ -23,7 +23,6 @@ PUBLIC_NAMES = [
     "left_out_frame",
     "load_evaluator",
     "open_store",
-    "stress_frame",
 ]
 PUBLIC = "import stepsight; print(*sorted(x for x in stepsight.__all__ if getattr(stepsight, x).__doc__))"
 

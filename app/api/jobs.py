@@ -7,11 +7,10 @@ from fastapi import APIRouter, Depends, Query
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.api.models import Context, JobInfo, JobRequest
 from stepsight.storage.database.store import ForbiddenError
-from stepsight.storage.jobs.jobs import BUDGET, STRESS, Job, cancel_job, get_job, list_jobs, resume_job, start_job
-from stepsight.storage.judgments.stress_tests import check_judges_steps, read_plan
+from stepsight.storage.jobs.jobs import BUDGET, Job, cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
-_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "gap", "hindsight_budget", "state",
+_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "hindsight_budget", "state",
          "total", "done", "left_out", "rate", "seconds_left", "reason", "created", "finished")  # fmt: skip
 
 
@@ -53,14 +52,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
         If the same job already exists, it is returned instead of a new one.
         """
         evaluator = context.evaluators.about(request.evaluator)
-        if request.mode in ("deleted", "placeholder"):
-            evaluator.outputs.check_scores(request.evaluator)
-        plan = read_plan(request.stress) if request.mode == STRESS else None
-        if plan is not None:
-            check_judges_steps(request.evaluator, evaluator.outputs)
-        details = None if plan is None else plan.request()
-        if request.hindsight_budget is not None:
-            details = {BUDGET: request.hindsight_budget}
+        details = None if request.hindsight_budget is None else {BUDGET: request.hindsight_budget}
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)
         started = start_job(
@@ -86,8 +78,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 
 
 def _info(job: Job) -> JobInfo:
-    stress = dict(job.request) if job.is_stress_test else None
-    return JobInfo(job=job.id, stress=stress, **{name: getattr(job, name) for name in _SAME})
+    return JobInfo(job=job.id, **{name: getattr(job, name) for name in _SAME})
 
 
 def _refuse() -> None:

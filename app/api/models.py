@@ -332,16 +332,9 @@ class TraceDetail(BaseModel):
 class JobRequest(_Given):
     dataset: str
     evaluator: str
-    mode: Mode | GapName | Literal["stress"] = Field(
-        Mode.HINDSIGHT,
-        description="Or `deleted` or `placeholder`, to score each trace without each of its steps, or `stress`, for"
-        " a stress test.",
-    )
+    mode: Mode = Mode.HINDSIGHT
     hindsight_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         None, description="In hindsight: the largest number of tokens to read of each trace; by default all."
-    )
-    stress: dict[str, Any] = Field(
-        {}, description="Of a stress test: the most `traces`, the `seed` that draws them, and the `transforms`."
     )
 
 
@@ -353,11 +346,7 @@ class JobInfo(BaseModel):
     evaluator: str = Field(description="The evaluator; empty for an import.")
     fingerprint: str
     mode: Mode | None
-    gap: GapName | None = Field(
-        None, description="The replacement of the step that is left out, if the job scores without each of them."
-    )
     hindsight_budget: int | None = Field(None, description="The most tokens read of each trace, or null.")
-    stress: dict[str, Any] | None = Field(None, description="What a stress test takes, if the job is one.")
     state: State
     total: int
     done: int = Field(description="The number of traces judged, or of bytes processed.")

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from stepsight.app.scoring.evaluators import Evaluators, HindsightBudget
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import SERVED
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.core.stress.transforms import all_transforms
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, find_thresholds, list_evaluators
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
@@ -108,18 +106,6 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
-def stress_offers(evaluators: Evaluators, chosen: str = "") -> list[tuple[str, str]]:
-    """Return the names of the evaluators that can be tested on a trace here, each with a label. If `chosen` is a
-    loaded evaluator with a different reading, it comes first. The label of an evaluator behind a server says how
-    many calls a test takes."""
-    reread = [chosen] if chosen not in evaluators.all_names and evaluators.is_reread(chosen) else []
-    offered = {name: evaluators.about(name) for name in (*reread, *evaluators.all_names)}
-    calls = f" (at most {len(all_transforms()) + 1} calls to a server)"
-    return [
-        (name, f"{name}{calls if about.dtype == SERVED else ''}")
-        for name, about in offered.items()
-        if about.outputs.has_steps
-    ]
 
 
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:

@@ -23,7 +23,6 @@ from stepsight.app.browse.evaluator_choice import (
     judge_trace,
     list_choices,
     shown_choices,
-    stress_offers,
 )
 from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
 from stepsight.app.browse.metadata import metadata_html
@@ -282,8 +281,6 @@ def _trace_html(
         score_url=f"/?{urlencode({'s': token})}" if token else "",
         json_url=file_address(JSON_PATH, address.changed(trace=trace.trace_id)),
         csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
-        stress_offers=stress_offers(evaluators),
-        stress_of=next((one.loaded for one in chosen if one.loaded and one.outputs.has_steps), ""),
         judged=trace_html(
             trace.in_convention(address.convention),
             judgments,

@@ -7,7 +7,6 @@ from stepsight.core.evidence import Flip
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.left_out import Gap
 from stepsight.core.validation import choice
-from stepsight.storage.judgments.step_falls import Need
 
 STAYED = "stayed"
 """The kind of traces in which no verdict changed."""
@@ -40,7 +39,7 @@ class EvidenceAddress(PageQuery):
     s: str = ""
     dataset: str = ""
     evaluator: str = ""
-    kind: Annotated[str, choice((*KINDS, *Need))] = ""
+    kind: Annotated[str, choice(KINDS)] = ""
     page: PageNumber = 1
     step: str = ""
     after: str = ""

@@ -73,8 +73,8 @@ class NotJudgedError(UserError):
     """Raised if there is no evidence, because no trace has been judged in hindsight mode. `dataset` names the
     dataset concerned, or is "" if no dataset has hindsight judgments."""
 
-    def __init__(self, message: str, dataset: str = "", mode: str = "in hindsight mode") -> None:
-        super().__init__(message, f"Have an evaluator judge it, {mode}.")
+    def __init__(self, message: str, dataset: str = "") -> None:
+        super().__init__(message, "Have an evaluator judge it, in hindsight mode.")
         self.dataset = dataset
 
 
@@ -118,12 +118,11 @@ def gallery_html(
     here: EvidenceAddress,
     problems: Sequence[str],
     baseline_check: Markup,
-    lists: Sequence[dict[str, object]],
 ) -> Markup:
     """Render a gallery page: the traces of the kind that `here` names, with links to the remaining kinds.
 
-    `problems` are messages shown above the page, `baseline_check` is the line about evaluators that do not beat the
-    baselines, and `lists` are the links to the lists of steps.
+    `problems` are messages shown above the page, and `baseline_check` is the line about evaluators that do not beat
+    the baselines.
     """
     ids, shown = gallery.flips.of(flip_of(here.kind)), gallery.shown(here)
     first = (here.page - 1) * _PER_PAGE
@@ -135,7 +134,7 @@ def gallery_html(
         here=here,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in gallery.datasets],
         evaluators=[(offer.key, offer.key) for offer in gallery.offers],
-        kinds=[*(_kind(gallery, here, one) for one in KINDS), *lists],
+        kinds=[_kind(gallery, here, one) for one in KINDS],
         lead=_LEADS[here.kind],
         total=len(ids),
         rows=[_row(gallery, judgment, here) for judgment in _read(store, gallery, shown)],

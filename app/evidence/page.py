@@ -12,7 +12,6 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, note_shown
-from stepsight.app.browse.evaluator_choice import stress_offers
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import KINDS, PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
@@ -20,7 +19,6 @@ from stepsight.app.evidence.file import evidence_file, file_name, title
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.presentation import presentation_html
-from stepsight.app.evidence.step_lists import list_links, open_steps, steps_html
 from stepsight.app.evidence.trace import (
     CHECKS,
     STEPS,
@@ -30,7 +28,6 @@ from stepsight.app.evidence.trace import (
     listed_html,
     waiting_html,
 )
-from stepsight.app.evidence.trace_stress import stress_routes
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
@@ -64,7 +61,6 @@ def router(
 
     routes = address_page("Evidence", content)
     routes.include_router(file_routes(store, evaluators))
-    routes.include_router(stress_routes(store, evaluators))
     return routes
 
 
@@ -98,8 +94,7 @@ def evidence_page(
     except UserError as error:
         unjudged = error if isinstance(error, NotJudgedError) else None
         # A dataset that waits for its first judgments takes one button.
-        is_simple = unjudged is not None and unjudged.dataset and address.kind in ("", *KINDS)
-        evaluator = next(iter(evaluators.names), "") if is_simple else ""
+        evaluator = next(iter(evaluators.names), "") if unjudged is not None and unjudged.dataset else ""
         html = render(
             "evidence/failure.html",
             problems=problems,
@@ -127,29 +122,11 @@ def _listed(
     checks: BaselineChecks | None,
     problems: Sequence[str],
 ) -> Markup:
-    """Render the gallery, or a list of steps if the address names one or if the dataset has no gallery."""
-    steps = open_steps(store, evaluators, address)
-    asks_for_steps = address.kind not in ("", *KINDS)
-    if asks_for_steps and steps is None:
-        name = f"No trace of {address.dataset}" if address.dataset else "No dataset"
-        raise NotJudgedError(f"{name} has been scored without its steps.", address.dataset, "without each step")
-    try:
-        gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
-    except UserError as error:
-        if steps is None or not (asks_for_steps or isinstance(error, NotJudgedError)):
-            raise
-        gallery = None
-    if steps is not None and (gallery is None or address.kind == steps.here.kind):
-        note_shown(store, user, steps.trace_ids)
-        both = gallery is not None and gallery.dataset == steps.dataset
-        back = EvidenceAddress(dataset=steps.dataset.name).url() if both else ""
-        return steps_html(store, steps, problems, back)
-    assert gallery is not None
+    gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
     here = gallery.here(address)
     note_shown(store, user, gallery.shown(here))
     line = _baseline_check(checks, gallery.dataset, gallery.offer.row)
-    lists = list_links(store, steps) if steps is not None and steps.dataset == gallery.dataset else []
-    return gallery_html(store, gallery, here, problems, line, lists)
+    return gallery_html(store, gallery, here, problems, line)
 
 
 def _opened(
@@ -193,7 +170,6 @@ def _opened(
         readings=_readings(evaluators, evidence, address) if evidence.scorer is not None else (),
         baseline_check=line,
         evidence=evidence_html(evidence, address, ask, alone),
-        stress_offers=stress_offers(evaluators, evidence.evaluator),
         present="" if is_sampled else alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
         browse=alone.url("/browse") if is_stored else "",

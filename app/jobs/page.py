@@ -15,14 +15,11 @@ from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.store import Store
-from stepsight.storage.jobs.jobs import STRESS, Job, State, Task, list_jobs
+from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
 from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
-# What a job does, by the modes and gaps.
-_MODES = (("hindsight", "hindsight (online and offline)"), ("offline", "offline"), ("online", "online"),
-          ("deleted", "without each step"), ("placeholder", "with each step replaced"),
-          (STRESS, "stress test"))  # fmt: skip
+_MODES = (("hindsight", "hindsight (online and offline)"), ("offline", "offline"), ("online", "online"))
 _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done", State.FAILED: "failed",
            State.CANCELLED: "cancelled"}  # fmt: skip
 
@@ -55,7 +52,6 @@ def jobs_html(
         jobs=list_jobs(store, _SHOWN),
         states=_STATES,
         progress=_progress,
-        names=dict(_MODES),
         read_only=read_only,
     )
 

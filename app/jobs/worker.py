@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,13 +33,6 @@ from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.jobs import Job, State, Task
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
-from stepsight.storage.judgments.left_outs import count_missing_left_out, score_left_out
-from stepsight.storage.judgments.stress_tests import (
-    count_missing_stress,
-    read_plan,
-    score_stress_test,
-    stress_outcome,
-)
 from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
@@ -207,22 +199,6 @@ class Worker:
         said = self._accept(job, scorer.evaluator)
         evaluator = register_loaded(self.store, scorer.evaluator)
         dataset = find_dataset(self.store, job.dataset)
-        if job.gap is not None:
-            missing = count_missing_left_out(self.store, job.dataset_id, evaluator.id, job.gap)
-            hold.begin(dataset.traces, dataset.traces - missing)
-            where = job.dataset_id, evaluator.id, job.gap
-            for _ in hold.watch(score_left_out(self.store, scorer, *where, hold.leave_out, hold.check)):
-                pass
-            return said
-        if job.is_stress_test:
-            plan = read_plan(job.request)
-            of = job.dataset_id, evaluator.id, plan
-            total = min(dataset.traces, plan.traces)
-            hold.begin(total, total - count_missing_stress(self.store, *of))
-            score = partial(scorer.offline_scores, check=hold.check)
-            for _ in hold.watch(score_stress_test(self.store, score, *of, hold.leave_out, hold.check)):
-                pass
-            return stress_outcome(self.store, *of) or said
         assert job.mode is not None
         judged_in, budget = (self.store, job.dataset_id, evaluator.id, job.mode), job.hindsight_budget
         missing = count_missing(*judged_in, sampled=budget is not None)

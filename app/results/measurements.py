@@ -273,7 +273,7 @@ class Measurements:
         if named is None:
             # Its judgments are newer than the measurement.
             return None
-        around = card_version(self._store, dataset.id, named.id)
+        around = card_version(self._store, dataset.id)
         key = ("card", measured.subject, measured.version, named.id, around)
         make = lambda: make_card(self._store, measured.evaluation, named)  # noqa: E731
         card = self._cache.get(key, make, lambda card: _CARD, patience)

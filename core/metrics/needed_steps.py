@@ -35,10 +35,6 @@ class NeededSteps:
     others: int
     problems: int
 
-    def __str__(self) -> str:
-        counts = f"{self.needed:,} needed, {self.others:,} others, {self.problems:,} problems"
-        return f"{self.auc.number:.3f} [{self.auc.low:.3f}, {self.auc.high:.3f}]  {counts}"
-
 
 def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
     """Measure how well labelled falls tell needed steps from other steps. A tie counts one half.

@@ -79,7 +79,7 @@ def create(connection: Connection, name: str) -> None:
     If several processes open a new store at once, the first one creates the schema while the others wait.
     """
     # Most stores exist, and light commands do without these models. With what they import, they are all there are.
-    from stepsight.storage.database import jobs_schema, labelling_schema, stress_schema  # noqa: F401
+    from stepsight.storage.database import jobs_schema, labelling_schema  # noqa: F401
 
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})

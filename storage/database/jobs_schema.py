@@ -24,9 +24,8 @@ class JobRow(Base):
     """Work that runs in the background, outside any request (see `storage.jobs.jobs`).
 
     `task` says whether the job judges a dataset with an evaluator, imports a file, or fetches an evaluator. For
-    stress tests, imports and fetches, `request` holds the details (see `storage.judgments.stress_tests`,
-    `storage.jobs.imports` and `storage.jobs.fetches`). For imports and fetches, `subject` is a description to show
-    to users. `attempts` counts the workers that have taken the job since it last
+    imports and fetches, `request` holds the details (see `storage.jobs.imports` and `storage.jobs.fetches`), and
+    `subject` is a description to show to users. `attempts` counts the workers that have taken the job since it last
     made progress. Deleting a dataset deletes its jobs. An import job refers to no dataset until the import is done.
     """
 
@@ -55,9 +54,7 @@ class JobRow(Base):
     finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (
-        CheckConstraint(
-            "mode IN ('offline', 'online', 'hindsight', 'deleted', 'placeholder', 'stress')", name="mode"
-        ),
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
         CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint(
             "task = 'judge' AND dataset_id IS NOT NULL AND evaluator IS NOT NULL AND spec IS NOT NULL"

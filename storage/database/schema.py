@@ -374,32 +374,6 @@ class LeftOutScoresRow(Base):
     )
 
 
-class StepFallRow(Base):
-    """The largest fall in the validity of a later sub-step when sub-step `step` is left out (see `core.left_out`).
-
-    The fall is computed from the scores and stored beside them, so that the database can sort all steps of a
-    dataset by it.
-    """
-
-    __tablename__ = "step_falls"
-
-    evaluator_id: Mapped[int] = mapped_column(primary_key=True)
-    trace_id: Mapped[int] = mapped_column(primary_key=True)
-    gap: Mapped[str] = mapped_column(String(20), primary_key=True)
-    step: Mapped[int] = mapped_column(primary_key=True)
-    dataset_id: Mapped[int]
-    fall: Mapped[float]
-
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["evaluator_id", "trace_id", "gap"],
-            ["left_out_scores.evaluator_id", "left_out_scores.trace_id", "left_out_scores.gap"],
-            ondelete="CASCADE",
-        ),
-        Index("ix_step_falls_dataset_id", "dataset_id", "evaluator_id", "gap", "fall", "trace_id", "step"),
-    )
-
-
 class JudgedRow(Base):
     """A pair of a dataset and an evaluator that has judged traces of it. `revision` counts the changes to those
     judgments."""

@@ -82,22 +82,6 @@ class AnswerContent(BaseModel):
     spent: SpentInfo
 
 
-class VariantContent(BaseModel):
-    """A variant of a solution, with the fields of `core.stress.variant.Variant`.
-
-    An entry of `steps` is the place of an unchanged step of the original, or a place (null for an inserted step)
-    and a new text. `problem` is the changed problem, or null if it is the original's.
-    """
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    steps: list[int | list[int | str | None]]
-    targets: list[int]
-    said: str
-    equation: str = ""
-    problem: str | None = None
-
-
 class StoredJson(TypeDecorator[Any]):
     """A JSON column whose values are checked on reading.
 

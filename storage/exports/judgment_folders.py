@@ -17,7 +17,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import ParquetTable, write_dataset
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.left_out_frames import left_out_frames
-from stepsight.storage.exports.stress_frames import stress_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, has_contexts, trace_batches
@@ -33,16 +32,6 @@ _LEFT_OUT_COLUMNS = {
     "step, substep": "the sub-step that the scores are of",
     "neg, neu, pos, validity": "the scores",
     "change": "validity minus that with nothing missing",
-}
-_STRESS_COLUMNS = {
-    "dataset, trace": "what is changed",
-    "evaluator, fingerprint": "who judged the original and the variant",
-    "seed, transform, demand, said": "how the variant was made, what it demands, and what was changed; without a"
-    " step if there was nothing to change",
-    "step, origin": "a step of the variant, and that of the original that it came from; a sub-step counts as one",
-    "text": "the step as it stands in the variant",
-    "target": "true if the verdict must turn to not valid",
-    "before, after, change": "the validity in the original and in the variant, and the difference",
 }
 _TRACE_COLUMNS = {
     "id": "the trace's id, `trace` in the judgments",
@@ -99,7 +88,6 @@ def write_judgments(
     tables = {
         "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
         **_if_any("left_out", _LEFT_OUT_COLUMNS, partial(left_out_frames, *of)),
-        **_if_any("stress", _STRESS_COLUMNS, partial(stress_frames, *of[:3], evaluators)),
         "traces": _trace_table(store, dataset_id, trace_ids, convention),
     }
     return write_dataset(path, f"Judgments of {dataset}", about, tables)

@@ -18,13 +18,10 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.left_out import Gap
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 
-STRESS = "stress"
-"""The value of `Job.asked` for a stress test."""
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
 
@@ -69,12 +66,10 @@ class Job:
     """A job and its progress.
 
     For a judging job, `evaluator` is a name to show to users, and `spec` is the shipped name or the folder from
-    which a worker loads the evaluator. `mode` is the mode to judge in. It is None for a job that instead scores
-    each trace with its steps left out one at a time, replaced by `gap` (see `core.left_out`), and for a stress
-    test, of which `request` holds the details (see `storage.judgments.stress_tests`). `total` counts the traces to
-    judge, and `done` those already judged, of which `began` were done before the current worker took the job.
-    `left_out` counts the traces that are too long for the evaluator. `reason` says why the job failed, or why the
-    first such trace was left out.
+    which a worker loads the evaluator. `mode` is the mode to judge in. `total` counts the traces to judge, and
+    `done` those already judged, of which `began` were done before the current worker took the job. `left_out`
+    counts the traces that are too long for the evaluator. `reason` says why the job failed, or why the first such
+    trace was left out.
 
     For an import or a fetch, `subject` describes the job to users and `request` describes it to the worker.
     `total`, `began` and `done` are in bytes, and `left_out` counts rows. `reason` may also be the outcome in words.
@@ -91,7 +86,6 @@ class Job:
     spec: str
     fingerprint: str
     mode: Mode | None
-    gap: Gap | None
     state: State
     total: int
     began: int
@@ -103,16 +97,6 @@ class Job:
     started: datetime | None
     heartbeat: datetime | None
     finished: datetime | None
-
-    @property
-    def is_stress_test(self) -> bool:
-        return self.task == Task.JUDGE and self.mode is None and self.gap is None
-
-    @property
-    def asked(self) -> str:
-        """The mode of a judging job. For a job that leaves steps out, the gap that takes their place, and for a
-        stress test `STRESS`."""
-        return self.mode or self.gap or STRESS
 
     @property
     def hindsight_budget(self) -> int | None:
@@ -175,18 +159,16 @@ def start_job(
     evaluator: str,
     spec: str,
     fingerprint: str,
-    mode: Mode | Gap | str,
+    mode: Mode | str,
     request: Mapping[str, Any] | None = None,
 ) -> Job:
     """Queue a judging job and return it. If a job for the same work is already queued or running, return that job.
 
-    For a stress test, `mode` is `STRESS`, and `request` holds the details. In hindsight, it may hold the `BUDGET`.
-    Raises `NotFoundError` if the dataset
-    does not exist. Raises `UserError` if the evaluator's name cannot be stored, if there is a budget in another
-    mode than hindsight, or if a job is doing the same work with other details.
+    In hindsight, `request` may hold the `BUDGET`. Raises `NotFoundError` if the dataset does not exist. Raises
+    `UserError` if the evaluator's name cannot be stored, if there is a budget in another mode than hindsight, or if
+    a job is doing the same work with other details.
     """
-    if mode not in {STRESS, *Gap}:
-        mode = Mode(mode)
+    mode = Mode(mode)
     if BUDGET in (request or {}) and mode != Mode.HINDSIGHT:
         raise UserError(
             f"there is no budget of tokens in a job of kind {mode}.", "Judge in hindsight, or leave it out."
@@ -198,7 +180,7 @@ def start_job(
         if row is None:
             total = session.scalar(select(func.count()).where(TraceRow.dataset_id == dataset_id)) or 0
             row = JobRow(dataset_id=dataset_id, evaluator=evaluator, spec=spec, fingerprint=fingerprint,
-                         mode=str(mode), state=State.QUEUED.value, total=total, request=request)  # fmt: skip
+                         mode=mode.value, state=State.QUEUED.value, total=total, request=request)  # fmt: skip
             session.add(row)
             session.flush()
         elif row.request != request:
@@ -359,7 +341,8 @@ def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
         job = _get(session, job_id)
         assert job.dataset_id is not None
         _lock_dataset(session, job.dataset_id)
-        other = session.scalars(_same(job.dataset_id, fingerprint, job.asked)).one_or_none()
+        assert job.mode is not None
+        other = session.scalars(_same(job.dataset_id, fingerprint, job.mode)).one_or_none()
         if other is not None and other.id != job_id:
             raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
         held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
@@ -421,16 +404,17 @@ def _lock_requests(session: Session) -> None:
 
 def _check_alone(session: Session, job: Job) -> None:
     assert job.dataset_id is not None
-    other = session.scalars(_same(job.dataset_id, job.fingerprint, job.asked)).one_or_none()
+    assert job.mode is not None
+    other = session.scalars(_same(job.dataset_id, job.fingerprint, job.mode)).one_or_none()
     if other is not None:
         raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
 
 
-def _same(dataset_id: int, fingerprint: str, mode: str) -> Select[Any]:
+def _same(dataset_id: int, fingerprint: str, mode: Mode) -> Select[Any]:
     return select(JobRow).where(
         JobRow.dataset_id == dataset_id,
         JobRow.fingerprint == fingerprint,
-        JobRow.mode == str(mode),
+        JobRow.mode == mode.value,
         JobRow.state.in_(ACTIVE),
     )
 
@@ -454,8 +438,6 @@ def _job(row: Mapping[Any, Any]) -> Job:
     # Only a job that judges has all of these.
     for name in ("dataset", "evaluator", "spec", "fingerprint"):
         values[name] = values[name] or ""
-    asked = row["mode"]
-    values["gap"] = Gap(asked) if asked in set(Gap) else None
-    values["mode"] = Mode(asked) if asked in set(Mode) else None
+    values["mode"] = None if row["mode"] is None else Mode(row["mode"])
     kinds = {"task": Task(row["task"]), "state": State(row["state"]), "request": row["request"] or {}}
     return Job(**(values | kinds))

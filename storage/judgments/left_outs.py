@@ -3,28 +3,25 @@
 Such scores show which steps of a solution depend on which.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Select, exists, func, select
+from sqlalchemy import ColumnElement, Select, exists, select
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import Check, UserError, never_cancel
-from stepsight.core.inference_servers.server import ServerError
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.metrics.needed_steps import LabelledFall, NeededSteps, measure_falls
 from stepsight.core.scores import StepScores
-from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOutScoresRow, TraceRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.benchmarks.strict_prmbench import INERT, NECESSARY
-from stepsight.storage.judgments.judgments import giving, is_fresh, save_together
-from stepsight.storage.judgments.step_falls import Need, StepFall, left_out_evaluators, list_falls, save_falls
+from stepsight.storage.judgments.judgments import giving, is_fresh
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate, traces
 
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
@@ -58,7 +55,6 @@ def save_left_out(
         "created": now(),
     }
     insert_or_update(session, LeftOutScoresRow, [values], key=_KEY, unless_same=_CONTENT)
-    save_falls(session, {name: values[name] for name in _KEY}, trace.dataset_id, scores)
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
@@ -108,50 +104,6 @@ def iterate_left_out(
         yield from ((trace, found) for trace, found in zip(part, scores, strict=True) if found is not None)
 
 
-def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset that are not yet scored with every sub-step left out once, in file order.
-    Scores may be saved during the iteration."""
-    return iterate(store, dataset_id, traces().where(~_made(evaluator_id, gap, complete=True)))
-
-
-def count_missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> int:
-    """Return the number of traces that `missing_left_out` yields."""
-    counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
-    with store.read() as session:
-        return session.scalar(counted.where(~_made(evaluator_id, gap, complete=True))) or 0
-
-
-def score_left_out(
-    store: Store,
-    scorer: AbstractScorer,
-    dataset_id: int,
-    evaluator_id: int,
-    gap: Gap,
-    on_skip: Skip,
-    check: Check = never_cancel,
-) -> Iterator[StoredTrace]:
-    """Score the traces of a dataset with each step left out, skipping those whose scores are complete.
-
-    Each trace is yielded once its scores are stored. The scores with nothing left out are also stored as a
-    judgment, unless the evaluator already has one with offline scores. A trace that the evaluator cannot process,
-    such as one that is too long, is skipped and passed to `on_skip`. Raises `UserError` if a server fails, and
-    passes on any exception that `check` raises between passes.
-    """
-    for trace in missing_left_out(store, dataset_id, evaluator_id, gap):
-        try:
-            scores = scorer.leave_one_out(trace, gap, check)
-        except ServerError:
-            raise
-        except UserError as error:
-            on_skip(trace, error)
-            continue
-        with store.write() as session:
-            save_left_out(session, evaluator_id, trace, scores)
-            if session.scalar(_judged(evaluator_id, trace).limit(1)) is None:
-                save_together(session, evaluator_id, [Judgment(trace, Mode.OFFLINE, scores.whole)])
-        yield trace
-
-
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
     """Return, keyed by evaluator id, the gaps used where evaluators scored a trace with steps left out."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
@@ -163,40 +115,23 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
     return found
 
 
-def list_both(
-    store: Store, dataset: Dataset, evaluator_id: int, name: str, gap: Gap, limit: int
-) -> dict[Need, list[StepFall]]:
-    """Return the first `limit` steps of each of the two lists in `Need`, using an evaluator's scores of a dataset.
-    `name` is the evaluator's name for messages.
-
-    Raises `UserError` if both lists are empty.
-    """
-    lists = {need: list_falls(store, dataset.id, evaluator_id, gap, need, limit) for need in Need}
-    if not any(lists.values()):
-        raise UserError(
-            f"{name} has no scores of {dataset.name} with a step left out ({gap}).",
-            "Import them, or name an evaluator that can run here.",
-        )
-    return lists
-
-
-def measure_needed(store: Store, dataset: Dataset, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
+def measure_needed(
+    store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]], gap: Gap = Gap.DELETED
+) -> dict[str, NeededSteps]:
     """Measure how well the largest falls in validity tell needed steps of a dataset from other steps.
 
-    Returns the result for each evaluator, by name. Evaluators without scores of both kinds of steps are left out.
-    Raises `UserError` if no evaluator is left.
+    Evaluators are given by name and database id. Returns the result for each evaluator, by name. Evaluators without
+    scores of both kinds of steps are left out.
     """
+    of_dataset = LeftOutScoresRow.dataset_id == dataset.id, LeftOutScoresRow.gap == gap.value
+    with store.read() as session:
+        scored = set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*of_dataset).distinct()))
     measured = {
         name: measure_falls(_labelled_falls(iterate_left_out(store, dataset.id, evaluator_id, gap)))
-        for evaluator_id, name in left_out_evaluators(store, gap).get(dataset.id, {}).items()
+        for name, evaluator_id in evaluators
+        if evaluator_id in scored
     }
-    known = {name: found for name, found in measured.items() if found.auc.exists}
-    if not known:
-        raise UserError(
-            f"{dataset.name} has no scores with a step left out ({gap}) of needed steps and of others.",
-            "A step is needed if its gold is pos, and not if it is neu; StrictPRMBench names them.",
-        )
-    return known
+    return {name: found for name, found in measured.items() if found.auc.exists}
 
 
 def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
@@ -256,20 +191,14 @@ def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
     return every, LeftOutScoresRow.trace_id == trace_id
 
 
-def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
-    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores with steps left out. With
-    `complete`, the condition requires scores for every left-out sub-step."""
-    conditions = [
+def _made(evaluator_id: int, gap: Gap) -> ColumnElement[bool]:
+    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores with steps left out."""
+    return exists().where(
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,
         LeftOutScoresRow.gap == gap.value,
         is_fresh(LeftOutScoresRow.trace_digest, TraceRow.digest),
-    ]
-    if complete:
-        places = func.length(LeftOutScoresRow.steps)
-        # A trace with a single sub-step has nothing to score without it.
-        conditions.append((places == _PLACES.itemsize * TraceRow.n_substeps) | (TraceRow.n_substeps == 1))
-    return exists().where(*conditions)
+    )
 
 
 def _fresh(row: LeftOutScoresRow | None, trace: StoredTrace) -> LeaveOneOut | None:

@@ -20,7 +20,6 @@ from stepsight.storage.database.schema import (
     in_range,
 )
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.database.stress_schema import StressScoresRow
 from stepsight.storage.people.changes import Changeable, Dependents, count, counted, was_deleted
 from stepsight.storage.traces.dataset_changes import ChangeableDataset, evaluators_on, find_busy, rename_file
 
@@ -72,15 +71,13 @@ class ChangeableScores(Changeable[Scored]):
         modes = select(JudgmentRow.mode).where(*row.of(JudgmentRow)).distinct().order_by(JudgmentRow.mode)
         judgments = count(session, *row.of(JudgmentRow))
         left_out = count(session, *row.of(LeftOutScoresRow))
-        stressed = count(session, *row.of(StressScoresRow))
         lines = {
             f"{counted(judgments, 'judgment')}, {' and '.join(session.scalars(modes))}": judgments,
             f"the scores of {counted(left_out, 'trace')} without each of their steps": left_out,
-            f"a stress test with {counted(stressed, 'score')}": stressed,
         }
         return Dependents(
             _name(row.evaluator.name, row.dataset.name),
-            {"judgments": judgments, "scores without a step": left_out, "scores of a stress test": stressed},
+            {"judgments": judgments, "scores without a step": left_out},
             tuple(line for line, is_there in lines.items() if is_there),
             kept="Thresholds that were chosen by these scores stay in force."
             if count(session, *row.of(CalibrationRow))
@@ -89,7 +86,7 @@ class ChangeableScores(Changeable[Scored]):
         )
 
     def remove(self, session: Session, row: Scored) -> None:
-        for table in (CriticAnswerRow, StressScoresRow, LeftOutScoresRow, JudgmentRow, JudgedRow):
+        for table in (CriticAnswerRow, LeftOutScoresRow, JudgmentRow, JudgedRow):
             session.execute(delete(table).where(*row.of(table)))
         rename_file(row.evaluator, row.dataset.name)
         session.merge(DeletedRow(name=_name(row.evaluator.name, row.dataset.name)))

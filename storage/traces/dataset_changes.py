@@ -18,7 +18,6 @@ from stepsight.storage.database.schema import (
     TraceRow,
 )
 from stepsight.storage.database.store import ConflictError, NotFoundError
-from stepsight.storage.database.stress_schema import StressScoresRow
 from stepsight.storage.people.changes import Changeable, Dependents, count, counted, name_taken
 
 
@@ -51,17 +50,14 @@ class ChangeableDataset(Changeable[DatasetRow]):
             # With the evaluators, whose index then serves.
             "judgments": count(session, JudgmentRow.dataset_id == row.id, JudgmentRow.evaluator_id.in_(evaluators)),
             "scores without a step": count(session, LeftOutScoresRow.dataset_id == row.id),
-            "scores of stress tests": count(session, StressScoresRow.dataset_id == row.id),
             "jobs": count(session, JobRow.dataset_id == row.id),
         }
         judgments, left_out = counts["judgments"], counts["scores without a step"]
-        stressed = counts["scores of stress tests"]
         of_evaluators = counted(len(evaluators), "evaluator", sorted(evaluators.values()))
         lines = {
             counted(counts["traces"], "trace"): True,
             f"{counted(judgments, 'judgment')} by {of_evaluators}": judgments,
             f"the scores of {counted(left_out, 'trace')} without each of their steps": left_out,
-            f"stress tests with {counted(stressed, 'score')}": stressed,
             f"{counted(counts['jobs'], 'job')} that ended": counts["jobs"],
         }
         shown = tuple(line for line, is_there in lines.items() if is_there)
@@ -106,12 +102,9 @@ def rename_file(evaluator: EvaluatorRow, dataset: str, new: str = "") -> None:
 
 
 def evaluators_on(session: Session, dataset_id: int) -> dict[int, str]:
-    """Return the names of the evaluators that have judged or stress-tested traces of a dataset, by id and in the
-    order of names."""
-    of = [table.evaluator_id == EvaluatorRow.id for table in (JudgedRow, StressScoresRow)]
-    on = [table.dataset_id == dataset_id for table in (JudgedRow, StressScoresRow)]
-    there = or_(*(exists().where(*both) for both in zip(of, on, strict=True)))
-    rows = session.execute(select(EvaluatorRow.id, EvaluatorRow.name).where(there).order_by(EvaluatorRow.name))
+    """Return the names of the evaluators that have judged traces of a dataset, by id and in the order of names."""
+    has_judged = exists().where(JudgedRow.evaluator_id == EvaluatorRow.id, JudgedRow.dataset_id == dataset_id)
+    rows = session.execute(select(EvaluatorRow.id, EvaluatorRow.name).where(has_judged).order_by(EvaluatorRow.name))
     return {row.id: row.name for row in rows}
 
 

@@ -95,7 +95,6 @@ def commands(folder: Path) -> list[list[object]]:
         evaluate --dataset made --evaluator equations --mode offline
         card --dataset made --evaluator mini-causal --format latex --output card.tex
         calibrate --dataset made --evaluator mini-causal
-        dependence --dataset made --evaluator mini-causal
         import jsonl slips.jsonl --dataset slips
         doubtful --dataset slips
         stress --dataset made --evaluator equations --transform filler
@@ -113,7 +112,6 @@ def commands(folder: Path) -> list[list[object]]:
         export judgments made judgments.csv --format csv
         export outcomes made outcomes.csv --format csv
         export left-out made left-out.csv --format csv
-        export stress made stress.csv --format csv
         patch export sums fixes.json
         user list
         evaluators

@@ -1,11 +1,10 @@
-"""Labels, campaign events, and evaluators' figures and stress tests as pandas data frames.
+"""Labels, campaign events, and evaluators' figures as pandas data frames.
 
     import stepsight
 
     stepsight.frame_of(store, labels="MR-MATH again", per_annotator=True)
     stepsight.frame_of(store, events="MR-MATH again")
     stepsight.frame_of(store, results="mr-math-invalid", evaluators=["mini-bidir"])
-    stepsight.frame_of(store, stress="gallery")
 
 For evaluators' scores of each step, see `storage.exports.frames.frame`. As in that function, repeated texts are
 categories, integers and booleans are nullable, and times are in UTC.
@@ -20,9 +19,7 @@ import pandas as pd
 
 from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import Store, snapshot
-from stepsight.storage.exports.frames import named_evaluators, named_ids
-from stepsight.storage.exports.stress_frames import stored_tests
-from stepsight.storage.judgments.evaluators import find_thresholds
+from stepsight.storage.exports.frames import named_evaluators
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_events import iterate_rows
 from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
@@ -71,21 +68,6 @@ RESULTS = {
 """The columns of results and their types: a row per evaluator, mode, kind of error and figure. Figures are
 fractions with the ends of their 95 % interval, or missing for the `reason`; `published` is the paper's figure."""
 
-_STRESS_FIGURES = ("as_demanded", "fall", "elsewhere", "inflation")
-_BASELINES = ("constant", "length")
-STRESS = {
-    **dict.fromkeys(("dataset", "evaluator"), "category"),
-    "seed": "int64",
-    **dict.fromkeys(("transform", "demand"), "category"),
-    "threshold": "float64",
-    **{f"{name}{end}": "float64" for name in _STRESS_FIGURES for end in ("", "_low", "_high")},
-    **dict.fromkeys(_BASELINES, "float64"),
-    **dict.fromkeys(("variants", "steps", "unchanged"), "Int32"),
-}
-"""The columns of stress tests and their types: a row per evaluator, seed and transform, with the measures of
-`core.stress.measure.StressFigures`, the ends of their 95 % intervals, and the baselines' values of `as_demanded`.
-`threshold` is the validity threshold in force."""
-
 
 @overload
 def frame_of(store: Store, *, labels: str, per_annotator: bool = False, exposed: bool = False) -> pd.DataFrame: ...
@@ -106,24 +88,19 @@ def frame_of(
 ) -> pd.DataFrame: ...
 
 
-@overload
-def frame_of(store: Store, *, stress: str, evaluators: str | Sequence[str] | None = None) -> pd.DataFrame: ...
-
-
 def frame_of(
     store: Store,
     *,
     labels: str | None = None,
     events: str | None = None,
     results: str | None = None,
-    stress: str | None = None,
     per_annotator: bool = False,
     exposed: bool = False,
     evaluators: str | Sequence[str] | None = None,
     force: bool = False,
     patch: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Return labels, events, results or stress tests as a data frame, depending on which argument is given.
+    """Return labels, events or results as a data frame, depending on which argument is given.
 
     - `labels=CAMPAIGN` gives the consensus of the campaign's annotators or, with `per_annotator`, their own labels.
       With `exposed`, labels by people who had seen what a blind campaign hides are included. See `LABELS`.
@@ -132,22 +109,16 @@ def frame_of(
       lists names or fingerprints of evaluators; None means all that have judged the dataset. `force` works as in
       `training.evaluate.evaluation.evaluate`. With `patch`, the path of a label patch, the patch's labels replace
       gold labels. See `RESULTS`.
-    - `stress=DATASET` gives the figures of the stored stress tests of the dataset, by default of all evaluators.
-      See `STRESS`.
 
     Raises `UserError` if the campaign, dataset or evaluator does not exist or the patch does not fit, and
-    `TypeError` unless exactly one of `labels`, `events`, `results` and `stress` is given.
+    `TypeError` unless exactly one of `labels`, `events` and `results` is given.
     """
-    if sum(name is not None for name in (labels, events, results, stress)) != 1:
-        raise TypeError(
-            "frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN, results=DATASET and stress=DATASET"
-        )
+    if sum(name is not None for name in (labels, events, results)) != 1:
+        raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")
     if labels is not None:
         return _labels(store, labels, per_annotator=per_annotator, exposed=exposed)
     if events is not None:
         return _typed(_event_rows(store, events), EVENTS)
-    if stress is not None:
-        return _typed(_stress_rows(store, stress, evaluators), STRESS)
     assert results is not None
     return _typed(_result_rows(store, results, evaluators, patch, force=force), RESULTS)
 
@@ -227,23 +198,3 @@ def _result_rows(
 
 def _published(row: Row, name: str) -> float | None:
     return row.published.values.get(name) if row.published else None
-
-
-def _stress_rows(store: Store, dataset: str, evaluators: str | Sequence[str] | None) -> Iterator[dict[str, Any]]:
-    found = find_dataset(store, dataset)
-    chosen = named_ids(store, found, evaluators)
-    for evaluator, stored in stored_tests(store, dataset, chosen):
-        threshold = find_thresholds(store, evaluator.id).validity
-        about = {"dataset": dataset, "evaluator": evaluator.name, "seed": stored.seed, "threshold": threshold}
-        baselines = stored.test.baseline_figures(threshold)
-        for place, one in enumerate(stored.figures(threshold)):
-            values = {name: getattr(one, name) for name in _STRESS_FIGURES}
-            yield (
-                about
-                | {"transform": one.transform.name, "demand": one.transform.demand.value}
-                | {name: value.number for name, value in values.items()}
-                | {f"{name}_low": value.low for name, value in values.items()}
-                | {f"{name}_high": value.high for name, value in values.items()}
-                | {name: baselines[f"baseline:{name}"][place].as_demanded.number for name in _BASELINES}
-                | {"variants": one.variants, "steps": one.steps, "unchanged": one.unchanged}
-            )

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, is_by_section, judge, report
+from stepsight.app.commands.evaluation.critics import confirm, is_by_section, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.options.shared import print_left_out, print_note, progress
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Mode
-from stepsight.core.left_out import Gap
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
@@ -22,9 +21,8 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.critic_answers import StoredAnswers
-from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, register_loaded
+from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
-from stepsight.storage.judgments.left_outs import count_missing_left_out, missing_left_out, score_left_out
 from stepsight.storage.traces.queries import Dataset, find_dataset
 
 
@@ -140,33 +138,6 @@ def score_dataset(
             f"{dataset.traces - missing:,} were judged before.",
             file=sys.stderr,
         )
-
-
-def complete_left_out(
-    store: Store, dataset: Dataset, spec: str, gap: Gap, place: Placement, *, yes: bool
-) -> StoredEvaluator:
-    """Score the traces of a dataset with each step left out, unless the store already has these scores.
-
-    Returns the evaluator's row in the store. If the evaluator cannot run here, nothing is scored. Traces that it
-    cannot score are reported and left out.
-    """
-    if not can_load(spec):
-        return find_by_name(store, spec)
-    scorer = _open_scorer(spec, place)
-    evaluator = scorer.evaluator
-    evaluator.outputs.check_scores(evaluator.name)
-    print_note(evaluator.reading_note)
-    row = register_loaded(store, evaluator)
-    confirm_left_out(evaluator, missing_left_out(store, dataset.id, row.id, gap), gap, yes=yes)
-    missing = count_missing_left_out(store, dataset.id, row.id, gap)
-    try:
-        for _ in progress(
-            score_left_out(store, scorer, dataset.id, row.id, gap, print_left_out), missing, "traces"
-        ):
-            pass
-    finally:
-        report(evaluator)
-    return row
 
 
 def _open_scorer(spec: str, place: Placement) -> Scorer:

@@ -10,7 +10,6 @@ from stepsight.core.critics.critic_prompts import CallEstimate
 from stepsight.core.critics.evaluator import Critic, KeptAnswers
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.left_out import Gap, shortened
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
@@ -48,17 +47,6 @@ def is_costly(evaluator: Evaluator, mode: Mode) -> bool:
 def is_by_section(evaluator: Evaluator) -> bool:
     """True if the evaluator is a critic that is asked about a section at a time."""
     return isinstance(evaluator, Critic) and evaluator.is_by_section
-
-
-def confirm_left_out(evaluator: Evaluator, traces: Iterable[Trace], gap: Gap, *, yes: bool) -> None:
-    """Like `confirm`, but for scoring the traces with each sub-step left out."""
-    if not isinstance(evaluator, Critic):
-        return
-    takes = CallEstimate()
-    for trace in traces:
-        passes = [evaluator.estimate(one, Mode.OFFLINE) for one in (trace, *shortened(trace, gap))]
-        takes += CallEstimate(1, sum(one.calls for one in passes), sum(one.tokens for one in passes))
-    _confirm(evaluator.name, "leaving out each step", takes, "score fewer traces", yes=yes)
 
 
 def confirm_stress(evaluator: Evaluator, traces: Iterable[Trace], variants: int, *, yes: bool) -> None:

@@ -36,6 +36,7 @@ from stepsight.training.evaluate.evaluation import (
     with_thresholds,
 )
 from stepsight.training.report.evidence_links import as_json, evidence_table
+from stepsight.training.report.needed_steps import needed_table
 from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
 from stepsight.training.report.results import OF_AGENTS, PROTOCOL, measures, published, results
@@ -143,6 +144,7 @@ def run(args: argparse.Namespace) -> None:
         ids = [(one.name, one.id) for one in evaluators if one.id is not None]
         is_plain = not args.patch and args.random_cut is None
         linked = evidence_table(store, dataset, ids, args.draws) if is_plain else None
+        needed = needed_table(store, dataset, ids) if is_plain else None
         counted = [
             outcomes_by_field(store, evaluation, ids, question, args.by)[0]
             for question in (evaluation.judged if args.by else [])
@@ -152,6 +154,7 @@ def run(args: argparse.Namespace) -> None:
     compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
     if args.json:
         whole = _json(evaluation, patched, compared) | ({"evidence_links": as_json(linked)} if linked else {})
+        whole |= {"needed_steps": as_json(needed)} if needed else {}
         print(json.dumps(whole, indent=1, allow_nan=False))
         return
     if evaluation.warning:
@@ -162,8 +165,9 @@ def run(args: argparse.Namespace) -> None:
     if patched:
         print(f"\nLabel patch {patched.patch.name} (digest {patched.patch.digest[:12]}…): {patched.patch.size}")
     _print_tables(evaluation, patched)
-    for table in [*counted, *([linked] if linked else [])]:
-        _print(table)
+    for table in [*counted, linked, needed]:
+        if table is not None:
+            _print(table)
     for one, comparisons in compared.items():
         for comparison in comparisons:
             _print_comparison(comparison, ", patched" if one.patch else "")

@@ -7,8 +7,7 @@ stepsight stress --list
 
 import argparse
 import json
-import sys
-from functools import partial
+from collections.abc import Sequence
 
 from stepsight.app.commands.evaluation.critics import confirm_stress, report
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
@@ -18,12 +17,22 @@ from stepsight.app.options.shared import (
     fraction,
     open_output,
     positive,
+    print_note,
     progress,
     read_placement,
 )
-from stepsight.core.stress.transforms import all_transforms, find_transform
-from stepsight.training.evaluate.stress import StressRun, plan_of
-from stepsight.training.report.stress import stress_text
+from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
+from stepsight.storage.importers.plain import draw_plain
+from stepsight.storage.judgments.evaluators import find_thresholds, list_evaluators
+from stepsight.training.report.tables import to_text
+from stepsight.training.stress.measure import StressFigures, stress_record
+from stepsight.training.stress.stress_test import StressTest, draw_traces
+from stepsight.training.stress.tables import stress_tables
+from stepsight.training.stress.transforms import all_transforms, find_transform
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " others say the same in another way, so that no verdict may move. Print how often an evaluator's verdicts"
         " did so, beside two baselines that do not read the steps."
     )
-    parser.add_argument(
-        "--dataset", metavar="NAME", help="traces of this dataset of the store, which keeps what is measured"
-    )
+    parser.add_argument("--dataset", metavar="NAME", help="traces of this dataset of the store")
     parser.add_argument("--input", metavar="FILE", help="or traces as JSON Lines or an array (id, problem, steps)")
     parser.add_argument(
         "--evaluator",
@@ -67,25 +74,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Make the variants, judge them with each evaluator and the baselines, and print the tables."""
-    transforms = [find_transform(name) for name in args.transform] if args.transform else all_transforms().values()
+    chosen = {find_transform(name).name for name in args.transform or all_transforms()}
+    transforms = [one for name, one in all_transforms().items() if name in chosen]
     if args.list:
         for one in transforms:
             print(f"{one.name:20} {one.demand.value:16} {one.description}")
         return
+    if (args.dataset is None) == (args.input is None):
+        raise UserError("give either --dataset or --input.", "See stepsight stress --help.")
     specs = as_asked(args, list(dict.fromkeys(args.evaluator or ["mini-bidir"])))
-    stress = StressRun(
-        place=read_placement(args),
-        threshold=args.validity,
-        show=progress,
-        confirm=partial(confirm_stress, yes=args.yes),
-        report=report,
-    )
-    plan = plan_of([one.name for one in transforms], args.traces, args.seed)
-    test = stress.run(args.db, args.dataset, args.input, specs, plan)
-    stress.figures |= test.baseline_figures() if args.validity is None else test.baseline_figures(args.validity)
-    print("".join(f"{note}\n" for note in stress.notes), end="", file=sys.stderr)
+    traces: Sequence[Trace]
+    donors: Sequence[Trace] = ()
+    in_force = {}
+    if args.input is not None:
+        traces = draw_plain(args.input, args.traces, args.seed)
+    else:
+        with open_store(args.db) as store:
+            traces, donors = draw_traces(store, args.dataset, args.traces, args.seed)
+            in_force = {row.fingerprint: find_thresholds(store, row.id) for row in list_evaluators(store)}
+    test = StressTest.of(transforms, list(progress(traces, len(traces), "traces changed")), args.seed, donors)
+    place = read_placement(args)
+    names: dict[str, str] = {}
+    figures: dict[str, list[StressFigures]] = {}
+    lines = []
+    for spec in specs:
+        evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
+        if (fingerprint := evaluator.fingerprint) in names:
+            print_note(f"{spec} has the fingerprint of {names[fingerprint]}, and is measured once.")
+            continue
+        name = names[fingerprint] = evaluator.name
+        if not evaluator.outputs.has_steps:
+            raise UserError(
+                f"{name} judges only whole solutions, and a stress test asks for verdicts on steps.",
+                "Choose an evaluator that judges steps.",
+            )
+        print_note(evaluator.reading_note)
+        confirm_stress(evaluator, test.traces, len(transforms), yes=args.yes)
+        try:
+            judged = test.judge(Scorer(evaluator).offline_scores)
+            stressed = list(progress(judged, len(test), "variants"))
+        finally:
+            report(evaluator)
+        if len(stressed) < len(test):
+            print_note(f"{len(test) - len(stressed):,} variants could not be scored by {name}.")
+        threshold = in_force.get(fingerprint, evaluator.thresholds).validity
+        figures[name] = test.figures(stressed, threshold if args.validity is None else args.validity)
+        lines += [stress_record(one, name) for one in stressed]
+    figures |= test.baseline_figures() if args.validity is None else test.baseline_figures(args.validity)
     if args.output is not None:
         with open_output(args.output) as out:
-            out.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in stress.lines)
+            out.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     if args.output != "-":
-        print(stress_text(stress.figures, len(test.traces)), end="")
+        print("\n".join(map(to_text, stress_tables(figures, len(test.traces)))), end="")

@@ -24,7 +24,6 @@ from stepsight.storage.exports.frames import named_evaluators
 from stepsight.storage.exports.judgment_files import JUDGMENT_FORMATS, judgment_parts
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import left_out_frames
-from stepsight.storage.exports.stress_frames import stress_frames
 from stepsight.storage.exports.table_files import (
     TABLE_FORMATS,
     TRACE_FORMATS,
@@ -56,9 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     judgments = whats.add_parser("judgments", help="the judgments of a dataset", description=_JUDGMENTS)
     traces = whats.add_parser("traces", help="the traces of a dataset, with their gold", description=_TRACES)
     left_out = whats.add_parser("left-out", help="the scores of a dataset without a step", description=_LEFT_OUT)
-    stress = whats.add_parser("stress", help="the stress tests of a dataset", description=_STRESS)
     outcomes = whats.add_parser("outcomes", help="the outcomes of a dataset", description=_OUTCOMES)
-    for one in (judgments, outcomes, left_out, stress, traces):
+    for one in (judgments, outcomes, left_out, traces):
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
@@ -71,13 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for one in (labels, judgments, traces):
         add_convention(one)
-    for one in (outcomes, left_out, stress):
+    for one in (outcomes, left_out):
         one.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
-    for one in (judgments, outcomes, left_out, stress):
+    for one in (judgments, outcomes, left_out):
         one.add_argument(
             "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
         )
-    for one in (labels, judgments, outcomes, left_out, stress, traces):
+    for one in (labels, judgments, outcomes, left_out, traces):
         one.add_argument("--force", action="store_true", help="replace an existing file")
         add_db(one)
 
@@ -94,10 +92,6 @@ _LEFT_OUT = (
     "Write stored scores without a step as a tidy table: a row per trace, evaluator, gap, missing sub-step and each"
     " other one. Parquet has the rows of stepsight.left_out_frame."
 )
-_STRESS = (
-    "Write stored stress tests as a tidy table: a row per trace, evaluator, transform and step of the variant."
-    " Parquet has the rows of stepsight.stress_frame."
-)
 _OUTCOMES = (
     "Write a table with a row per trace: what gold says of it, and the outcome of each evaluator, such as right or"
     " missed, in the given mode and for the given kind of error. Unknown outcomes are empty."
@@ -107,7 +101,6 @@ _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import 
 
 _FRAMES: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
     "left-out": left_out_frames,
-    "stress": stress_frames,
 }
 
 

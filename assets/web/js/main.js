@@ -8,7 +8,6 @@ import "./shared/frame.js";
 import "./changes/changes.js";
 import "./steps/later_steps.js";
 import "./steps/long_trace.js";
-import "./steps/trace_stress.js";
 import "./score/score.js";
 import "./browse/browse.js";
 // Its keys take precedence over those of the page that it is opened from.

@@ -72,26 +72,6 @@ def test_a_job_for_an_unknown_dataset_or_evaluator_is_refused(evaluators, tmp_pa
         assert client.get("/api/v1/jobs").json() == []
 
 
-def test_a_job_may_leave_out_each_step(evaluators, sqlite_store):
-    add(sqlite_store)
-    with asking(sqlite_store, evaluators) as client:
-        job = client.post("/api/v1/jobs", json=START | {"mode": "placeholder"}).json()
-        assert (job["task"], job["mode"], job["gap"]) == ("judge", None, "placeholder")
-
-
-def test_a_job_may_be_a_stress_test(evaluators, sqlite_store):
-    add(sqlite_store)
-    with asking(sqlite_store, evaluators) as client:
-        wanted = {"traces": 3, "transforms": ["filler"]}
-        job = client.post("/api/v1/jobs", json=START | {"mode": "stress", "stress": wanted}).json()
-        assert (job["mode"], job["gap"], job["stress"]) == (None, None, {"seed": 0, **wanted})
-        other = client.post("/api/v1/jobs", json=START | {"mode": "stress"})
-        assert (other.status_code, job["job"]) == (409, 1)
-        refused = client.post("/api/v1/jobs", json=START | {"mode": "stress", "stress": {"transforms": ["x"]}})
-        assert refused.status_code == 422
-        assert "transforms" in refused.json()["error"]
-
-
 def test_a_read_only_server_tells_of_jobs_and_starts_none(evaluators, tmp_path):
     with open_store(str(tmp_path / "store.db")) as store, asking(store, evaluators, read_only=True) as client:
         add(store)

@@ -8,12 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.scoring.scorer import Scorer
-from stepsight.storage.database.store import open_store
-from stepsight.storage.judgments.evaluators import register_loaded
-from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
-from stepsight.storage.traces.queries import find_dataset
 from tests.app.browser.acts import MR_MATH
 from tests.browser import Windows, launch
 from tests.serving import serving
@@ -28,20 +22,10 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory, seeded_file: Path) -> Iterator[str]:
-    """The base address of the application: the gallery with a small stress test, and MR-MATH-invalid where its file
-    is there."""
+    """The base address of the application: the gallery, and MR-MATH-invalid where its file is there."""
     files = {"mr-math-invalid": MR_MATH} if MR_MATH.is_file() else {}
-    folder = tmp_path_factory.mktemp("served")
-    with serving(folder, files, seeded_file) as address:
-        _stress_gallery(folder / "store.db")
+    with serving(tmp_path_factory.mktemp("served"), files, seeded_file) as address:
         yield address
-
-
-def _stress_gallery(path: Path) -> None:
-    scorer = Scorer(load_evaluator("mini-bidir"))
-    with open_store(str(path)) as store:
-        of = find_dataset(store, "gallery").id, register_loaded(store, scorer.evaluator).id, StressPlan(traces=3)
-        list(score_stress_test(store, scorer.offline_scores, *of, lambda trace, error: None))
 
 
 # Not for the session: while Playwright's loop runs, no other test can run one of its own.

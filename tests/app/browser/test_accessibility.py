@@ -21,8 +21,6 @@ PAGES = {
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",
     "/results/doubtful?dataset=gallery": "main .notice",
-    "/results/stress?dataset=gallery": "ol.examples .bar",
-    "/results/stress?dataset=gallery&trace=coat-digits-swapped&transform=number-replaced": "ol.pairs .bar",
     "/results?dataset=gallery&card=mini-bidir": "main table",
     "/data": "main h1",
     "/evaluators": "main h1",

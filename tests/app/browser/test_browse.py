@@ -227,23 +227,6 @@ def compared_in_two_clicks(page: Page) -> None:
     expect(table).to_have_count(0)
 
 
-def test_a_trace_is_put_to_a_stress_test_which_ends_when_it_is_left(opened):
-    with opened(width=390, reduced_motion="reduce") as page:
-        page.goto("/browse?trace=1")
-        traffic = Traffic(page, "**/evidence/stress?*")
-        button = page.get_by_role("button", name="Test this solution")
-        button.click()
-        expect(page.locator(".stressed h4", has_text="number-replaced")).to_be_visible()
-        assert accessibility.in_both_schemes(page, ".stressed ol.pairs .bar") == {}
-        assert overflow(page) == 0
-        traffic.state = "held"
-        button.click()
-        expect(page.locator(".stressing .state")).to_have_text("Making and judging the variants …")
-        with page.expect_event("requestfailed", lambda request: "/evidence/stress" in request.url):
-            page.get_by_role("link", name="Next", exact=True).click()
-        expect(page.locator("#browse .pager[data-trace='2']")).to_be_visible()
-
-
 def test_a_trace_is_read_while_it_is_scored(opened, tmp_path):
     evaluators = Evaluators()
     steps = [f"{i} + 1 = {i + 1}." for i in range(6)]

@@ -40,7 +40,6 @@ PAGES = [
     "/results",
     "/results?dataset=gallery",
     "/results/doubtful?dataset=gallery",
-    "/results/stress?dataset=sums",
     "/results?dataset=gallery&card=mini-bidir",
     "/annotate",
     "/annotate/new?dataset=gallery",

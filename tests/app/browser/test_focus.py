@@ -22,7 +22,6 @@ PAGES = {
     "/results": "main table",
     "/results?dataset=gallery": "main table",
     "/results/doubtful?dataset=gallery": "main .notice",
-    "/results/stress?dataset=gallery": "ol.examples .bar",
     "/results?dataset=gallery&card=mini-bidir": "main table",
     "/jobs": "form",
     "/annotate/new?dataset=gallery": "form",

@@ -38,7 +38,7 @@ def test_a_trace_or_the_gallery(query, opens):
         ("page=x", "page is 'x', expected a whole number."),
         (
             "kind=odd",
-            "kind is 'odd', expected one of wrong-to-right, right-to-wrong, unjudged, stayed, carries, unused.",
+            "kind is 'odd', expected one of wrong-to-right, right-to-wrong, unjudged, stayed.",
         ),
         ("value=odd", "value is 'odd', expected one of validity, neg, neu, pos."),
     ],

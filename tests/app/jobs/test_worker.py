@@ -23,17 +23,14 @@ from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
 from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.left_out import Gap
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import UnavailableError, open_store
-from stepsight.storage.jobs.jobs import BUDGET, STRESS, State, cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.jobs.jobs import BUDGET, State, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators
-from stepsight.storage.judgments.left_outs import iterate_left_out
-from stepsight.storage.judgments.stress_tests import StressPlan, read_stress_test
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.processes import judged, silence, start, until, worker_of
 from tests.checkpoints import write_evaluator
@@ -74,85 +71,6 @@ def test_every_trace_is_judged_once(store, tiny, mode):
     assert get_job(store, again.id).state == State.DONE
     assert judged(store) == before
     assert not Worker(store).work_one()
-
-
-@pytest.mark.parametrize("gap", list(Gap))
-def test_every_trace_is_scored_once_without_each_of_its_steps(sqlite_store, tiny, gap, monkeypatch):
-    """A job that is cancelled in between resumes with the rest."""
-    traces = add(sqlite_store, [*many(3), Trace.of("q", ["7" * 2000], id="long")])
-    job = start(sqlite_store, tiny, gap)
-    assert start(sqlite_store, tiny, gap) == job
-    assert (job.mode, job.gap) == (None, gap)
-    whole, seen = Scorer.leave_one_out, []
-
-    def leave_one_out(self, trace, gap, check):
-        seen.append(trace.id)
-        if len(seen) == 2:
-            cancel_job(sqlite_store, job.id)
-            # The next heartbeat learns of it.
-            while not check():
-                time.sleep(0.01)
-        return whole(self, trace, gap, check)
-
-    monkeypatch.setattr(Scorer, "leave_one_out", leave_one_out)
-    monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
-    assert Worker(sqlite_store).work_one()
-    assert get_job(sqlite_store, job.id).state == State.CANCELLED
-    resume_job(sqlite_store, job.id)
-    assert Worker(sqlite_store).work_one()
-    found = get_job(sqlite_store, job.id)
-    assert (found.state, found.total, found.done, found.left_out) == (State.DONE, 4, 3, 1)
-    assert found.reason.startswith("trace 'long' has 2,0")
-    (evaluator,) = list_evaluators(sqlite_store)
-    stored = [trace.id for trace, _ in iterate_left_out(sqlite_store, traces[0].dataset_id, evaluator.id, gap)]
-    assert stored == [trace.id for trace in traces[:3]]
-    # With nothing left out, they are judged as well.
-    assert [trace for trace, _ in judged(sqlite_store)] == [trace.trace_id for trace in traces[:3]]
-    # Those that were there were not scored again.
-    assert len(seen) == 5
-
-
-def test_a_stress_test_that_is_cancelled_resumes_with_the_rest(sqlite_store, tiny, monkeypatch):
-    added = [Trace.of("Add.", ["2 + 3 = 5.", f"So it is 5 and not {n}."], id=str(n)) for n in range(3)]
-    traces = add(sqlite_store, [*added, Trace.of("Why?", ["— 因为"], id="nothing")])
-    request = StressPlan(transforms=("number-replaced",)).request()
-    job = start(sqlite_store, tiny, STRESS, request=request)
-    assert start(sqlite_store, tiny, STRESS, request=request) == job
-    with refused():
-        start(sqlite_store, tiny, STRESS, request=StressPlan(seed=1).request())
-    seen, score = [], Scorer.offline_scores
-
-    def scored(self, traces, check):
-        seen.append(len(traces))
-        if len(seen) == 2:
-            cancel_job(sqlite_store, job.id)
-            # It fails once a heartbeat has learnt of it.
-            while not check():
-                time.sleep(0.01)
-        return score(self, traces, check)
-
-    monkeypatch.setattr(Scorer, "offline_scores", scored)
-    monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
-    assert Worker(sqlite_store).work_one()
-    assert get_job(sqlite_store, job.id).state == State.CANCELLED
-    resume_job(sqlite_store, job.id)
-    assert Worker(sqlite_store).work_one()
-    found = get_job(sqlite_store, job.id)
-    assert (found.state, found.total, found.done, found.left_out) == (State.DONE, 4, 4, 0)
-    (evaluator,) = list_evaluators(sqlite_store)
-    stored = read_stress_test(sqlite_store, traces[0].dataset_id, evaluator.id)
-    assert [(one.variants, one.unchanged) for one in stored.figures(0.5)] == [(3, 1)]
-    # A trace and its variant each time; one was begun twice.
-    assert seen == [2] * 4
-
-
-def test_a_stress_test_without_anything_to_change_says_so(sqlite_store, tiny):
-    add(sqlite_store, [Trace.of("Why?", ["— 因为"], id="nothing")])
-    job = start(sqlite_store, tiny, STRESS, request=StressPlan().request())
-    assert Worker(sqlite_store).work_one()
-    found = get_job(sqlite_store, job.id)
-    assert (found.state, found.done) == (State.DONE, 1)
-    assert found.reason.startswith("no transform finds anything to change in these traces.")
 
 
 def test_a_job_has_an_evaluator_read_in_both_orders(sqlite_store, tiny_causal):

@@ -43,13 +43,13 @@ ROUTES = {
         GET /login/invitation POST /login/invitation GET /help GET /help/{name}""",
     "by name": "GET /login/password POST /login/password GET /annotate GET /relabel{rest}",
     "looking": """
-        GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /evidence/stress
+        GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file
         GET /evidence/steps GET /evidence/checks
         GET /browse GET /browse/ GET /browse/trace.json GET /browse/trace.csv GET /browse/export
         GET /browse/steps GET /browse/marks
         GET /results GET /results/ GET /results/table GET /results/report GET /results/card
         GET /results/doubtful GET /results/doubtful/ GET /results/doubtful/file
-        GET /results/stress GET /results/stress/ GET /jobs GET /jobs/ GET /jobs/list
+        GET /jobs GET /jobs/ GET /jobs/list
         GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
         GET /score/result.csv POST /gradio_api/run/split POST /gradio_api/run/write

@@ -72,7 +72,6 @@ BOTH = {"scores", "gold"}
         "/browse/trace.csv?trace=2",
         "/evidence/file?trace=2",
         "/evidence/left-out?trace=2",
-        "/evidence/stress?trace=2",
     ],
 )
 def test_a_trace_that_is_opened_is_noted(look, path):
@@ -126,7 +125,6 @@ def test_a_text_that_is_entered_is_noted_where_it_is_to_be_labelled(look, evalua
         "/evidence",
         "/evidence/file",
         "/evidence/left-out",
-        "/evidence/stress",
     ):
         assert look(f"{path}?s={token(entered, name)}") == noted, path
     form = {"problem": entered["problem"], "solution": json.dumps(entered["steps"]), "evaluators": [name]}

@@ -18,9 +18,9 @@ from stepsight.core.inference_servers.server import Server
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.stress.stress import StressTest
-from stepsight.core.stress.transforms import find_transform
 from stepsight.core.trace import Trace
+from stepsight.training.stress.stress_test import StressTest
+from stepsight.training.stress.transforms import find_transform
 from tests.cases import each
 from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
 from tests.messages import refused

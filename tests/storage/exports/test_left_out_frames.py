@@ -12,11 +12,10 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import COLUMNS
-from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.left_outs import find_left_out
-from stepsight.storage.judgments.records import left_out_records
+from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.judgments.score_files import import_scores
-from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused
 from tests.storage.samples import add, write_lines
 
@@ -66,9 +65,7 @@ def test_files_have_the_rows_of_the_frame(sqlite_store: Store, trace: StoredTrac
 
 
 def test_records_are_read_back_in_another_store(sqlite_store: Store, trace: StoredTrace, tmp_path: Path) -> None:
-    (prm,) = list_evaluators(sqlite_store)
-    dataset_id = find_dataset(sqlite_store, "sums").id
-    (record,) = left_out_records(sqlite_store, dataset_id, prm, Gap.DELETED)
+    (record,) = trace_records(sqlite_store, trace, left_out=True)
     path = tmp_path / "records.jsonl"
     path.write_text(record.model_dump_json() + "\n")
     import_scores(sqlite_store, "sums", path, "again")

@@ -14,20 +14,16 @@ from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import add_evaluator, list_evaluators, register_evaluator
+from stepsight.storage.judgments.evaluators import add_evaluator, list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import (
     add_left_out,
-    count_missing_left_out,
     evaluators_with_left_out,
     find_left_out,
     measure_needed,
-    missing_left_out,
-    save_left_out,
 )
 from stepsight.storage.judgments.published_scores import validity_rows
 from stepsight.storage.judgments.score_files import import_scores
-from stepsight.storage.judgments.step_falls import Need, list_falls
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
 from tests.core.test_judgment_record import described
@@ -73,12 +69,6 @@ def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(
     np.testing.assert_allclose(judgment.result.probs, found.whole.probs)
     assert find_left_out(store, evaluator.fingerprint, traces[0], Gap.PLACEHOLDER) is None
     assert evaluators_with_left_out(store, traces[1].trace_id) == {evaluator.id: (Gap.DELETED,)}
-    # The last step of the second trace is on neither list.
-    falls = list_falls(store, traces[0].dataset_id, evaluator.id, Gap.DELETED, Need.CARRIES, 9)
-    assert [(fall.trace_id, fall.step, round(fall.fall, 6)) for fall in falls] == [
-        (traces[0].trace_id, 0, 0.6), (traces[0].trace_id, 1, 0.4),
-    ]  # fmt: skip
-    assert list_falls(store, traces[0].dataset_id, evaluator.id, Gap.DELETED, Need.UNUSED, 9) == []
     # Another file of the same evaluator adds to them.
     imported(store, traces, tmp_path, [OURS[0] | {"left_out": 3, "scores": [0.9, 0.8]}])
     again = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
@@ -209,29 +199,6 @@ def test_other_scores_of_the_same_trace_are_refused(sqlite_store: Store, tmp_pat
     imported(sqlite_store, traces, tmp_path, OURS)
 
 
-def test_a_trace_is_missing_until_every_step_was_left_out(store: Store, traces: list[StoredTrace]) -> None:
-    evaluator = register_evaluator(
-        store, name="prm", fingerprint="f" * 64, format="stepsight", attention="causal", info={}
-    )
-    dataset, (three, _, one) = traces[0].dataset_id, traces
-    whole = StepScores(np.tile(np.array([[0.1, 0.0, 0.9]], np.float32), (3, 1)))
-    rows = dict.fromkeys(range(3), whole.probs[:2])
-
-    def missing() -> list[str]:
-        found = [trace.id for trace in missing_left_out(store, dataset, evaluator.id, Gap.DELETED)]
-        assert count_missing_left_out(store, dataset, evaluator.id, Gap.DELETED) == len(found)
-        return found
-
-    assert missing() == ["p/0", "p/1", "p/2"]
-    with store.write() as session:
-        save_left_out(session, evaluator.id, three, LeaveOneOut.of(whole, {0: rows[0]}))
-        save_left_out(session, evaluator.id, one, LeaveOneOut.of(StepScores(whole.probs[:1]), {}))
-    assert missing() == ["p/0", "p/1"]
-    with store.write() as session:
-        save_left_out(session, evaluator.id, three, LeaveOneOut.of(whole, rows))
-    assert missing() == ["p/1"]
-
-
 # By the largest fall of a later step without the one that is left out: the AUC, and its interval over 164 problems.
 PUBLIC = {
     "qwen_prm": (0.762, 0.691, 0.829), "math_shepherd": (0.728, 0.661, 0.799),
@@ -257,7 +224,8 @@ def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(
     dataset = find_dataset(sqlite_store, "strict-prmbench")
     assert dataset.traces == 383
     assert {evaluator.attention for evaluator in list_evaluators(sqlite_store)} == {"causal"}
-    measured = measure_needed(sqlite_store, dataset)
+    evaluators = [(one.name, one.id) for one in list_evaluators(sqlite_store)]
+    measured = measure_needed(sqlite_store, dataset, evaluators)
     assert {(found.needed, found.others, found.problems) for found in measured.values()} == {(200, 200, 164)}
     figures = {name: (found.auc.number, found.auc.low, found.auc.high) for name, found in measured.items()}
     assert {name: tuple(round(number, 3) for number in figure) for name, figure in figures.items()} == PUBLIC
@@ -270,5 +238,6 @@ def test_only_whole_numbers_in_lists_name_needed_steps(sqlite_store: Store, tmp_
     scores = [{"id": row["id"], "left_out": step, "whole": [0.9, 0.9, 0.9], "scores": [0.9, 0.9]}
               for row in rows for step in (1, 2, 3)]  # fmt: skip
     import_scores(sqlite_store, "d", write_lines(tmp_path / "scores.jsonl", scores), "e")
-    (found,) = measure_needed(sqlite_store, find_dataset(sqlite_store, "d")).values()
+    (evaluator,) = list_evaluators(sqlite_store)
+    (found,) = measure_needed(sqlite_store, find_dataset(sqlite_store, "d"), [("e", evaluator.id)]).values()
     assert (found.needed, found.others) == (1, 2)

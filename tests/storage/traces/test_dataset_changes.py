@@ -7,14 +7,12 @@ from threading import Barrier, Thread
 import pytest
 
 from stepsight.core.judgment import Mode
-from stepsight.core.stress.stress import scored_by_rule
 from stepsight.storage.backup.backup import count_rows
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
-from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.labelling.plan import CampaignPlan
@@ -35,9 +33,6 @@ def judged(store: Store, folder: Path) -> int:
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, Mode.HINDSIGHT) for trace in traces])
     import_scores(store, "sums", write_lines(folder / "scores.jsonl", [LEFT_OUT]), "prm")
-    score, plan = scored_by_rule("baseline:constant"), StressPlan(transforms=("filler",))
-    for _ in score_stress_test(store, score, traces[0].dataset_id, mini.id, plan, lambda trace, error: None):
-        pass
     dataset_id = traces[0].dataset_id
     job = start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
     cancel_job(store, job.id)
@@ -54,7 +49,7 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_logged(
     judged(store, tmp_path)
     first, *_ = iterate_traces(store, find_dataset(store, "sums").id)
     hanging = ChangeableDataset("sums").read(store)
-    counts = {"traces": 4, "judgments": 5, "scores without a step": 1, "scores of stress tests": 4}
+    counts = {"traces": 4, "judgments": 5, "scores without a step": 1}
     assert hanging.counts == {**counts, "jobs": 1}
     with caplog.at_level(logging.INFO, "stepsight"):
         assert ChangeableDataset("sums").delete(store, person(store, "boss")) == hanging
@@ -67,7 +62,7 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_logged(
         after = count_rows(session)
     new = {"deleted": 1, "datasets": 1, "traces": 1, "steps": 1, "substeps": 1, "evaluators": 1, "users": 1}
     assert after == {name: count + new.get(name, 0) for name, count in before.items()}
-    extent = "traces 4, judgments 5, scores without a step 1, scores of stress tests 4, jobs 1"
+    extent = "traces 4, judgments 5, scores without a step 1, jobs 1"
     assert caplog.messages == [f"boss deleted: dataset sums ({extent})"]
 
 
@@ -164,7 +159,6 @@ def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
         "4 traces",
         "5 judgments by 2 evaluators: mini, prm",
         "the scores of 1 trace without each of their steps",
-        "stress tests with 4 scores",
         "1 job that ended",
     )
     assert ChangeableDataset("others").read(store).lines == ("3 traces",)

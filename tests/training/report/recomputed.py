@@ -1,7 +1,7 @@
 """The numbers of an evaluator's card once more: from exported frames, by libraries, without the product's metrics.
 
 `frame` is what `stepsight.frame` gives for one evaluator and mode, and `texts` has the text of every step.
-`stressed` is what `stepsight.stress_frame` gives for one evaluator and transform.
+`stressed` has a row for each step of the variants by one transform.
 """
 
 from collections import Counter

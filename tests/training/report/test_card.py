@@ -19,7 +19,6 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import find_by_name, register_evaluator, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.records import trace_records
-from stepsight.storage.judgments.stress_tests import StressPlan, score_stress_test
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.gallery import read_gallery
 from stepsight.training.report.card.card import make_card, measure_card
@@ -28,7 +27,7 @@ from tests.messages import refused
 from tests.storage.labelling.samples import campaign, label_all, people, take
 from tests.storage.samples import add, judge
 from tests.training.judged import NAME, fill, measure_stored
-from tests.training.report.recomputed import Recomputed, by_length, seconds_between, stress_figures
+from tests.training.report.recomputed import Recomputed, seconds_between
 
 DRAWS = 10
 
@@ -189,7 +188,7 @@ def test_a_figure_for_the_hub_has_its_interval_in_its_notes(made):
 
 @pytest.fixture(scope="module")
 def tested(sqlite_template, tmp_path_factory):
-    """The gallery with a real evaluator that was tested, and labels of three people drawn by chance."""
+    """The gallery with a real evaluator and labels of three people drawn by chance."""
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("tested") / "store.db")
     with open_store(str(path)) as store:
         traces = add(store, read_gallery()[:24], "gallery")
@@ -202,8 +201,6 @@ def tested(sqlite_template, tmp_path_factory):
                 # Every sixth judgment came after a pause.
                 moment += timedelta(seconds=700 if number % 6 == 0 else 1 + number / 7)
                 session.execute(update(JudgmentRow).filter_by(trace_id=trace.trace_id).values(created=moment))
-        of = traces[0].dataset_id, own.id, StressPlan()
-        list(score_stress_test(store, scorer.offline_scores, *of, lambda trace, error: None))
         label_at_random(store)
         yield store, measure_card(store, find_dataset(store, "gallery"), own, DRAWS), traces
 
@@ -217,27 +214,6 @@ def label_at_random(store):
             label_all(
                 store, task, user, rng.choice(["pos", "neu", "neg", "unsure"], len(task.trace.steps)).tolist()
             )
-
-
-@pytest.mark.slow
-def test_stress_figures_of_the_evaluator_and_of_baselines_are_those_computed_again(tested):
-    store, card, traces = tested
-    frame = stepsight.stress_frame(store, "gallery")
-    texts = {(trace.id, place): text for trace in traces for place, text in enumerate(trace.substeps, start=1)}
-    rows = [row for name in ("stress-change", "stress-stay") for row in tables(card)[name]]
-    # Both demands and nearly all transforms find something in the gallery.
-    assert len(rows) > 30
-    for row in rows:
-        own = frame[frame["transform"] == row["transform"]]
-        given = {
-            "mini-bidir": own,
-            "baseline:length": by_length(own, texts),
-            "baseline:constant": by_length(own.assign(text=""), dict.fromkeys(texts, "")),
-        }
-        figures, steps, variants = stress_figures(given[row["evaluator"]], 0.5)
-        assert (row["steps"], row["variants"]) == (steps, variants)
-        for name in figures.keys() & row.keys():
-            same(row[name], figures[name])
 
 
 @pytest.mark.slow

@@ -7,39 +7,25 @@ from stepsight.core.hubs.hub_cache import list_fetched
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.judgments import seconds_per_trace
-from stepsight.storage.judgments.stress_tests import read_stress_test, read_stress_version
 from stepsight.storage.judgments.verifications import list_verifications
 from stepsight.training.evaluate.evaluation import Evaluation, Row
 from stepsight.training.evaluate.people import agreement_with_people, labels_version
 from stepsight.training.report.html import Content, Section
 from stepsight.training.report.results import MODE, subjects
-from stepsight.training.report.stress import stress_tables
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 
 def context_sections(store: Store, evaluation: Evaluation, evaluator: StoredEvaluator) -> Iterator[Section]:
     """Yield the sections. `evaluation` holds the rows of the evaluator and of the baselines."""
     rows = [row for row in evaluation.rows if not row.is_baseline]
-    yield Section("Stress test", _stress(store, evaluation, evaluator))
     yield Section("Agreement with people", [_people(store, evaluation)])
     yield Section("Speed", [_speed(store, evaluation, evaluator)])
     yield Section("What was measured", [*_verified(store, evaluator), _facts(evaluator, rows)])
 
 
-def card_version(store: Store, dataset_id: int, evaluator_id: int) -> tuple[int, ...]:
+def card_version(store: Store, dataset_id: int) -> tuple[int, ...]:
     """Return a version key that changes whenever a card may change without new judgments."""
-    stressed = read_stress_version(store, dataset_id, evaluator_id)
-    return *labels_version(store, dataset_id), len(list_verifications(store)), *stressed
-
-
-def _stress(store: Store, evaluation: Evaluation, evaluator: StoredEvaluator) -> list[Content]:
-    """Return the tables of the evaluator's stress test of the dataset, beside baselines that read no steps."""
-    found = read_stress_test(store, evaluation.dataset.id, evaluator.id)
-    if found is None or not len(found.test):
-        return ["It has not been tested on changed solutions of this dataset. A job of the Jobs page does so."]
-    row = next(row for row in evaluation.rows if not row.is_baseline)
-    figures = {evaluator.name: found.figures(row.subject.thresholds.validity)} | found.test.baseline_figures()
-    return list(stress_tables(figures, len(found.test.traces)))
+    return *labels_version(store, dataset_id), len(list_verifications(store))
 
 
 def _people(store: Store, evaluation: Evaluation) -> Content:

@@ -48,15 +48,12 @@ const post = async (button, url, values) => {
   await ask();
 };
 
-// A name with a point is a field of an object, which holds numbers and lists. A number left empty is left out.
+// A number left empty is left out.
 const valuesOf = (form) => {
   const data = new FormData(form);
   const values = {};
-  for (const name of new Set(data.keys())) {
-    const [outer, inner] = name.split(".");
-    const number = form.elements[name].type === "number";
-    if (inner) (values[outer] ??= {})[inner] = number ? Number(data.get(name)) : data.getAll(name);
-    else if (!number) values[name] = data.get(name);
+  for (const name of data.keys()) {
+    if (form.elements[name].type !== "number") values[name] = data.get(name);
     else if (data.get(name)) values[name] = Number(data.get(name));
   }
   return values;

@@ -204,24 +204,6 @@ def test_by_section_a_later_run_asks_only_about_what_is_missing(
         assert session.scalar(select(func.count()).select_from(CriticAnswerRow)) == 0
 
 
-def test_leaving_out_steps_says_what_it_takes_before_it_asks(
-    command: Command, chat: ChatServer, db: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = ("dependence", "--dataset", "sums", "--evaluator", name(chat), "--db", db)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    code, out, err = command(*line)
-    assert (code, out, chat.asked) == (2, "", [])
-    # Each as a whole and without each sub-step: 3 + 3 + 4.
-    assert f"{name(chat)}: leaving out each step of 3 traces takes 10 calls and about " in err
-    assert "Give --yes to go on" in err
-    code, out, err = command(*line, "--yes")
-    assert (code, len(chat.asked)) == (0, 10)
-    assert out.startswith("Steps before the last were left out one at a time (deleted).")
-    assert "10 calls, " in err or "11 calls, " in err
-    # What is there is not asked for again.
-    assert command(*line)[:2] == (0, out)
-
-
 def test_figures_of_a_critic(command: Command, chat: ChatServer, db: str) -> None:
     asked = ("evaluate", "--dataset", "sums", "--evaluator", name(chat), "--db", db, "--json", "--draws", 10)
     code, _, err = command(*asked)

@@ -77,8 +77,6 @@ def test_readings_are_measured_side_by_side(command: Command, sqlite_store: Stor
     code, out, _ = command("evaluate", *where)
     assert code == 0
     assert {row["evaluator"] for row in json.loads(out)["rows"]} >= set(names)
-    code, out, _ = command("dependence", "--evaluator", tiny_causal, "--reading", "both-orders", *where[:4])
-    assert (code, out[:10]) == (0, "Steps befo")
 
 
 def test_what_cannot_be_read_in_both_orders_is_refused(

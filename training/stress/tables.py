@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from stepsight.core.stress.measure import StressFigures
-from stepsight.core.stress.variant import Demand
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, to_text
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.stress.measure import StressFigures
+from stepsight.training.stress.variant import Demand
 
 _CAPTIONS = {
     Demand.CHANGE: "a step was made wrong: the share whose verdict turned",
@@ -17,11 +17,6 @@ def stress_tables(figures: Mapping[str, Sequence[StressFigures]], traces: int) -
     """Return a table for each demand, with a row for each transform and evaluator. `figures` holds the figures of
     every transform by evaluator, all of the same `traces`. A transform that changed nothing is left out."""
     return [table for demand in Demand if (table := _table(demand, figures, traces)) is not None]
-
-
-def stress_text(figures: Mapping[str, Sequence[StressFigures]], traces: int) -> str:
-    """Return the tables of `stress_tables` as text for a terminal."""
-    return "\n".join(map(to_text, stress_tables(figures, traces)))
 
 
 def _table(demand: Demand, figures: Mapping[str, Sequence[StressFigures]], traces: int) -> Table | None:

@@ -1,18 +1,20 @@
 """Measures of stress tests, on scores whose figures are known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.stress.measure import StressedTrace
-from stepsight.core.stress.stress import StressTest, scored_by_rule
-from stepsight.core.stress.transforms import all_transforms, find_transform
-from stepsight.core.stress.variant import Demand, Variant
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.stress.measure import StressedTrace, stress_record
+from stepsight.training.stress.stress_test import StressTest, scored_by_rule
+from stepsight.training.stress.transforms import all_transforms, find_transform
+from stepsight.training.stress.variant import Demand, Variant
 from tests.messages import refused
+from tests.training.report.recomputed import by_length, stress_figures
 
 ALL = list(all_transforms().values())
 TRACES = read_gallery()[:12]
@@ -109,3 +111,47 @@ def test_nothing_to_stress_is_refused():
         StressTest.of(ALL, [])
     with refused():
         StressTest.of(ALL, [Trace.of("Why?", ["— 因为"])])
+
+
+@pytest.mark.slow
+def test_figures_of_the_evaluator_and_of_baselines_are_those_computed_again():
+    test = StressTest.of(ALL, read_gallery()[:24])
+    stressed = list(test.judge(Scorer(load_evaluator("mini-bidir")).offline_scores))
+    frame = pd.DataFrame(row for one in stressed for row in rows(stress_record(one, "mini-bidir")))
+    frame = frame.astype({"step": "Int32", "origin": "Int32"})
+    texts = {(trace.id, place): text for trace in test.traces for place, text in enumerate(trace.substeps, start=1)}
+    compared = 0
+    for name, figures in {"mini-bidir": test.figures(stressed, 0.5), **test.baseline_figures()}.items():
+        for one in figures:
+            own = frame[frame["transform"] == one.transform.name]
+            if own.empty:
+                continue
+            if name == "baseline:length":
+                own = by_length(own, texts)
+            elif name == "baseline:constant":
+                own = by_length(own.assign(text=""), dict.fromkeys(texts, ""))
+            values, steps, variants = stress_figures(own, 0.5)
+            assert (one.steps, one.variants) == (steps, variants)
+            for key, (number, low, high) in values.items():
+                found = getattr(one, key)
+                if number is None:
+                    assert not found.exists
+                else:
+                    assert found.number == pytest.approx(number, abs=1e-5)
+                    if low is not None:
+                        assert [found.low, found.high] == pytest.approx([low, high], abs=1e-5)
+                    compared += 1
+    # Both demands and nearly all transforms find something in the gallery.
+    assert compared > 100
+
+
+def rows(record):
+    """A row for each step of a variant."""
+    for place, (text, origin) in enumerate(zip(record["steps"], record["origins"], strict=True)):
+        before = np.nan if origin is None else record["before"][origin]
+        after = record["after"][place]
+        yield {
+            "trace": record["id"], "transform": record["transform"], "demand": record["demand"],
+            "step": place + 1, "origin": None if origin is None else origin + 1, "text": text,
+            "target": place in record["targets"], "before": before, "after": after, "change": after - before,
+        }  # fmt: skip

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from stepsight.core.stress.proof import Equation, is_unharmed, makes_nothing_wrong, still_holds, true_equations
-from stepsight.core.stress.variant import Demand, Transform, Variant, edited, quoted, spliced, with_steps
 from stepsight.core.text.formulas import formulas
 from stepsight.core.trace import Trace
+from stepsight.training.stress.proof import Equation, is_unharmed, makes_nothing_wrong, still_holds, true_equations
+from stepsight.training.stress.variant import Demand, Transform, Variant, edited, quoted, spliced, with_steps
 
 _DECIMAL = re.compile(r"(?<![\w.,^_\\])(\d{1,3}\.\d{1,3})(?![\w.,^%]|\s*%)")
 _FRACTION = re.compile(r"(?<![\w.,^_/\\)}])(\d{1,4})\s?/\s?(\d{1,4})(?![\w.,^/(!]| ?/)")

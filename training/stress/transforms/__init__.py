@@ -5,7 +5,7 @@ import pkgutil
 from functools import cache
 
 from stepsight.core.errors import UserError
-from stepsight.core.stress.variant import Demand, Transform
+from stepsight.training.stress.variant import Demand, Transform
 
 
 @cache

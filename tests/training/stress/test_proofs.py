@@ -12,7 +12,7 @@ from sympy.parsing.sympy_parser import (
     standard_transformations,
 )
 
-from stepsight.core.stress.transforms import find_transform
+from stepsight.training.stress.transforms import find_transform
 from stepsight.training.synth.corpus import generate
 
 COUNT = 500

@@ -14,7 +14,7 @@ import numpy as np
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value, interval, resamples, share, weighted_totals
 from stepsight.core.scores import StepScores
-from stepsight.core.stress.variant import Demand, Transform, Variant
+from stepsight.training.stress.variant import Demand, Transform, Variant
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from stepsight.core.equations.evaluator import checks_of
-from stepsight.core.stress.transforms import all_transforms, find_transform
-from stepsight.core.stress.variant import Demand
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.stress.transforms import all_transforms, find_transform
+from stepsight.training.stress.variant import Demand
 from tests.messages import refused
 
 APPLES = Trace.of(

@@ -4,8 +4,10 @@ import random
 import re
 from collections.abc import Sequence
 
-from stepsight.core.stress.proof import is_unharmed
-from stepsight.core.stress.variant import (
+from stepsight.core.text.signs import plain
+from stepsight.core.trace import Trace
+from stepsight.training.stress.proof import is_unharmed
+from stepsight.training.stress.variant import (
     Demand,
     Transform,
     Variant,
@@ -14,8 +16,6 @@ from stepsight.core.stress.variant import (
     quoted,
     with_steps,
 )
-from stepsight.core.text.signs import plain
-from stepsight.core.trace import Trace
 
 _CONFIDENT = (
     "Clearly, ",

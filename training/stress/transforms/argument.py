@@ -5,7 +5,9 @@ import re
 from collections.abc import Sequence
 
 from stepsight.core.label import Label
-from stepsight.core.stress.variant import (
+from stepsight.core.text.sentences import sentences
+from stepsight.core.trace import Trace
+from stepsight.training.stress.variant import (
     Demand,
     Transform,
     Variant,
@@ -16,8 +18,6 @@ from stepsight.core.stress.variant import (
     spliced,
     with_steps,
 )
-from stepsight.core.text.sentences import sentences
-from stepsight.core.trace import Trace
 
 _RELATION = re.compile(r"(?<=[\w)} ])(<=|>=|<|>|≤|≥|\\leq?(?![a-z])|\\geq?(?![a-z]))(?=[\w\\( -])")
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≤": "≥", "≥": "≤"} | {

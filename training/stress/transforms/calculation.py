@@ -5,9 +5,18 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from stepsight.core.stress.proof import Equation, failing_at, true_equations
-from stepsight.core.stress.variant import Demand, Transform, Variant, edited, inserted, quoted, spliced, with_steps
 from stepsight.core.trace import Trace
+from stepsight.training.stress.proof import Equation, failing_at, true_equations
+from stepsight.training.stress.variant import (
+    Demand,
+    Transform,
+    Variant,
+    edited,
+    inserted,
+    quoted,
+    spliced,
+    with_steps,
+)
 
 # A number that is no exponent, index or part of a name or longer number.
 _NUMBER = re.compile(r"(?<![\w.,^_\\])\d+(?:\.\d+)?(?![\w^]|[.,]\d)")

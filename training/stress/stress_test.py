@@ -3,29 +3,27 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
-from stepsight.core.errors import Check, UserError, never_cancel
+from sqlalchemy import select
+
+from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.scores import StepScores
-from stepsight.core.stress.measure import StressedTrace, StressFigures, measure
-from stepsight.core.stress.variant import Transform, Variant, by_substep
 from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import StoredTrace, find_dataset, trace_batches
+from stepsight.training.stress.measure import StressedTrace, StressFigures, measure
+from stepsight.training.stress.variant import Transform, Variant, by_substep
 
 _RULES = ("baseline:constant", "baseline:length")
+# The number of traces from which steps are taken.
+_DONORS = 50
 
 ScoreAll = Callable[[Sequence[Trace]], Iterable[StepScores | None]]
 """Returns the offline scores of traces in their order, or None for a trace that cannot be scored."""
-
-
-class NothingToChangeError(UserError):
-    """Raised if no transform finds anything to change in any trace."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no transform finds anything to change in these traces.",
-            "Most of them want an equation that holds, such as 2 + 3 = 5.",
-        )
 
 
 @dataclass(frozen=True)
@@ -46,25 +44,23 @@ class StressTest:
         transforms: Sequence[Transform],
         traces: Sequence[Trace],
         seed: int = 0,
-        donors: int = 50,
-        check: Check = never_cancel,
-        others: Sequence[Trace] = (),
+        donors: Sequence[Trace] = (),
     ) -> "StressTest":
-        """Build the variants of some traces. Inserted steps are taken from the first `donors` traces and from
-        `others`. Raises `UserError` if there is no trace or no transform finds anything to change."""
+        """Build the variants of some traces. Inserted steps are taken from `donors`, by default the first of the
+        traces. Raises `UserError` if there is no trace or no transform finds anything to change."""
         if not traces:
             raise UserError("there is no trace to change.", "Give at least one.")
-        made = []
-        taken = [*traces[:donors], *others]
-        for trace in traces:
-            tried = []
-            for one in transforms:
-                check()
-                tried.append((one, one.variant(trace, seed, taken)))
-            made.append(tuple(tried))
-        test = cls(tuple(transforms), tuple(map(by_substep, traces)), tuple(made))
+        donors = donors or traces[:_DONORS]
+        variants = tuple(
+            tuple((transform, transform.variant(trace, seed, donors)) for transform in transforms)
+            for trace in traces
+        )
+        test = cls(tuple(transforms), tuple(map(by_substep, traces)), variants)
         if not len(test):
-            raise NothingToChangeError
+            raise UserError(
+                "no transform finds anything to change in these traces.",
+                "Most of them want an equation that holds, such as 2 + 3 = 5.",
+            )
         return test
 
     def __len__(self) -> int:
@@ -100,3 +96,23 @@ class StressTest:
 def scored_by_rule(name: str) -> ScoreAll:
     """Return a function that scores traces offline with a baseline."""
     return lambda traces: [BASELINES[name].score(trace, Mode.OFFLINE) for trace in traces]
+
+
+def draw_traces(store: Store, dataset: str, most: int, seed: int) -> tuple[list[StoredTrace], list[StoredTrace]]:
+    """Return at most `most` traces of a dataset, drawn at random with `seed`, and those from which steps are taken,
+    both in file order. With the same seed, more traces include those of fewer, also once traces were added."""
+    dataset_id = find_dataset(store, dataset).id
+    with store.read() as session:
+        ids = session.execute(
+            select(TraceRow.id, TraceRow.external_id).where(TraceRow.dataset_id == dataset_id)
+        ).all()
+    place = {row.id: blake2b(f"{seed} {row.external_id}".encode(), digest_size=16).digest() for row in ids}
+    drawn = sorted(place, key=place.__getitem__)
+    traces, donors = (
+        sorted(
+            (trace for batch in trace_batches(store, drawn[:count]) for trace in batch),
+            key=lambda trace: trace.position,
+        )
+        for count in (most, _DONORS)
+    )
+    return traces, donors
