@@ -32,7 +32,6 @@ from stepsight.app.evidence import page as evidence
 from stepsight.app.help.page import help_routes
 from stepsight.app.jobs import page as jobs
 from stepsight.app.people.page import router as people_routes
-from stepsight.app.results import doubtful
 from stepsight.app.results import page as results
 from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage
@@ -102,7 +101,6 @@ def build_app(
     application.include_router(evidence.router(store, evaluators, checks, read_only=read_only))
     application.include_router(browse.router(store, evaluators, checks))
     application.include_router(results.router(store, evaluators, read_only=read_only))
-    application.include_router(doubtful.router(store))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))
     application.include_router(model_list.router(store, evaluators, read_only=read_only))

@@ -33,6 +33,7 @@ command."""
 
 PAGES: dict[str, str] = {
     "/results/stress": "Run stepsight stress (docs/stress.md).",
+    "/results/doubtful": "Run stepsight doubtful --dataset NAME (docs/measure.md).",
     "/evidence/stress": "Run stepsight stress (docs/stress.md).",
 }
 """By the path of a page or of a route."""

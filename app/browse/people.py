@@ -1,6 +1,6 @@
 """People's labels of a trace and the disputes of its gold labels, for users who may see them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
@@ -87,13 +87,6 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None, steps: ra
         )
         for step in steps
     )
-
-
-def dispute_link(store: Store, trace_id: int, step: int, filled: Mapping[str, str] | None) -> Markup:
-    """Return links to the disputes of a step, counted from 1, that are open or accepted. Unless `filled` is None, a
-    link to the form for a new one follows, which is filled in with these values."""
-    disputes = [one for one in _alive_disputes(store, trace_id) if one.step == step - 1]
-    return macro(_TEMPLATE, "disputes", disputes, trace_id, step, filled is not None, filled or {})
 
 
 def _alive_disputes(store: Store, trace_id: int) -> list[Dispute]:

@@ -19,10 +19,9 @@ from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
     evaluators_of,
     find_thresholds,
-    read_data_version,
     with_distinct_names,
 )
-from stepsight.storage.labelling.results.votes import StepVotes, read_votes, votes_version
+from stepsight.storage.labelling.results.votes import StepVotes, read_votes
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
 from stepsight.training.evaluate.strength import read_card
@@ -68,11 +67,10 @@ class DoubtfulLabel:
     holds: bool = False
     votes: StepVotes | None = None
 
-    def reasons(self, *, people: bool = True) -> list[str]:
-        """Return the reasons against the label, each in a few words. Without `people`, their labels are left
-        out."""
+    def reasons(self) -> list[str]:
+        """Return the reasons against the label, each in a few words."""
         finding = [self.finding] if self.finding and self.valid else []
-        votes = self.votes.against(self.valid) if self.votes and people else ""
+        votes = self.votes.against(self.valid) if self.votes else ""
         against = [(juror, value) for juror, value in self.validities if juror.calls_valid(value) != self.valid]
         word = "wrong" if self.valid else "valid"
         verdicts = [
@@ -85,21 +83,21 @@ class DoubtfulLabel:
         holds = ["its equations hold"] if self.holds and not self.valid else []
         return [*finding, *filter(None, [votes]), *verdicts, *agree, *holds]
 
-    def reason(self, *, people: bool = True) -> str:
+    def reason(self) -> str:
         """Return a sentence that gives the reasons against the label, and a failing equation that supports it."""
-        against = "; ".join(self.reasons(people=people)) or "little speaks against it"
+        against = "; ".join(self.reasons()) or "little speaks against it"
         support = f"; but {self.finding}" if self.finding and not self.valid else ""
         return f"Gold calls step {self.step} {'valid' if self.valid else 'wrong'}: {against}{support}."
 
-    def as_json(self, *, people: bool = True) -> dict[str, Any]:
-        """Return the label as JSON values, with the labels of people unless `people` is False."""
-        votes = self.votes if people else None
+    def as_json(self) -> dict[str, Any]:
+        """Return the label as JSON values."""
+        votes = self.votes
         return {
             "id": self.trace,
             "step": self.step,
             "gold": "valid" if self.valid else "wrong",
             "doubt": round(self.doubt, 6),
-            "reason": self.reason(people=people),
+            "reason": self.reason(),
             "validities": {one.name: round(value, 6) for one, value in self.validities},
             "finding": self.finding,
             "people": None if votes is None else {"valid": votes.valid, "wrong": votes.wrong},
@@ -198,20 +196,10 @@ def rank_labels(
     return LabelRanking(tuple(labels), read_mode if scores else None, tuple(notes))
 
 
-def ranking_version(store: Store, dataset: Dataset) -> tuple[int, ...]:
-    """Return a version key that changes whenever the ranking of a dataset's labels may change."""
-    return (*read_data_version(store, dataset.id), *votes_version(store, dataset.id))
-
-
-def find_jurors(store: Store, dataset: Dataset) -> list[StoredEvaluator]:
-    """List the evaluators that have judged steps of a dataset, by distinct names. Checks of equations are left out,
-    because they are computed again."""
-    judged = (one for one in evaluators_of(store, dataset.id) if one.outputs.has_steps)
-    return with_distinct_names(one for one in judged if one.outputs != "checks")
-
-
 def _chosen(store: Store, dataset: Dataset, names: Sequence[str]) -> list[StoredEvaluator]:
-    stored = find_jurors(store, dataset)
+    judged = (one for one in evaluators_of(store, dataset.id) if one.outputs.has_steps)
+    # Equations are checked again.
+    stored = with_distinct_names(one for one in judged if one.outputs != "checks")
     if not names:
         return stored
     chosen: dict[str, str] = {}

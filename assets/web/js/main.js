@@ -17,7 +17,6 @@ import "./data/data.js";
 import "./evaluators/evaluators.js";
 import "./jobs/jobs.js";
 import "./results/results.js";
-import "./results/doubtful.js";
 import "./annotate/campaigns.js";
 import "./annotate/labelling.js";
 import "./annotate/adjudicate.js";

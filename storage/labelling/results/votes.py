@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import select
 
-from stepsight.storage.database.labelling_schema import EventRow, ItemRow
+from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, starts
@@ -69,24 +69,11 @@ def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
     return {row: votes for row, votes in counted.items() if votes.valid or votes.wrong}
 
 
-def votes_version(store: Store, dataset_id: int) -> tuple[int, int]:
-    """Return a version key that changes whenever the votes on a dataset may change."""
-    # The number of the last event alone is not enough: of two events, the one with the larger number may be stored
-    # first.
-    events = select(func.count(), func.coalesce(func.max(EventRow.id), 0))
-    with store.read() as session:
-        count, newest = session.execute(events.where(EventRow.campaign_id.in_(_campaigns(dataset_id)))).one()
-    return int(count), int(newest)
-
-
-def _campaigns(dataset_id: int) -> Select[int]:
-    of_dataset = TraceRow.dataset_id == dataset_id
-    return select(ItemRow.campaign_id).join(TraceRow, TraceRow.id == ItemRow.trace_id).where(of_dataset).distinct()
-
-
 def _campaign_ids(store: Store, dataset_id: int) -> list[int]:
+    of_dataset = TraceRow.dataset_id == dataset_id
+    ids = select(ItemRow.campaign_id).join(TraceRow, TraceRow.id == ItemRow.trace_id).where(of_dataset).distinct()
     with store.read() as session:
-        return sorted(session.scalars(_campaigns(dataset_id)))
+        return sorted(session.scalars(ids))
 
 
 def _votes(labels: Sequence[str | None], *, decided: bool = False) -> StepVotes:

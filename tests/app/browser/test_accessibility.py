@@ -20,7 +20,6 @@ PAGES = {
     "/browse?trace=1": "ol.steps > li",
     "/results": "main h1",
     "/results?dataset=gallery": "main h1",
-    "/results/doubtful?dataset=gallery": "main .notice",
     "/results?dataset=gallery&card=mini-bidir": "main table",
     "/data": "main h1",
     "/evaluators": "main h1",

@@ -39,7 +39,6 @@ PAGES = [
     "/browse?trace=2",
     "/results",
     "/results?dataset=gallery",
-    "/results/doubtful?dataset=gallery",
     "/results?dataset=gallery&card=mini-bidir",
     "/annotate",
     "/annotate/new?dataset=gallery",

@@ -21,7 +21,6 @@ PAGES = {
     "/browse?trace=1": "ol.steps",
     "/results": "main table",
     "/results?dataset=gallery": "main table",
-    "/results/doubtful?dataset=gallery": "main .notice",
     "/results?dataset=gallery&card=mini-bidir": "main table",
     "/jobs": "form",
     "/annotate/new?dataset=gallery": "form",

@@ -236,9 +236,6 @@ def test_results_and_jobs(view):
         holds(view, DATASETS[:1])
         cells += sum(no_formula(text) for text in downloads(view))
     assert cells > 20
-    view.goto(f"/results/doubtful?{urlencode({'dataset': DATASETS[0]})}")
-    expect(view.locator("main .notice, ol.doubts li").first).to_be_visible()
-    holds(view, DATASETS[:1])
     view.goto("/jobs")
     expect(view.get_by_role("heading", level=1)).to_have_count(1)
     holds(view, [])

@@ -7,11 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
 
-from stepsight.storage.database.store import open_store
 from tests.app.browser.acts import overflow
 from tests.browser import until
-from tests.serving import served
-from tests.training.evaluate.test_doubtful import judged
 
 # Measuring takes seconds, on a busy machine many.
 MEASURED = 120_000
@@ -99,13 +96,6 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_
         page.goto(path)
         expect(page.locator(".finding").first).to_be_visible(timeout=MEASURED)
         assert overflow(page) <= 0
-
-
-def test_keys_lead_from_doubtful_label_to_label_and_to_a_dispute_filled_in(opened, evaluators, tmp_path):
-    with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as base:
-        judged(store)
-        with opened(base=base) as page:
-            leads_from_label_to_label(page)
 
 
 def leads_from_label_to_label(page: Page) -> None:

@@ -104,7 +104,6 @@ def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
         f"/results{rest}"
         for rest in (
             "",
-            "/doubtful?dataset=three_way",
             "/report?dataset=three_way",
         )
     } | {"/browse?dataset=three_way"}

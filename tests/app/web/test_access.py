@@ -48,7 +48,6 @@ ROUTES = {
         GET /browse GET /browse/ GET /browse/trace.json GET /browse/trace.csv GET /browse/export
         GET /browse/steps GET /browse/marks
         GET /results GET /results/ GET /results/table GET /results/report GET /results/card
-        GET /results/doubtful GET /results/doubtful/ GET /results/doubtful/file
         GET /jobs GET /jobs/ GET /jobs/list
         GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
