@@ -18,6 +18,8 @@ COMMAND_LINE: dict[str, str] = {
     "evaluate --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
     "filter --engine": "Score parts of the pool on each machine, and filter them there.",
     "dependence": "Evidence leaves steps out of a trace, and evaluate measures imported scores without a step.",
+    "card --format latex": "Write the card with --format markdown, or its tables as LaTeX with stepsight report.",
+    "card --format hub": "Write the figures with --format json.",
     "report --figures": "Results saves each figure as SVG, PNG or PDF.",
     "* --first-copy": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
     "* --reading twice": "Score with --reading both-orders, which lets later steps count too.",

@@ -9,18 +9,13 @@ from fastapi.responses import Response
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.scoring.batcher import ShortError
-from stepsight.training.report.card.files import CARD_WRITERS, HUB, hub_figures, hub_file
+from stepsight.training.report.card.files import CARD_WRITERS
 from stepsight.training.report.html import content_html
 
 # Seconds that a file waits for a card, which the page that links to it has shown already.
 _PATIENCE = 60.0
-_TITLES = {"markdown": "Markdown", "latex": "LaTeX", "json": "JSON"}
-_KINDS = {
-    "markdown": ("md", "text/markdown"),
-    "latex": ("tex", "text/x-tex"),
-    "json": ("json", "application/json"),
-    HUB: ("yaml", "text/yaml"),
-}
+_TITLES = {"markdown": "Markdown", "json": "JSON"}
+_KINDS = {"markdown": ("md", "text/markdown"), "json": ("json", "application/json")}
 
 
 def card_values(measurements: Measurements, dataset: str, evaluator: str) -> dict[str, Any]:
@@ -41,7 +36,6 @@ def card_values(measurements: Measurements, dataset: str, evaluator: str) -> dic
             (section.title, [content_html(content) for content in section.contents])
             for section in (found.card.sections if found.card else ())
         ],
-        "figures": [(name, name) for name in (hub_figures(found.card) if found.card else ())],
     }
 
 
@@ -50,21 +44,12 @@ def card_files(measurements: Measurements) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
     @router.get("/results/card", dependencies=[Depends(RequiresRight(Right.READ))])
-    def card(
-        dataset: str = "",
-        card: str = "",
-        format: Literal["markdown", "latex", "json", "hub"] = "markdown",
-        hub_dataset: str = "",
-        hub_task: str = "",
-        figure: str = "",
-    ) -> Response:
+    def card(dataset: str = "", card: str = "", format: Literal["markdown", "json"] = "markdown") -> Response:
         found = measurements.find_card(card, dataset, _PATIENCE).card
         if found is None:
             raise ShortError("This is still being measured.", "Try again in a minute.")
-        hub = hub_dataset.strip(), hub_task.strip()
-        text = hub_file(found, figure or None, *hub) if format == HUB else CARD_WRITERS[format](found)
         suffix, kind = _KINDS[format]
-        name = f"{found.file_name}.{suffix}"
-        return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+        headers = {"content-disposition": f'attachment; filename="{found.file_name}.{suffix}"'}
+        return Response(CARD_WRITERS[format](found), media_type=kind, headers=headers)
 
     return router

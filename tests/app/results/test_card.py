@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 from fastapi.testclient import TestClient
 
 from stepsight.app.results.card import card_files
@@ -37,10 +36,9 @@ def test_a_card_has_its_sections_and_its_files(show):
     assert page.one("h1").text == "one_mind"
     titles = [one.text for one in page.all("h2")]
     assert titles[:3] == ["Figures", "Calibration", "Length and place of a step"]
-    assert titles[-1] == "For a leaderboard of the hub"
     links = (link["href"] for link in page.one("p", cls="out").all("a"))
     files = [href for href in links if "format=" in href]
-    assert [href.partition("format=")[2] for href in files] == ["markdown", "latex", "json"]
+    assert [href.partition("format=")[2] for href in files] == ["markdown", "json"]
     assert page.all("p", role="status") == []
 
 
@@ -63,7 +61,7 @@ def test_what_has_no_card_is_said(sqlite_store, show):
     ]
 
 
-def test_files_have_the_card_and_a_result_that_the_hub_refuses_is_an_error(results):
+def test_files_have_the_card(results):
     client = TestClient(let_in(card_files(results)))
     asked = {"dataset": NAME, "card": "one_mind"}
     answer = client.get("/results/card", params=asked | {"format": "json"})
@@ -71,9 +69,3 @@ def test_files_have_the_card_and_a_result_that_the_hub_refuses_is_an_error(resul
     answer = client.get("/results/card", params=asked)
     assert answer.text.startswith("## one\\_mind on three\\_way\n")
     assert answer.headers["content-disposition"] == 'attachment; filename="one-mind-on-three-way-card.md"'
-    hub = asked | {"format": "hub", "hub_dataset": "Qwen/ProcessBench", "hub_task": "gsm8k"}
-    (row,) = yaml.safe_load(client.get("/results/card", params=hub).text)
-    assert row["dataset"] == {"id": "Qwen/ProcessBench", "task_id": "gsm8k"}
-    refused = client.get("/results/card", params=hub | {"hub_dataset": "processbench"})
-    assert refused.status_code == 422
-    assert "the dataset is 'processbench', expected OWNER/NAME" in refused.text

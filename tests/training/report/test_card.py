@@ -22,7 +22,7 @@ from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.gallery import read_gallery
 from stepsight.training.report.card.card import make_card, measure_card
-from stepsight.training.report.card.files import CARD_WRITERS, card_json, hub_figure
+from stepsight.training.report.card.files import CARD_WRITERS, card_json
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, label_all, people, take
 from tests.storage.samples import add, judge
@@ -144,7 +144,7 @@ def card_of(store, dataset, name):
 def test_every_format_has_the_same_numbers_and_a_title(made):
     card, _ = made
     shown = f"{100 * card_json(card)['sections'][0]['tables'][0]['rows'][0]['step_auc']['value']:.1f}"
-    for format in ("text", "markdown", "latex"):
+    for format in ("text", "markdown"):
         assert shown in CARD_WRITERS[format](card)
         assert "guess on random" in CARD_WRITERS[format](card)
 
@@ -171,19 +171,7 @@ def test_a_dataset_without_gold_has_a_card_of_what_needs_none(sqlite_store):
     save_judgments(sqlite_store, one.id, [judge(trace, "offline", seed) for seed, trace in enumerate(traces)])
     card = card_of(sqlite_store, "bare", "one")
     assert "bare has no gold labels to measure against. What follows needs none." in card.sections[0].contents
-    assert "calibration" not in {table.name for table in card.tables}
-    with refused():
-        hub_figure(card)
-
-
-def test_a_figure_for_the_hub_has_its_interval_in_its_notes(made):
-    card, _ = made
-    value, notes = hub_figure(card, "processbench_f1")
-    row = next(row for row in card.evaluation.rows if not row.is_baseline)
-    assert value == round(100 * row.measured["processbench_f1"].value.number, 2)
-    assert notes.startswith("processbench_f1 in percent, offline, 95 % interval ")
-    with refused():
-        hub_figure(card, "accuracy of nothing")
+    assert "calibration" not in tables(card)
 
 
 @pytest.fixture(scope="module")

@@ -45,10 +45,6 @@ class EvaluatorCard:
             (one.title, [part for part in one.contents if isinstance(part, str | Table)]) for one in self.sections
         ]
 
-    @property
-    def tables(self) -> list[Table]:
-        return [one for section in self.sections for one in section.contents if isinstance(one, Table)]
-
 
 def measure_card(store: Store, dataset: Dataset, evaluator: StoredEvaluator, draws: int) -> EvaluatorCard:
     """Measure an evaluator on a dataset by this many bootstrap draws, and return its card. Thresholds that were
