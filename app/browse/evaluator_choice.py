@@ -106,8 +106,6 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
-
-
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
     """Return two keys for a stored evaluator: its name, and a longer key that is used if several evaluators have
     this name."""
