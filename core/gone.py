@@ -20,6 +20,7 @@ COMMAND_LINE: dict[str, str] = {
     "dependence": "Evidence leaves steps out of a trace, and evaluate measures imported scores without a step.",
     "card --format latex": "Write the card with --format markdown, or its tables as LaTeX with stepsight report.",
     "card --format hub": "Write the figures with --format json.",
+    "demo --space": "Serve the demo with stepsight demo, or read-only with stepsight app --public-read-only.",
     "report --figures": "Results saves each figure as SVG, PNG or PDF.",
     "* --first-copy": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
     "* --reading twice": "Score with --reading both-orders, which lets later steps count too.",

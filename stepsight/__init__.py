@@ -9,7 +9,7 @@
 A `Trace` is a problem with its steps. `load_evaluator` reads a checkpoint in any recognised layout. A `Scorer`
 gives each step its probabilities of neg, neu and pos, online, offline or in hindsight. A `Client` does the same
 through a server. A `Hindsight` is the triangular matrix that scores every step after each later step. `demo` builds
-a Gradio interface, and `StepScores` is its component.
+a Gradio interface.
 """
 
 import os
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stepsight.app.demo.interface import demo
-    from stepsight.app.demo.step_scores import StepScores
     from stepsight.core.evaluators.loading import load_evaluator
     from stepsight.core.scores import Hindsight
     from stepsight.core.scoring.client import Client
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from stepsight.training.report.frames import frame_of
 
 __all__ = [
-    "Client", "Hindsight", "Scorer", "StepScores", "Store", "Trace", "demo", "frame", "frame_of", "left_out_frame",
+    "Client", "Hindsight", "Scorer", "Store", "Trace", "demo", "frame", "frame_of", "left_out_frame",
     "load_evaluator", "open_store",
 ]  # fmt: skip
 
@@ -52,7 +51,6 @@ _HOMES = {
     "Client": "core.scoring.client",
     "Hindsight": "core.scores",
     "Scorer": "core.scoring.scorer",
-    "StepScores": "app.demo.step_scores",
     "Store": "storage.database.store",
     "Trace": "core.trace",
     "demo": "app.demo.interface",

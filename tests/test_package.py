@@ -14,7 +14,6 @@ PUBLIC_NAMES = [
     "Client",
     "Hindsight",
     "Scorer",
-    "StepScores",
     "Store",
     "Trace",
     "demo",

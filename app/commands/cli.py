@@ -22,7 +22,7 @@ from stepsight.core.gone import on_command_line
 
 COMMANDS = {
     "app": "serve the pages on this machine",
-    "demo": "serve a Gradio interface that scores solutions, or write it as a Space",
+    "demo": "serve a Gradio interface that scores solutions",
     "score": "score a file, or a dataset of the store",
     "import": "store the traces of a file, or people's labels",
     "import-scores": "store the scores of a file as judgments of a dataset",

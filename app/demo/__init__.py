@@ -1,4 +1,4 @@
-"""The demo: scoring a solution in a Gradio interface, on this machine, in a notebook, or as a Space.
+"""The demo: scoring a solution in a Gradio interface, on this machine or in a notebook.
 
-Begin with `interface.demo`; `step_scores` is its component for other people's apps.
+Begin with `interface.demo`.
 """

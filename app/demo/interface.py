@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 from pydantic import Field
 
-from stepsight.app.demo.step_scores import StepScoresView, by_mode
+from stepsight.app.demo.step_scores import step_scores, step_scores_html
 from stepsight.app.score.entered import Entered, SolutionText, as_steps, steps_of
 from stepsight.app.score.files import judgments_row
 from stepsight.app.scoring.evaluators import Evaluators
@@ -22,7 +22,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import asset
-from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.core.validation import Model, validate
 from stepsight.training.evaluate.gallery import read_gallery
@@ -53,7 +53,7 @@ LAUNCHED: dict[str, Any] = {
     "max_file_size": "1mb",
     "ssr_mode": False,
 }
-"""The launch arguments of the interface in the command, in a Space and on the server."""
+"""The launch arguments of the interface in the command and on the server."""
 LEAD = """# StepSight
 Every step of a solution is judged twice: *online*, with the steps up to it in view, and *offline*, with the whole
 solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines.
@@ -149,7 +149,7 @@ class _Demo:
                     example_labels=[str(one.meta.get("title", one.id)) for one in examples],
                     api_visibility="private",
                 )
-            scores = StepScoresView()
+            scores = step_scores()
             download, record = gr.Button("Download the record", visible=False), gr.Textbox(visible=False)
             ours: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": None}
             scored = gr.on(
@@ -196,10 +196,16 @@ class _Demo:
                 for one in pending.values():
                     one.cancel()
             columns = [
-                TraceJudgments(name, self._outputs(name), entered.thresholds, by_mode(one.result()), stored=True)
+                TraceJudgments(
+                    name,
+                    self.evaluators.about(name).outputs,
+                    entered.thresholds,
+                    dict.fromkeys(Mode, one.result()),
+                    stored=True,
+                )
                 for name, one in pending.items()
             ]
-            yield columns, gr.update(visible=True)
+            yield str(step_scores_html(columns)), gr.update(visible=True)
 
     def judged_again(
         self,
@@ -259,9 +265,6 @@ class _Demo:
     def _begin(self, entered: Entered, request: gr.Request) -> dict[str, PendingScore[Judgment]]:
         with self.scoring(entered.trace, request):
             return {name: self.evaluators.submit_loaded(name, entered.trace) for name in entered.chosen}
-
-    def _outputs(self, name: str) -> Outputs:
-        return self.evaluators.about(name).outputs
 
     def _record(self, name: str, judgment: Judgment, entered: Entered) -> JudgmentRecord:
         return concluded_record(judgment, self.evaluators.about(name), entered.thresholds, name=name)

@@ -1,12 +1,9 @@
 """The Gradio component that shows judged steps: bars online beside offline, and the hindsight triangle."""
 
-from abc import ABCMeta
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import gradio as gr
-from gradio.component_meta import ComponentMeta, updateable
 from markupsafe import Markup
 
 from stepsight.app.browse.trace_view import trace_html
@@ -14,12 +11,6 @@ from stepsight.app.web.bundles import read_web
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core import notebook
-from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import parse_trace
-from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.judgment_record import JudgmentRecord
-from stepsight.core.scores import Outputs, Thresholds
-from stepsight.core.validation import validate
 
 # Where the dark colours of style.css begin.
 _DARK = ":root, .dark {"
@@ -65,115 +56,16 @@ draw();
 """
 
 
-class _WithoutStubs(ComponentMeta):
-    """Gradio's metaclass of components, without the stub file that it would write beside the module."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> Any:
-        attributes["__init__"] = updateable(attributes["__init__"])  # type: ignore[no-untyped-call]
-        return ABCMeta.__new__(cls, name, bases, attributes)
-
-
-class StepScoresView(gr.HTML, metaclass=_WithoutStubs):
-    """A Gradio component that shows judged steps, with a bar for each step online and offline, and the hindsight
-    triangle.
-
-    Its value is a `Judgment`, several of them by evaluator, or the JSON object of a solution with its `judgments`,
-    as the demo and the Score page download it. As an input of an event, it gives the HTML that it shows.
-    """
-
-    def __init__(
-        self,
-        value: Any = None,
-        *,
-        thresholds: Thresholds | None = None,
-        outputs: Outputs | str = Outputs.THREE_WAY,
-        label: str | None = "Step scores",
-        show_label: bool = False,
-        container: bool = False,
-        scale: int | None = None,
-        min_width: int | None = None,
-        visible: bool = True,
-        elem_id: str | None = None,
-        elem_classes: list[str] | str | None = None,
-        render: bool = True,
-        key: int | str | None = None,
-    ) -> None:
-        """Build the component, within the layout of a `gr.Blocks`.
-
-        `thresholds` are those of the verdicts on a `Judgment`, and `outputs` its evaluator's (`Evaluator.outputs`);
-        a JSON object has its own. The other arguments are those of `gr.HTML`.
-        """
-        self._thresholds = thresholds or Thresholds()
-        self._outputs = Outputs(outputs)
-        super().__init__(
-            value,
-            label=label,
-            show_label=show_label,
-            css_template=style(),
-            js_on_load=_DRAW_FORMULAS,
-            apply_default_css=False,
-            server_functions=[katex],
-            container=container,
-            scale=scale,
-            min_width=min_width,
-            visible=visible,
-            elem_id=elem_id,
-            elem_classes=elem_classes,
-            render=render,
-            key=key,
-        )
-
-    def postprocess(self, value: Any) -> str | None:
-        """Render a value as HTML in which all text is escaped. Raises `UserError` if it has any other type."""
-        if value is None or value == "":
-            return None
-        return str(step_scores_html(self._judgments(value)))
-
-    def _judgments(self, value: Any) -> Sequence[TraceJudgments]:
-        if isinstance(value, Judgment):
-            value = {"": value}
-        if isinstance(value, Mapping) and "judgments" in value:
-            return recorded(dict(value))
-        if isinstance(value, Mapping) and all(isinstance(one, Judgment) for one in value.values()):
-            return [self._of(name, judgment) for name, judgment in value.items()]
-        if isinstance(value, Sequence) and all(isinstance(one, TraceJudgments) for one in value):
-            return value
-        raise UserError(
-            f"StepScores got a {type(value).__name__}, expected a Judgment, or several by evaluator.",
-            "Return what Scorer.score_one returns.",
-        )
-
-    def _of(self, name: str, judgment: Judgment) -> TraceJudgments:
-        return TraceJudgments(name, self._outputs, self._thresholds, by_mode(judgment), stored=True)
-
-
-StepScores = StepScoresView
-"""The component's name for other people's apps; in the code of StepSight, `StepScores` are the numbers."""
-
-
-def by_mode(judgment: Judgment) -> dict[Mode, Judgment]:
-    """Map each mode that a judgment includes to the judgment."""
-    return dict.fromkeys(Mode if judgment.mode == Mode.HINDSIGHT else [judgment.mode], judgment)
-
-
-def recorded(row: dict[str, Any]) -> list[TraceJudgments]:
-    """Read a solution with its records, the inverse of `app.score.files.judgments_row`. Raises `UserError` if a
-    field is missing or invalid, or if a judgment belongs to other steps."""
-    where = "StepScores"
-    trace = parse_trace({"id": "", **row} | ({} if row.get("id") else {"id": "solution"}), where)
-    if not isinstance(row["judgments"], list):
-        raise UserError(f"{where}: judgments is {row['judgments']!r:.40}, expected a list of records.")
-    judged = []
-    try:
-        for one in row["judgments"]:
-            record = validate(JudgmentRecord, one, "a judgment")
-            at = record.thresholds
-            thresholds = Thresholds(at.validity, Thresholds.redundancy if at.redundancy is None else at.redundancy)
-            modes = by_mode(record.judgment(trace))
-            judged.append(TraceJudgments(record.evaluator, record.outputs, thresholds, modes, stored=True))
-    except UserError as error:
-        raise error.at(where) from None
-    return judged
+def step_scores() -> gr.HTML:
+    """Build the component, within the layout of a `gr.Blocks`. Its value is the HTML of `step_scores_html`."""
+    return gr.HTML(
+        label="Step scores",
+        show_label=False,
+        css_template=style(),
+        js_on_load=_DRAW_FORMULAS,
+        apply_default_css=False,
+        server_functions=[katex],
+    )
 
 
 def step_scores_html(judged: Sequence[TraceJudgments]) -> Markup:

@@ -126,7 +126,6 @@ def commands(folder: Path) -> list[list[object]]:
         work --once
         backup store.backup
         restore store.backup --db other.db
-        demo --space space
         demo --evaluator mini-causal --port {port}
         app --port {port}
     """

@@ -1,4 +1,4 @@
-"""Serve the demo, a Gradio interface that scores solutions and stores nothing, or write it as a Space.
+"""Serve the demo, a Gradio interface that scores solutions and stores nothing.
 
 stepsight demo --evaluator mini-bidir
 """
@@ -7,11 +7,9 @@ import argparse
 import signal
 import sys
 import threading
-from pathlib import Path
 
 from stepsight.app.commands.server.app import listen
 from stepsight.app.demo.interface import LAUNCHED, demo
-from stepsight.app.demo.space import write_space
 from stepsight.app.options.shared import add_placement, read_placement
 from stepsight.app.scoring.evaluators import Evaluators
 
@@ -28,17 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=int, default=7860, help="default: %(default)s, or the next free one")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    parser.add_argument("--space", type=Path, metavar="FOLDER", help="write it as a Space into this folder instead")
     add_placement(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Serve the demo until SIGINT or SIGTERM, or write a Space."""
     evaluators = args.evaluator or [_DEFAULT]
-    if args.space is not None:
-        write_space(args.space, evaluators)
-        print(f"{args.space} is a Space: upload it, or run python app.py there.", file=sys.stderr)
-        return
     listener = listen(args.port, args.host)
     host, port = listener.getsockname()[:2]
     interface = demo(Evaluators(evaluators, shipped=False, place=read_placement(args)))
