@@ -23,7 +23,6 @@ from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.service import add_api
 from stepsight.app.browse import page as browse
-from stepsight.app.connections import ClientConnection, Connections, raise_file_limit
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.demo.mount import DemoOnRequest
@@ -58,8 +57,8 @@ GRACE = 6
 LONGEST = 9.0
 """Seconds after which the process of a stopped server ends in any case."""
 
-QUEUE = 2048
-"""The largest number of connections that wait to be accepted."""
+MOST_CONNECTIONS = 800
+"""The number of connections from which on a new request is answered with 503. Each holds an open file."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -158,9 +157,9 @@ def serve(
     """
     config = uvicorn.Config(
         application,
-        http=ClientConnection,
-        # A WebSocket would be outside of all bounds.
+        http="h11",
         ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -168,34 +167,24 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
-        # As many are accepted one after another, before any of them is counted.
-        backlog=128,
     )
-    _Server(config, Connections(raise_file_limit(), proxies), stopping).run(sockets=[listener])
+    _Server(config, stopping).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server with bounds on its connections. It wakes only once a second, to update the `Date` header and
-    to close late connections, and on signals. It suppresses the traceback that cutting off an incomplete response
-    would print."""
+    """A uvicorn server that wakes only once a second, to update the `Date` header, and on signals. It suppresses
+    the traceback that cutting off an incomplete response would print."""
 
-    def __init__(self, config: uvicorn.Config, connections: Connections, stopping: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
         super().__init__(config)
-        self.server_state = self._connections = connections
         self._stopping = stopping
         self._signal: int | None = None
         self._signalled = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for listener in sockets or []:
-            listener.listen(QUEUE)
-
     async def main_loop(self) -> None:
         self._loop = asyncio.get_running_loop()
         while not await self.on_tick(0):
-            self._connections.close_late(self._loop.time())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._signalled.wait(), 1.0)
 

@@ -1,10 +1,13 @@
 """Who may ask the server for what: one test for each rule, on the whole application."""
 
+import asyncio
+
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from stepsight.app.access.rules import PAGES
-from stepsight.app.web.request_guard import LARGEST_BODY
+from stepsight.app.web.request_guard import LARGEST_BODY, Gate
+from stepsight.app.web.requests import Failures
 from stepsight.core import gone
 from stepsight.storage.database.store import open_store
 from tests.app.client import PAGE, asking
@@ -178,3 +181,17 @@ def test_other_names_are_allowed_where_they_are_given(store, evaluators):
         own = {"host": "stepsight.example", "origin": "https://stepsight.example"}
         assert client.post("/api/v1/score", json=SCORE, headers=own).status_code == 200
         assert client.post("/api/v1/score", json=SCORE, headers=own | {"origin": ELSEWHERE}).status_code == 403
+
+
+def test_a_body_that_breaks_off_is_neither_taken_for_the_whole_nor_an_error(caplog):
+    async def receive():
+        return messages.pop(0)
+
+    async def application(scope, receive, send):
+        pytest.fail("it was called")
+
+    messages = [{"type": "http.request", "body": b"{}", "more_body": True}, {"type": "http.disconnect"}]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
+    asyncio.run(Failures(Gate(application))(scope, receive, None))
+    assert not messages
+    assert not caplog.records
