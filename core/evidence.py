@@ -9,7 +9,6 @@ from enum import StrEnum
 
 import numpy as np
 
-from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 
@@ -29,17 +28,12 @@ class Flip(StrEnum):
 @dataclass(frozen=True)
 class Jump:
     """The validity of sub-step `step` just before (`before`) and just after (`after`) the evaluator is shown
-    sub-step `revealed`: `H[revealed - 1, step]` and `H[revealed, step]`.
-
-    If the matrix is sampled, the evaluator may be shown several sub-steps at once. `skipped` counts those before
-    `revealed`, and `before` is then `H[revealed - 1 - skipped, step]`.
-    """
+    sub-step `revealed`: `H[revealed - 1, step]` and `H[revealed, step]`."""
 
     step: int
     revealed: int
     before: float
     after: float
-    skipped: int = 0
 
     @property
     def change(self) -> float:
@@ -56,9 +50,6 @@ class Revision:
     sub-step in the direction of the change, or None if nothing changed. `crosses` is True if the online and offline
     verdicts differ. `agrees` is True if the change is towards the gold label, and None if there is no gold label or
     no change.
-
-    If the matrix is sampled, the shortest prefix that was read and contains the step takes the place of the online
-    prefix.
     """
 
     step: int
@@ -84,20 +75,18 @@ class Revision:
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     """Return the largest change in the validity of sub-step `step` caused by revealing a sub-step of a later step.
 
-    If the matrix is sampled, changes are between prefixes that were read. If several changes are equally large, the
-    first is returned. Returns None if the validity never changed. Raises `IndexError` if there is no sub-step
-    `step`.
+    If several changes are equally large, the first is returned. Returns None if the validity never changed. Raises
+    `IndexError` if there is no sub-step `step`.
     """
     if not 0 <= step < len(hindsight):
         raise IndexError(f"sub-step {step} of {len(hindsight)}")
-    validity, rows = hindsight.column(step)
-    moved = np.abs(np.diff(validity))
-    return _jump(validity, step, rows, int(moved.argmax())) if moved.any() else None
+    moved = np.abs(np.diff(hindsight.column(step)))
+    return _jump(hindsight, step, int(moved.argmax())) if moved.any() else None
 
 
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:
     """Return the revision of each step of the trace. A step counts as valid if its validity reaches `threshold`."""
-    before, after = (side.by_step(trace.owners).validity for side in (hindsight.earliest, hindsight.offline))
+    before, after = (side.by_step(trace.owners).validity for side in (hindsight.online, hindsight.offline))
     return [
         _revision(hindsight, trace, step, float(early), float(late), _single(threshold))
         for step, (early, late) in enumerate(zip(before, after, strict=True))
@@ -122,7 +111,7 @@ def _revision(
 ) -> Revision:
     own = np.flatnonzero(trace.owners == step)
     fell = after < before
-    deciding = hindsight.offline if fell else hindsight.earliest
+    deciding = hindsight.offline if fell else hindsight.online
     substep = int(own[deciding.validity[own].argmin()])
     gold = trace.steps[step].valid
     return Revision(
@@ -138,10 +127,10 @@ def _revision(
 
 def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
     """Return the largest upward (`sign` is 1) or downward (`sign` is -1) jump of sub-step `step`."""
-    validity, rows = hindsight.column(step)
-    return _jump(validity, step, rows, int((sign * np.diff(validity)).argmax()))
+    return _jump(hindsight, step, int((sign * np.diff(hindsight.column(step))).argmax()))
 
 
-def _jump(validity: Floats32, step: int, rows: Ints, place: int) -> Jump:
-    before, revealed = int(rows[place]), int(rows[place + 1])
-    return Jump(step, revealed, float(validity[place]), float(validity[place + 1]), revealed - 1 - before)
+def _jump(hindsight: Hindsight, step: int, place: int) -> Jump:
+    validity = hindsight.column(step)
+    revealed = hindsight.end(step) + 1 + place
+    return Jump(step, revealed, float(validity[place]), float(validity[place + 1]))

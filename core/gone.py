@@ -22,6 +22,7 @@ COMMAND_LINE: dict[str, str] = {
     "card --format hub": "Write the figures with --format json.",
     "demo --space": "Serve the demo with stepsight demo, or read-only with stepsight app --public-read-only.",
     "report --figures": "Results saves each figure as SVG, PNG or PDF.",
+    "score --hindsight-budget": "Leave it out, or score long solutions with --mode offline or --window.",
     "* --first-copy": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
     "* --reading twice": "Score with --reading both-orders, which lets later steps count too.",
     "card --templates": "An evaluator has one template, which its folder's stepsight.json gives.",

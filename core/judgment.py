@@ -14,8 +14,7 @@ class Mode(StrEnum):
 
     - `offline`: every step is scored in one pass over the whole trace.
     - `online`: step `i`, with all its sub-steps, is scored on its own input `(q, h_1 … h_i)`.
-    - `hindsight`: every sub-step is scored anew after each later sub-step. This includes the other two modes. If
-      it is sampled, only some prefixes are read, and there are no online scores.
+    - `hindsight`: every sub-step is scored anew after each later sub-step. This includes the other two modes.
     """
 
     OFFLINE = "offline"
@@ -95,8 +94,7 @@ class Judgment:
 
     @property
     def online(self) -> StepScores | None:
-        """The online scores, or None if the judgment's mode does not include them, or if its hindsight matrix is
-        sampled."""
+        """The online scores, or None if the judgment's mode does not include them."""
         return self._scores(Mode.ONLINE)
 
     @property
@@ -104,14 +102,7 @@ class Judgment:
         """The offline scores, or None if the judgment's mode does not include them."""
         return self._scores(Mode.OFFLINE)
 
-    @property
-    def is_sampled(self) -> bool:
-        """True if the judgment has a hindsight matrix for which only some prefixes were read."""
-        return isinstance(self.result, Hindsight) and self.result.sampled is not None
-
     def _scores(self, mode: Mode) -> StepScores | None:
         if isinstance(self.result, Hindsight):
-            if mode == Mode.OFFLINE:
-                return self.result.offline
-            return None if self.is_sampled else self.result.online
+            return self.result.offline if mode == Mode.OFFLINE else self.result.online
         return self.result if self.mode == mode else None

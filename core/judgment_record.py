@@ -140,12 +140,7 @@ class JudgmentRecord(_RecordPart):
     offline: ModeRecord | None = _null("With the whole solution in view; null in mode online, or without scores.")
     hindsight: list[list[Cell]] | None = _null(
         "Row j holds sub-steps 1 to j, scored with these in view: each [neg, neu, pos], or validity alone, or a "
-        "label if `outputs` is verdict or checks; null in any other mode. If `sampled` is not null, it has only "
-        "the rows j that `sampled` lists."
-    )
-    sampled: list[Annotated[StrictInt, Field(ge=1)]] | None = _null(
-        "The numbers of sub-steps in view in each row of `hindsight`, if only some prefixes were read to keep a "
-        "budget, in order, and `online` is null; null if all were."
+        "label if `outputs` is verdict or checks; null in any other mode."
     )
     conclusion: str | None = _null(
         "The sentence that heads the result: what is wrong, where, how sure that is, and who says so; null in "
@@ -186,20 +181,9 @@ class JudgmentRecord(_RecordPart):
         if self.mode != Mode.HINDSIGHT:
             return places, StepScores(probabilities([step.cell for step in steps]), spreads)
         rows = self.hindsight or []
-        expected = list(range(1, len(steps) + 1)) if self.sampled is None else self.sampled
-        if (
-            [len(row) for row in rows] != expected
-            or expected[-1:] != [len(steps)]
-            or expected != sorted({*expected})
-        ):
-            raise UserError(
-                f"hindsight is not a triangle of {len(steps)} rows."
-                if self.sampled is None
-                else f"hindsight does not have the rows that sampled lists, in order, up to sub-step {len(steps)}."
-            )
-        probs = probabilities([cell for row in rows for cell in row])
-        sampled = None if self.sampled is None else np.array(self.sampled, np.int64) - 1
-        return places, Hindsight.from_packed(probs, spreads, sampled)
+        if not rows or [len(row) for row in rows] != list(range(1, len(steps) + 1)):
+            raise UserError(f"hindsight is not a triangle of {len(steps)} rows.")
+        return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
     def left_out_rows(self) -> dict[Gap, dict[int, Floats32]]:
         """Return, by gap and by the index of the missing sub-step, the probabilities of all other sub-steps.
@@ -273,10 +257,7 @@ def judgment_record(
         thresholds=ThresholdsRecord.of(thresholds, outputs),
         online=online,
         offline=offline,
-        hindsight=None
-        if hindsight is None
-        else triangle_cells([hindsight.rows[j] for j in hindsight.read], outputs),
-        sampled=None if hindsight is None or hindsight.sampled is None else (hindsight.sampled + 1).tolist(),
+        hindsight=None if hindsight is None else triangle_cells(hindsight.rows, outputs),
         conclusion=conclusion,
         solution_score=judgment.solution,
         rationale=judgment.rationale or None,

@@ -117,13 +117,12 @@ class Removal:
 def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
     """Return the effect on sub-step `step` of removing each later sub-step whose removal was scored.
 
-    The removal that moves the validity furthest towards the online validity comes first. If `hindsight` is sampled,
-    the shortest prefix that was read and contains the sub-step takes the place of the online prefix. Raises
-    `ValueError` if `hindsight` and `left_out` have different numbers of sub-steps.
+    The removal that moves the validity furthest towards the online validity comes first. Raises `ValueError` if
+    `hindsight` and `left_out` have different numbers of sub-steps.
     """
     if len(left_out) != len(hindsight):
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected as many")
-    online, offline = (float(side.validity[step]) for side in (hindsight.earliest, hindsight.offline))
+    online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))
     threshold = float(np.float32(threshold))
     flips = (online >= threshold) != (offline >= threshold)
     effects = [

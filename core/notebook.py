@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
-from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.arrays import Floats32
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import asset
 
@@ -52,9 +52,7 @@ class _Triangle(Protocol):
     @property
     def offline(self) -> _Scores: ...
     @property
-    def moved(self) -> Floats32: ...
-    @property
-    def read(self) -> Ints: ...
+    def retroactive(self) -> Floats32: ...
     def end(self, i: int) -> int: ...
 
 
@@ -83,27 +81,21 @@ def draw_hindsight(hindsight: _Triangle) -> str:
     """Draw the triangle of validities, with the change from online to offline below it.
 
     Row `j` shows the validities after sub-steps 1 to `j`; online cells are outlined. If the triangle is too large,
-    only the online and offline rows are drawn. If it is sampled, only rows of prefixes that were read are drawn,
-    and each change begins at the first of these that contains the sub-step.
+    only the online and offline rows are drawn.
     """
     n = len(hindsight.rows)
     ends = [hindsight.end(i) for i in range(n)]
     rows: _Rows = [_head(n)]
     if n <= _MOST:
-        for j in hindsight.read.tolist():
-            probs = hindsight.rows[j].tolist()
-            cells: list[_Cell | None] = [_cell(row, ends[i] == j) for i, row in enumerate(probs)]
+        for j, probs in enumerate(hindsight.rows):
+            cells: list[_Cell | None] = [_cell(row, ends[i] == j) for i, row in enumerate(probs.tolist())]
             rows.append((f"up to {j + 1}", cells + [None] * (n - j - 1)))
         caption = "validity of each sub-step, with the solution in view up to each later one; outlined: online"
     else:
-        is_sampled = len(hindsight.read) < n
-        rows += [] if is_sampled else [_scores("online", hindsight.online)]
-        rows += [_scores("offline", hindsight.offline)]
-        caption = f"validity of each sub-step, {'' if is_sampled else 'online and '}offline"
-    if len(hindsight.read) < n:
-        caption += f"; sampled: {len(hindsight.read)} of {n} prefixes"
+        rows += [_scores("online", hindsight.online), _scores("offline", hindsight.offline)]
+        caption = "validity of each sub-step, online and offline"
     if n:
-        rows.append(("change", [_Cell(f"{change:+.2f}") for change in hindsight.moved.tolist()]))
+        rows.append(("change", [_Cell(f"{change:+.2f}") for change in hindsight.retroactive.tolist()]))
     return _macro("numbers", rows, caption)
 
 

@@ -143,23 +143,17 @@ class Hindsight:
     None, the steps have no sub-steps and the online result is the diagonal. `spread` has the shape (n,) and is the
     spread of a causal ensemble (see `StepScores`), which is the same in every row.
 
-    If only some prefixes were read, `sampled` holds the indices of their rows in ascending order, and ends with the
-    index of the last row. The other rows hold NaN. It is None if all prefixes were read.
-
-    Raises `ValueError` if the rows are not a lower triangle, or if `sampled` is not as described.
+    Raises `ValueError` if the rows are not a lower triangle.
     """
 
     rows: tuple[Floats32, ...]
     spread: Floats32 | None = None
     ends: Ints | None = None
-    sampled: Ints | None = None
 
     def __post_init__(self) -> None:
         for length, row in enumerate(self.rows, start=1):
             if row.shape != (length, 3):
                 raise ValueError(f"row {length} of the triangle has shape {row.shape}, expected ({length}, 3)")
-        if self.sampled is not None:
-            _check_sampled(self.sampled, len(self.rows))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -174,77 +168,36 @@ class Hindsight:
         return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))), scores.spread)
 
     @classmethod
-    def from_packed(
-        cls, packed: Floats32, spread: Floats32 | None = None, sampled: Ints | None = None
-    ) -> "Hindsight":
-        """Rebuild a triangle from its `packed` array. `sampled` has the indices of the rows that `packed` holds, or
-        is None if these are all rows. Raises `ValueError` if the length does not fit."""
-        if sampled is not None:
-            n = int(sampled[-1]) + 1 if len(sampled) else 0
-            _check_sampled(sampled, n)
-            if int(sampled.sum()) + len(sampled) != len(packed):
-                raise ValueError(f"{len(packed)} entries do not fill {len(sampled)} rows of a triangle")
-            found = dict(zip(sampled.tolist(), np.split(packed, np.cumsum(sampled + 1)[:-1]), strict=True))
-            return cls.from_rows(n, found, spread)
+    def from_packed(cls, packed: Floats32, spread: Floats32 | None = None) -> "Hindsight":
+        """Rebuild a triangle from its `packed` array. Raises `ValueError` if the length does not fit."""
         n = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
         if n * (n + 1) // 2 != len(packed):
             raise ValueError(f"{len(packed)} entries do not fill a triangle")
         starts = [j * (j + 1) // 2 for j in range(n)]
         return cls(tuple(packed[start : start + j + 1] for j, start in enumerate(starts)), spread)
 
-    @classmethod
-    def from_rows(cls, n: int, found: Mapping[int, Floats32], spread: Floats32 | None = None) -> "Hindsight":
-        """Build a matrix of `n` sub-steps from the rows with the indices in `found`. Raises `ValueError` if the
-        last row is not among them."""
-        missing = np.full((1, len(Label)), np.nan, np.float32)
-        rows = (found[j] if j in found else np.broadcast_to(missing, (j + 1, len(Label))) for j in range(n))
-        return cls(tuple(rows), spread, sampled=None if len(found) == n else np.array(sorted(found), np.int64))
-
     @property
     def packed(self) -> Floats32:
-        """The rows of the prefixes that were read, concatenated, with shape (n (n + 1) / 2, 3) if these are all."""
-        rows = self.rows if self.sampled is None else [self.rows[j] for j in self.sampled]
-        return np.concatenate(rows) if rows else np.zeros((0, 3), np.float32)
-
-    @property
-    def read(self) -> Ints:
-        """The indices of the rows of the prefixes that were read, in ascending order."""
-        return np.arange(len(self)) if self.sampled is None else self.sampled
+        """The rows, concatenated, with shape (n (n + 1) / 2, 3)."""
+        return np.concatenate(self.rows) if self.rows else np.zeros((0, 3), np.float32)
 
     @cached_property
-    def _validity(self) -> tuple[Floats32, Ints]:
-        """The validities in the rows of the prefixes that were read, concatenated, and where each row begins."""
-        sizes = self.read + 1
-        return StepScores(self.packed).validity, np.cumsum(sizes) - sizes
+    def _validity(self) -> Floats32:
+        return StepScores(self.packed).validity
 
-    def column(self, i: int) -> tuple[Floats32, Ints]:
-        """Return the validity of sub-step `i` in the rows of the prefixes that were read, starting with the row in
-        which its own step is complete, and the indices of these rows."""
-        first = np.searchsorted(self.read, self.end(i))
-        validity, begins = self._validity
-        return validity[begins[first:] + i], self.read[first:]
+    def column(self, i: int) -> Floats32:
+        """Return the validity of sub-step `i` in each row, starting with the one in which its own step is
+        complete."""
+        rows = np.arange(self.end(i), len(self))
+        validity: Floats32 = self._validity[rows * (rows + 1) // 2 + i]
+        return validity
 
     @cached_property
     def online(self) -> StepScores:
-        """The scores of each sub-step when the evaluator sees nothing after the sub-step's own step. They are NaN
-        where that prefix was not read."""
+        """The scores of each sub-step when the evaluator sees nothing after the sub-step's own step."""
         return StepScores(
             np.concatenate([self.rows[self.end(i)][i : i + 1] for i in range(len(self))]), self.spread
         )
-
-    @cached_property
-    def earliest(self) -> StepScores:
-        """The scores of each sub-step in the shortest prefix that was read and contains its step. If all prefixes
-        were read, these are the online scores."""
-        if self.sampled is None:
-            return self.online
-        found = [self.rows[self.first(i)][i : i + 1] for i in range(len(self))]
-        return StepScores(np.concatenate(found), self.spread)
-
-    def first(self, i: int) -> int:
-        """Return the index of the row that holds the `earliest` scores of sub-step `i`."""
-        end = self.end(i)
-        return end if self.sampled is None else int(self.sampled[np.searchsorted(self.sampled, end)])
 
     def end(self, i: int) -> int:
         """Return the index of the row that holds the online scores of sub-step `i`."""
@@ -257,27 +210,15 @@ class Hindsight:
 
     def reveal(self, i: int) -> StepScores:
         """Return column `i`: the scores of sub-step `i` after each of `h_i … h_n` is revealed, with shape (n - i,
-        3). They are NaN after prefixes that were not read. Raises `IndexError` if there is no sub-step `i`."""
+        3). Raises `IndexError` if there is no sub-step `i`."""
         if not 0 <= i < len(self.rows):
             raise IndexError(f"sub-step {i} of {len(self.rows)}")
         return StepScores(np.concatenate([row[i : i + 1] for row in self.rows[i:]]))
 
     @property
     def retroactive(self) -> Floats32:
-        """The offline minus the online validity of each sub-step, `H[n, i] - H[end(i), i]`, with shape (n,). It is
-        NaN where the online score is."""
+        """The offline minus the online validity of each sub-step, `H[n, i] - H[end(i), i]`, with shape (n,)."""
         return self.offline.validity - self.online.validity
-
-    @property
-    def moved(self) -> Floats32:
-        """The offline minus the `earliest` validity of each sub-step, with shape (n,). If all prefixes were read,
-        this is `retroactive`."""
-        return self.offline.validity - self.earliest.validity
-
-
-def _check_sampled(sampled: Ints, n: int) -> None:
-    if not len(sampled) or sampled[0] < 0 or (np.diff(sampled) < 1).any() or sampled[-1] != n - 1:
-        raise ValueError(f"the rows of the prefixes that were read do not ascend to the last of {n}")
 
 
 class Outputs(StrEnum):

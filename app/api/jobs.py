@@ -7,10 +7,10 @@ from fastapi import APIRouter, Depends, Query
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.api.models import Context, JobInfo, JobRequest
 from stepsight.storage.database.store import ForbiddenError
-from stepsight.storage.jobs.jobs import BUDGET, Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.jobs.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
-_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "hindsight_budget", "state",
+_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "state",
          "total", "done", "left_out", "rate", "seconds_left", "reason", "created", "finished")  # fmt: skip
 
 
@@ -52,7 +52,6 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
         If the same job already exists, it is returned instead of a new one.
         """
         evaluator = context.evaluators.about(request.evaluator)
-        details = None if request.hindsight_budget is None else {BUDGET: request.hindsight_budget}
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)
         started = start_job(
@@ -62,7 +61,6 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
             spec=spec,
             fingerprint=evaluator.fingerprint,
             mode=request.mode,
-            request=details,
         )
         return _info(started)
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     TypeAdapter,
@@ -19,7 +18,7 @@ from pydantic import (
 )
 
 from stepsight.app.browse.address import ListQuery
-from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators, HindsightBudget
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.context import ContextMessage, ToolCall
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
@@ -59,26 +58,6 @@ def _visible(steps: list[str | Texts]) -> list[str | Texts]:
 Steps = Annotated[list[str | Texts], AfterValidator(_visible)]
 
 _MOST_FIELDS = 20
-
-
-def _read_budget(value: Any) -> Any:
-    """Return a budget unchanged. Raises `ValueError` if it is not a budget, with one sentence instead of one for
-    each type."""
-    if value is None or value == AUTOMATIC or (type(value) is int and value >= 1):
-        return value
-    raise ValueError(f"expected a number of tokens from 1, or {AUTOMATIC}")
-
-
-Budget = Annotated[HindsightBudget, BeforeValidator(_read_budget)]
-
-
-def _budget(of: str) -> Any:
-    return Field(
-        None,
-        description=f"In hindsight: the largest number of tokens to read of {of}, prefixes around flags first;"
-        " `auto` reads all prefixes if the limit of a request allows them, or else an eighth of their tokens. By"
-        " default all are read.",
-    )
 
 
 # With more, looking for those of each step takes noticeable time.
@@ -167,7 +146,6 @@ class ScoreRequest(_TraceRequest):
         None, description="A name from /evaluators; by default the first one that scores."
     )
     mode: Mode = Field(Mode.OFFLINE, description="hindsight includes the other two.")
-    hindsight_budget: Budget = _budget("the solution")
 
 
 class BatchTrace(_TraceRequest):
@@ -190,7 +168,6 @@ class BatchRequest(_Given):
         None, description="A name from /evaluators; by default the first one that scores."
     )
     mode: Mode = Field(Mode.OFFLINE, description="hindsight includes the other two.")
-    hindsight_budget: Budget = _budget("each solution")
 
 
 class BatchLine(JudgmentRecord):
@@ -333,9 +310,6 @@ class JobRequest(_Given):
     dataset: str
     evaluator: str
     mode: Mode = Mode.HINDSIGHT
-    hindsight_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
-        None, description="In hindsight: the largest number of tokens to read of each trace; by default all."
-    )
 
 
 class JobInfo(BaseModel):
@@ -346,7 +320,6 @@ class JobInfo(BaseModel):
     evaluator: str = Field(description="The evaluator; empty for an import.")
     fingerprint: str
     mode: Mode | None
-    hindsight_budget: int | None = Field(None, description="The most tokens read of each trace, or null.")
     state: State
     total: int
     done: int = Field(description="The number of traces judged, or of bytes processed.")

@@ -47,7 +47,7 @@ def routes(context: Context) -> APIRouter:
         evaluator = context.evaluators.about(name)
         trace = Trace.of(asked.problem, asked.steps, context=asked.context)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
-        submit = partial(context.evaluators.submit, name, trace, asked.mode, asked.hindsight_budget)
+        submit = partial(context.evaluators.submit, name, trace, asked.mode)
         scoring = await to_thread.run_sync(submit)
         judgment = await _awaited(scoring, request, context.seconds)
         await to_thread.run_sync(note_scored, context.store, find_user_of(request), trace)
@@ -144,7 +144,7 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
     for place, one in enumerate(asked.traces):
         with _at(f"traces.{place}"):
             trace = Trace.of(one.problem, one.steps, id=one.id, context=one.context)
-        submit = partial(context.evaluators.submit, name, trace, asked.mode, asked.hindsight_budget)
+        submit = partial(context.evaluators.submit, name, trace, asked.mode)
         parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from stepsight.app.scoring.evaluators import Evaluators, HindsightBudget
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -119,20 +119,18 @@ def judge_trace(
     chosen: Sequence[EvaluatorChoice],
     trace: StoredTrace,
     patience: float | None = None,
-    budget: HindsightBudget = None,
 ) -> list[TraceJudgments]:
     """Return the judgments of a trace by each chosen evaluator, in the order of `chosen`.
 
     Stored judgments are used where they are still valid. Otherwise, the evaluator judges the trace now if it runs
     on this server. All evaluators together get `patience` seconds. A judgment that takes longer continues in the
-    background, for a later request. If `patience` is None, there is no time limit. No more tokens than `budget` are
-    read of the trace.
+    background, for a later request. If `patience` is None, there is no time limit.
     """
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
         stored[judgment.evaluator.id].append(judgment)
     # All are started before the first one is waited for.
-    begun = [_begin(evaluators, choice, trace, stored[choice.id or 0], budget) for choice in chosen]
+    begun = [_begin(evaluators, choice, trace, stored[choice.id or 0]) for choice in chosen]
     until = None if patience is None else time.monotonic() + patience
     return [
         _judgments(choice, _thresholds(store, evaluators, choice), stored[choice.id or 0], made, until)
@@ -145,14 +143,13 @@ def _begin(
     choice: EvaluatorChoice,
     trace: StoredTrace,
     stored: Sequence[StoredJudgment],
-    budget: HindsightBudget,
 ) -> "Future[Judgment] | None":
     """Start judging a trace and return the future judgment. Returns None if the store has a standing hindsight
     judgment, or if the evaluator does not run on this server."""
     if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:
-        return evaluators.begin(choice.loaded, trace, budget)
+        return evaluators.begin(choice.loaded, trace)
     except UserError as error:
         refused: Future[Judgment] = Future()
         refused.set_exception(error)

@@ -2,7 +2,6 @@
 page."""
 
 import base64
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -22,11 +21,10 @@ from stepsight.app.evidence.sentences import (
     left_out_sentence,
     only_offline_sentence,
     rest_sentence,
-    sampled_sentence,
     unused_sentence,
 )
 from stepsight.app.score.entered import Entered
-from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators, HindsightBudget, PendingScore
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps, note_html
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
@@ -55,12 +53,11 @@ MOST_CELLS = 60
 
 class JudgingError(LoadingError):
     """Raised while the evaluator is judging `trace` or being loaded. The trace can be shown in the meantime.
-    `judged` is the number of sub-steps that are judged online so far, or 0 if that is unknown, and `cost` is a
-    sentence on the part that is read, or "" if that is everything."""
+    `judged` is the number of sub-steps that are judged online so far, or 0 if that is unknown."""
 
-    def __init__(self, evaluator: str, trace: Trace, judged: int = 0, cost: str = "") -> None:
+    def __init__(self, evaluator: str, trace: Trace, judged: int = 0) -> None:
         steps = f", {judged} of {len(trace.substeps)} steps so far" if judged else ""
-        super().__init__(f"{evaluator} is judging this solution{steps}.{cost}")
+        super().__init__(f"{evaluator} is judging this solution{steps}.")
         self.trace = trace
 
 
@@ -142,7 +139,7 @@ class Evidence:
 
         They hold its record or, for a long trace unless `is_whole`, the record of its offline scores and the
         triangle in base64: its rows one after another, with three little-endian float32 for each cell. If it is
-        sampled, these are the rows in `sampled`, counted from 0. If it is `constant`, this is the last row alone.
+        `constant`, this is the last row alone.
         """
         if is_whole or len(self) <= MOST_CELLS:
             return {"judgment": self.record.model_dump_json()}
@@ -150,12 +147,11 @@ class Evidence:
         constant = {"constant": "true"} if self._is_constant else {}
         packed = self.hindsight.rows[-1] if constant else self.hindsight.packed
         triangle = base64.b64encode(packed.astype("<f4").tobytes()).decode()
-        sampled = {} if self.hindsight.sampled is None else {"sampled": json.dumps(self.hindsight.sampled.tolist())}
-        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle} | constant | sampled
+        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle} | constant
 
     @property
     def _is_constant(self) -> bool:
-        *earlier, last = (self.hindsight.rows[row] for row in self.hindsight.read)
+        *earlier, last = self.hindsight.rows
         return all(np.array_equal(row, last[: len(row)]) for row in earlier)
 
     def __len__(self) -> int:
@@ -258,12 +254,6 @@ class Evidence:
         return unused_sentence(self.names, Dependence(left_out, self.thresholds.validity))
 
     @property
-    def sampled_sentence(self) -> str:
-        """The number of prefixes that were read, and what follows from it, or "" if all of them were."""
-        sampled = self.hindsight.sampled
-        return "" if sampled is None else sampled_sentence(len(sampled), len(self))
-
-    @property
     def constant_sentence(self) -> str:
         """The reason why the matrix shows no changes: the evaluator reads no later steps, or only offline scores
         are stored. It is "" if neither is the case."""
@@ -276,7 +266,7 @@ class Evidence:
             return ""
         threshold = self.thresholds.validity
         without = removals(self.hindsight, left_out, step, threshold)
-        online, offline = (side.validity[step] for side in (self.hindsight.earliest, self.hindsight.offline))
+        online, offline = (side.validity[step] for side in (self.hindsight.online, self.hindsight.offline))
         turned = bool((online >= threshold) != (offline >= threshold))
         return left_out_sentence(self.names, self.hindsight, step, without, turned)
 
@@ -296,29 +286,13 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
     trace = entered.trace
     offered = (name for name in entered.evaluators if evaluators.gives_scores(name))
     name = address.evaluator or next(offered, "") or evaluators.default
-    pending = evaluators.begin(name, trace, entered.budget)
+    pending = evaluators.begin(name, trace)
     try:
         judgment = pending.result(patience)
     except TimeoutError:
-        raise _judging(evaluators, name, trace, pending, entered.budget) from None
+        raise JudgingError(name, trace, len(pending.steps)) from None
     about, ask = evaluators.about(name), _asked(evaluators, name)
     return Evidence(judgment, name, about, entered.thresholds, ask, evaluators.names)
-
-
-def _judging(
-    evaluators: Evaluators,
-    name: str,
-    trace: Trace,
-    pending: PendingScore[Judgment],
-    budget: HindsightBudget,
-) -> JudgingError:
-    """Return the error that reports the progress of a judgment and, if only a part of the trace is read, that
-    part."""
-    cost, words = evaluators.cost(name, trace), ""
-    if cost is not None and cost.budget(budget) is not None:
-        read, whole = cost.tokens(budget), cost.prefixes
-        words = f" It reads at most {read:,} tokens instead of {whole:,}, prefixes around flags first."
-    return JudgingError(name, trace, 0 if words else len(pending.steps), words)
 
 
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
@@ -327,14 +301,14 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     listed = list_choices(store, evaluators, trace.dataset_id, address.evaluator)
     offers = [one for one in listed if one.outputs.has_scores]
     offer = find_choice(offers, address.evaluator or _first_key(store, offers, trace) or evaluators.default)
-    (answer,) = judge_trace(store, evaluators, [offer], trace, patience, AUTOMATIC)
+    (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
     left_out = evaluators_with_left_out(store, trace.trace_id)
     gaps = left_out.get(offer.id or 0, ())
     stored = answer.by_mode.get(Mode.HINDSIGHT)
     judgment = stored or _constant(offer.row, answer, known=bool(gaps))
     if answer.waits and judgment is None:
         name = offer.loaded or offer.key
-        raise _judging(evaluators, name, trace, evaluators.begin(name, trace, AUTOMATIC), AUTOMATIC)
+        raise JudgingError(name, trace, len(evaluators.begin(name, trace).steps))
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")

@@ -142,10 +142,7 @@ def _opened(
     note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
     ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.stored_gaps else ""
-    is_sampled = evidence.hindsight.sampled is not None
-    if address.present and is_sampled:
-        problems = [*problems, "Only some prefixes of this trace were read, so that its steps cannot be presented."]
-    elif address.present:
+    if address.present:
         return presentation_html(evidence, address, ask, problems)
     place = _place(store, evaluators, evidence, address)
     is_stored = isinstance(evidence.trace, StoredTrace)
@@ -170,7 +167,7 @@ def _opened(
         readings=_readings(evaluators, evidence, address) if evidence.scorer is not None else (),
         baseline_check=line,
         evidence=evidence_html(evidence, address, ask, alone),
-        present="" if is_sampled else alone.url(kind=address.kind, present=PROBLEM),
+        present=alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
         browse=alone.url("/browse") if is_stored else "",
         token=address.s or entered.token(),

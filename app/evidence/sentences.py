@@ -18,30 +18,17 @@ def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) 
     if abs(jump.change) < NOTABLE:
         moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
     end = f" At the end it stands at {final:.2f}." if final is not None and abs(final - jump.after) >= 0.05 else ""
-    first, last = names[jump.revealed - jump.skipped], names[jump.revealed]
-    shown = f"steps {first} to {last} were" if jump.skipped else f"step {last} was"
-    return f"Step {names[jump.step]} {moved} when {shown} revealed.{end}"
-
-
-def sampled_sentence(read: int, prefixes: int) -> str:
-    """Say how many of the prefixes were read."""
-    return (
-        f"Sampled: {read} of {prefixes} prefixes. Changes are between prefixes that were read, and begin "
-        "with the first one that holds the step, in place of its online verdict."
-    )
+    return f"Step {names[jump.step]} {moved} when step {names[jump.revealed]} was revealed.{end}"
 
 
 def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump: Jump | None) -> str:
     """Describe the effect of later sub-steps on the sub-step with index `step`. `jump` is the largest jump of its
     validity, or None if there is no jump."""
-    is_sampled = hindsight.sampled is not None
     final = float(hindsight.offline.validity[step])
     if len(names) == 1:
         return f"Step {names[step]} is the only one: its validity is {final:.2f}."
     if step == len(names) - 1:
         return f"Step {names[step]} is the last: nothing after it can change its validity of {final:.2f}."
-    if is_sampled and hindsight.first(step) == len(names) - 1:
-        return f"Only the whole solution was read with step {names[step]}: its validity is {final:.2f} there."
     if jump is None or abs(jump.change) < _VISIBLE:
         return f"Later steps did not change step {names[step]}: its validity stays at {final:.2f}."
     return jump_sentence(names, jump, final)

@@ -90,7 +90,6 @@ def evidence_html(
         note=evidence.note,
         conclusion="" if rest else _conclusion(evidence),
         failing=bool(rest or evidence.failing),
-        sampled=evidence.sampled_sentence,
         outcome=_outcome(evidence),
         only_validity=ONLY_VALIDITY,
         constant=evidence.constant_sentence,
@@ -121,7 +120,7 @@ def listed_html(evidence: Evidence, query: Mapping[str, str]) -> Markup:
 
 
 def _listed(evidence: Evidence, places: range, *, tells: bool = False) -> dict[str, Any]:
-    trace, moved = evidence.trace, evidence.hindsight.moved
+    trace, moved = evidence.trace, evidence.hindsight.retroactive
     return {
         "trace": trace,
         "steps": evidence.steps(places),
@@ -211,4 +210,4 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
 
 def _draws_all(evidence: Evidence) -> bool:
     """True if the template draws the matrix. Otherwise the page's script does."""
-    return len(evidence) <= MOST_CELLS and evidence.hindsight.sampled is None
+    return len(evidence) <= MOST_CELLS

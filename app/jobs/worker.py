@@ -200,11 +200,11 @@ class Worker:
         evaluator = register_loaded(self.store, scorer.evaluator)
         dataset = find_dataset(self.store, job.dataset)
         assert job.mode is not None
-        judged_in, budget = (self.store, job.dataset_id, evaluator.id, job.mode), job.hindsight_budget
-        missing = count_missing(*judged_in, sampled=budget is not None)
+        judged_in = self.store, job.dataset_id, evaluator.id, job.mode
+        missing = count_missing(*judged_in)
         hold.begin(dataset.traces, dataset.traces - missing)
-        traces = missing_traces(*judged_in, sampled=budget is not None)
-        judgments = scorer.score(traces, job.mode, hold.leave_out, hold.check, budget)
+        traces = missing_traces(*judged_in)
+        judgments = scorer.score(traces, job.mode, hold.leave_out, hold.check)
         save_judgments(self.store, evaluator.id, hold.watch(judgments))
         return said
 

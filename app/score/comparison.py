@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-from stepsight.core.judgment import Mode
-from stepsight.core.scores import Hindsight
+from stepsight.core.judgment import Judgment, Mode
 
 # Scores are shown with two digits; a change of less than half of the last one does not count.
 _LEAST = 0.005
@@ -115,17 +114,17 @@ def _move(
     return {i for left in places.values() for i in left}
 
 
-def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
+def largest_move(matches: StepMatches, before: Judgment, now: Judgment) -> Move | None:
     """Return the largest change of validity in either mode, among the sub-steps whose text is in both traces.
-    Online scores are left out if a matrix is sampled and lacks them. Returns None if no change is visible. Of
-    several equal changes, the first is returned, where offline comes before online."""
-    is_sampled = before.sampled is not None or now.sampled is not None
+    A mode that either judgment lacks is left out. Returns None if no change is visible. Of several equal changes,
+    the first is returned, where offline comes before online."""
     moves = [
         Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
         for mode, old, new in (
             (Mode.OFFLINE, before.offline, now.offline),
-            *([] if is_sampled else [(Mode.ONLINE, before.online, now.online)]),
+            (Mode.ONLINE, before.online, now.online),
         )
+        if old is not None and new is not None
         for j, match in enumerate(matches.now)
         if match.was is not None and match.step_change != StepChange.EDITED
     ]

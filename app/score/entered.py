@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -26,18 +26,13 @@ _MOST_STEPS = 1_000
 LONGEST_ENTRY = 300_000
 """The most characters of an entry: with three bytes each, a request stays below `LARGEST_BODY`."""
 _VERSION = 1
-# The number of values in a permalink whose budget is automatic.
-_WITHOUT_BUDGET = 7
 
 Steps = tuple[tuple[str, ...], ...]
 """The sub-steps of each step."""
 
-Budget = Annotated[int, Field(ge=1)] | Literal["auto"]
-"""The amount that is read in hindsight (see `app.scoring.limits.HindsightBudget`)."""
-
-# The version, the problem, the steps, the text of the solution, the evaluators, the thresholds and the budget.
+# The version, the problem, the steps, the text of the solution, the evaluators and the thresholds.
 _LINK = TypeAdapter(
-    tuple[Literal[1], str, tuple[str | tuple[str, ...], ...], str | None, tuple[str, ...], float, float, Budget]
+    tuple[Literal[1], str, tuple[str | tuple[str, ...], ...], str | None, tuple[str, ...], float, float]
 )
 
 
@@ -90,7 +85,7 @@ class Entered:
     `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds the
     permalink tokens of results to compare with. If `kept` is True, the user chose the comparison, and it is shown
     even if this solution is not an edit of the earlier one. The first `thinking` steps are thinking before the
-    solution; a permalink does not say so, but its text does. `budget` bounds the tokens read in hindsight.
+    solution; a permalink does not say so, but its text does.
     """
 
     problem: str = ""
@@ -101,7 +96,6 @@ class Entered:
     before: tuple[str, ...] = ()
     kept: bool = False
     thinking: int = 0
-    budget: Budget = "auto"
 
     @classmethod
     def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
@@ -178,8 +172,6 @@ class Entered:
         names = self.evaluators if evaluators is None else evaluators
         at = self.thresholds
         values = [_VERSION, self.problem, plain_steps(self.steps), self.text, names, at.validity, at.redundancy]
-        # Earlier versions read the others.
-        values += [] if self.budget == "auto" else [self.budget]
         packed = zlib.compress(json.dumps(values, ensure_ascii=False).encode(), 9)
         token = base64.urlsafe_b64encode(packed).decode().rstrip("=")
         return token if len(token) <= _LONGEST else None
@@ -195,8 +187,7 @@ class Entered:
                 raise TypeError("no list")
             if values[0] != _VERSION:
                 raise AddressError("This link is of another version of StepSight.", "Paste the solution instead.")
-            link = _LINK.validate_python([*values, "auto"] if len(values) == _WITHOUT_BUDGET else values)
-            _, problem, steps, text, evaluators, validity, redundancy, budget = link
+            _, problem, steps, text, evaluators, validity, redundancy = _LINK.validate_python(values)
             # JSON may contain half of a surrogate pair, which no page can show.
             json.dumps(values, ensure_ascii=False).encode()
         except (binascii.Error, zlib.error, ValueError, TypeError, LookupError, OverflowError):
@@ -205,7 +196,7 @@ class Entered:
             ) from None
         if not (0 <= validity <= 1 and 0 <= redundancy <= 1):
             raise AddressError("This link has a threshold outside 0 to 1.", "Paste the solution instead.")
-        return cls(problem, as_steps(steps), text, evaluators, Thresholds(validity, redundancy), budget=budget)
+        return cls(problem, as_steps(steps), text, evaluators, Thresholds(validity, redundancy))
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "Entered":
@@ -229,7 +220,7 @@ class PageState(BaseModel):
     of the result to compare with, and `kept` is True if the user chose that result. `earlier` is the permalink that
     the result in `before` was itself compared with. `token` belongs to the displayed result. `dataset` is the name
     of the dataset to save the result in; None stands for `SAVED`. If `thinking` is True, thinking before the
-    solution is judged too. `budget` is a number of tokens as typed, or `auto`. `run` is a key that the page has
+    solution is judged too. `run` is a key that the page has
     chosen, under which the scores are read while they are computed.
     """
 
@@ -247,7 +238,6 @@ class PageState(BaseModel):
     token: str = ""
     dataset: str | None = None
     thinking: bool = False
-    budget: str = Field("auto", max_length=40)
     run: str = Field("", max_length=40)
 
     @classmethod
@@ -267,7 +257,7 @@ class PageState(BaseModel):
 
     def entered(self, solution: SolutionText) -> Entered:
         """Return the solution to score, with everything that its result depends on. If the same solution is scored
-        again, it is still compared with `earlier`. Raises `UserError` if the budget is not a number of tokens."""
+        again, it is still compared with `earlier`."""
         before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
         return Entered(
             self.problem,
@@ -278,7 +268,6 @@ class PageState(BaseModel):
             before if self.before else (),
             self.kept,
             solution.thinking,
-            self._read_budget(),
         )
 
     def displayed(self) -> Entered:
@@ -288,17 +277,6 @@ class PageState(BaseModel):
             return self.entered(self.solution_text())
         entered = replace(Entered.from_token(self.token), thresholds=Thresholds(self.validity, self.redundancy))
         return replace(entered, thinking=entered.solution_text().thinking)
-
-    def _read_budget(self) -> Budget:
-        if self.budget == "auto":
-            return "auto"
-        digits = self.budget.replace(",", "").strip()
-        if not (digits.isdecimal() and int(digits)):
-            raise UserError(
-                f"The number of tokens is {self.budget!r}, expected a whole number from 1.",
-                "Enter another number, or let the page choose.",
-            )
-        return int(digits)
 
 
 def check_steps(steps: Steps) -> None:

@@ -45,8 +45,8 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
 def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, Judgment]]:
     trace = entered.trace
     names = dict.fromkeys(entered.evaluators or (evaluators.default,))
-    fits = dict(evaluators.fit(name, trace, entered.budget) for name in names)
-    waiting = {name: evaluators.submit(name, trace, budget=budget) for name, budget in fits.items()}
+    fits = dict(evaluators.fit(name, trace) for name in names)
+    waiting = {name: evaluators.submit(name, trace, mode) for name, mode in fits.items()}
     return trace, {name: future.result() for name, future in waiting.items()}
 
 

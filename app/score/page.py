@@ -19,15 +19,17 @@ from starlette.responses import HTMLResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, require
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
-from stepsight.app.score.result import as_read, conclusion_of, result_html
+from stepsight.app.score.result import conclusion_of, result_html
 from stepsight.app.score.running import RunningResults
-from stepsight.app.scoring.evaluators import Evaluators, HindsightBudget, ScoringCost
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.limits import ScoringCost
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_events import Event, event_routes
 from stepsight.app.web.page_route import PageContent, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.text.preamble import thinking_in, unclosed_thought
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import SAVED, save_trace
@@ -106,7 +108,6 @@ class ScorePage:
             examples=_examples(*names[:1]),
             dataset=DATASET,
             longest=LONGEST_ENTRY,
-            budget=entered.get("budget", "auto"),
             traces=len(read_gallery()),
         )
         return PageContent.of(html, errors=errors)
@@ -142,12 +143,12 @@ class ScorePage:
         state = PageState.read(values)
         try:
             entered = state.entered(state.solution_text())
-            costs = [(name, *_cost(self.evaluators, name, entered)) for name in entered.chosen]
+            costs = [(name, _cost(self.evaluators, name, entered.trace)) for name in entered.chosen]
         except UserError as error:
             return {"cost": escape(str(error.without_options())), "long": False}
-        known = [(name, cost, budget) for name, cost, budget in costs if cost is not None]
+        known = [(name, cost) for name, cost in costs if cost is not None]
         cost = render("score/cost.html", costs=known, steps=len(entered.trace.substeps))
-        return {"cost": cost, "long": any(_is_much(cost, budget) for _, cost, budget in known)}
+        return {"cost": cost, "long": any(_is_much(cost) for _, cost in known)}
 
     def conclude(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
         """Return the sentence on the displayed result at other thresholds."""
@@ -175,8 +176,8 @@ class ScorePage:
         entered = state.displayed()
         saved = save_trace(self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset)
         for chosen in filter(self.evaluators.gives_scores, entered.evaluators):
-            name, budget = self.evaluators.fit(chosen, saved.trace, entered.budget)
-            judgment = as_read(self.evaluators.judge(name, saved.trace, budget))
+            name, mode = self.evaluators.fit(chosen, saved.trace)
+            judgment = self.evaluators.judge(name, saved.trace, mode)
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", saved=saved)}
 
@@ -209,15 +210,14 @@ class ScorePage:
             "problem": entered.problem,
             **_written(solution),
             "evaluators": [*map(self.evaluators.plain, filter(self.evaluators.gives_scores, entered.evaluators))],
-            "budget": str(entered.budget),
             "result": None if is_late else self._result(entered, request, run),
         }
 
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
         """Start the judgments. Returns True if they are ready, or have failed, within this many `seconds`."""
         try:
-            fits = [self.evaluators.fit(name, entered.trace, entered.budget) for name in entered.evaluators]
-            begun = [self.evaluators.begin(name, entered.trace, budget) for name, budget in fits]
+            fits = [self.evaluators.fit(name, entered.trace) for name in entered.evaluators]
+            begun = [self.evaluators.begin(name, entered.trace, mode) for name, mode in fits]
         except UserError:
             return True
         return not wait(begun, timeout=seconds).not_done
@@ -252,20 +252,18 @@ def steps_html(solution: SolutionText) -> Markup:
     )
 
 
-def _cost(
-    evaluators: Evaluators, name: str, entered: Entered
-) -> tuple[ScoringCost | UserError | None, HindsightBudget]:
-    """Return the tokens that an evaluator reads of the solution, the error if it cannot read it, or None if
-    unknown; and the budget with which it reads it."""
-    name, budget = evaluators.fit(name, entered.trace, entered.budget)
+def _cost(evaluators: Evaluators, name: str, trace: Trace) -> ScoringCost | UserError | None:
+    """Return the tokens that an evaluator reads of a solution, the error if it cannot read it, or None if
+    unknown."""
+    fitting, _ = evaluators.fit(name, trace)
     try:
-        return evaluators.cost(name, entered.trace, budget), budget
+        return evaluators.cost(fitting, trace)
     except UserError as error:
-        return error.without_options(), budget
+        return error.without_options()
 
 
-def _is_much(cost: ScoringCost | UserError, budget: HindsightBudget) -> bool:
-    return isinstance(cost, UserError) or cost.prefixes > _MUCH or cost.budget(budget) is not None
+def _is_much(cost: ScoringCost | UserError) -> bool:
+    return isinstance(cost, UserError) or cost.prefixes > _MUCH or not cost.fits
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:

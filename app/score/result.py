@@ -6,9 +6,8 @@ The result also offers ways to share, download, save and reproduce it.
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from math import isnan
 from typing import Any
 
 from markupsafe import Markup
@@ -16,7 +15,7 @@ from markupsafe import Markup
 from stepsight.app.score.comparison import StepChange, StepMatches, is_move, largest_move
 from stepsight.app.score.entered import EarlierSolution, Entered, plain_steps, steps_of
 from stepsight.app.score.running import EvaluatorScoring, RunningScores
-from stepsight.app.scoring.evaluators import Evaluators, HindsightBudget
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.fair_queue import PendingScore, wait_for
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
@@ -39,7 +38,7 @@ from stepsight.core.evaluator_summary import SERVED
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import STORED, untyped_name
-from stepsight.core.scores import Hindsight, StepScores, Thresholds, judge_solution
+from stepsight.core.scores import Thresholds, judge_solution
 from stepsight.core.scoring.client import API
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import NAME_LENGTH
@@ -58,8 +57,8 @@ _PREVIEW = 80
 class ScoredSolution:
     """A solution with the judgments of each evaluator.
 
-    If the solution is compared with an `earlier` solution, `before` maps evaluators to their hindsight matrices of
-    the earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
+    If the solution is compared with an `earlier` solution, `before` maps evaluators to their judgments of the
+    earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
     sentence about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes`
     maps evaluators to a note on their reading, if there is one, and `strengths` maps weak evaluators to a line that
     says so. The first `thinking` steps are thinking before the solution.
@@ -70,7 +69,7 @@ class ScoredSolution:
     thresholds: Thresholds
     token: str | None = None
     earlier: EarlierSolution | None = None
-    before: Mapping[str, Hindsight] = field(default_factory=dict)
+    before: Mapping[str, Judgment] = field(default_factory=dict)
     note: str = ""
     problems: tuple[UserError, ...] = ()
     reading_notes: Mapping[str, str] = field(default_factory=dict)
@@ -100,7 +99,7 @@ def result_html(
         scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}
         on_begin(RunningScores(trace, entered.thresholds, scorings, entered.thinking))
 
-    judged, problems = _judge(evaluators, trace, names, entered.budget, client_disconnected, begin)
+    judged, problems = _judge(evaluators, trace, names, client_disconnected, begin)
     if not judged:
         # A failing equation needs no evaluator.
         shown = conclusion_html(trace, (), entered.thinking) if failing_steps(trace) else Markup()
@@ -113,9 +112,7 @@ def result_html(
         entered.thresholds,
         token,
         earlier,
-        _triangles(_judge(evaluators, earlier.trace, list(judged), entered.budget, client_disconnected)[0])
-        if earlier
-        else {},
+        _judge(evaluators, earlier.trace, list(judged), client_disconnected)[0] if earlier else {},
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
         {name: evaluators.about(name).reading_note for name in judged},
@@ -128,7 +125,7 @@ def result_html(
 
 def conclusion_of(evaluators: Evaluators, entered: Entered, client_disconnected: ClientDisconnected) -> Markup:
     """Render the sentence on a solution. Raises the same errors as `result_html`."""
-    judged, _ = _judge(evaluators, entered.trace, entered.chosen, entered.budget, client_disconnected)
+    judged, _ = _judge(evaluators, entered.trace, entered.chosen, client_disconnected)
     return conclusion_html(entered.trace, _columns(evaluators, judged, entered.thresholds), entered.thinking)
 
 
@@ -145,7 +142,6 @@ def _judge(
     evaluators: Evaluators,
     trace: Trace,
     names: Sequence[str],
-    budget: HindsightBudget,
     client_disconnected: ClientDisconnected,
     begin: Callable[[Mapping[str, PendingScore[Judgment]]], None] = lambda pending: None,
 ) -> tuple[dict[str, Judgment], list[UserError]]:
@@ -156,9 +152,9 @@ def _judge(
     problems: list[UserError] = []
     for name in names:
         try:
-            fitting, tokens = evaluators.fit(name, trace, budget)
+            fitting, mode = evaluators.fit(name, trace)
             # A result does not wait for an evaluator that is being loaded.
-            waiting[fitting] = evaluators.submit_loaded(fitting, trace, tokens)
+            waiting[fitting] = evaluators.submit_loaded(fitting, trace, mode)
         except UserError as error:
             problems.append(error)
     begin(waiting)
@@ -171,18 +167,6 @@ def _judge(
         except UserError as error:
             problems.append(error)
     return judged, problems
-
-
-def as_read(judgment: Judgment) -> Judgment:
-    """Return a judgment in hindsight as an offline one if nothing but the whole solution was read."""
-    hindsight = judgment.hindsight
-    if hindsight is None or hindsight.sampled is None or len(hindsight.sampled) > 1:
-        return judgment
-    return replace(judgment, mode=Mode.OFFLINE, result=hindsight.offline)
-
-
-def _triangles(judged: Mapping[str, Judgment]) -> dict[str, Hindsight]:
-    return {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
 
 
 @cache
@@ -202,7 +186,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         failing=failing_steps(result.trace),
         sections=section_starts(result.trace, by_substeps=True),
         verdicts=verdicts,
-        sampled={one.name: read for one in result.scores if (read := _sampled(one)) is not None},
+        alone=[one.name for one in result.scores if one.online is None],
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
         three_way=any(one.is_three_way for one in result.scores),
@@ -252,23 +236,12 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
     }
 
 
-def _sampled(one: TraceJudgments) -> int | None:
-    """Return the number of prefixes that were read, or None if all were."""
-    sampled = None if one.hindsight is None else one.hindsight.sampled
-    return None if sampled is None else len(sampled)
-
-
 def _cells(result: ScoredSolution, one: TraceJudgments, i: int) -> list[dict[str, Any]]:
-    """Return the template's variables for a sub-step's bars. If only some prefixes were read, a number takes the
-    place of the online bar, or None where that prefix was not read."""
-    hindsight = one.hindsight
+    """Return the template's variables for a sub-step's bars. The online bar is None if only the whole solution was
+    read."""
     cells = [_cell(result, one, mode, i) for mode in one.modes]
-    if hindsight is None or hindsight.sampled is None:
-        return cells
-    online = float(hindsight.online.validity[i])
     who = one.name if len(result.scores) > 1 else ""
-    (offline,) = cells
-    return [{"who": who, "bar": None, "was": None, "now": None if isnan(online) else online}, offline]
+    return [{"who": who, "bar": None, "was": None}, *cells] if one.online is None else cells
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
@@ -292,11 +265,8 @@ def _validity_before(result: ScoredSolution, one: TraceJudgments, mode: Mode, i:
     if result.earlier is None or before is None:
         return None
     was = result.earlier.matches.now[i].was
-    return None if was is None else float(_of_mode(before, mode).validity[was])
-
-
-def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
-    return hindsight.online if mode == Mode.ONLINE else hindsight.offline
+    scores = before.online if mode == Mode.ONLINE else before.offline
+    return None if was is None or scores is None else float(scores.validity[was])
 
 
 def _step_change(earlier: EarlierSolution | None, i: int) -> str:
@@ -316,9 +286,9 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
         "kept": earlier.kept,
         "shared": matches.kept,
         "lines": [
-            _largest_move(result.trace, one.name, matches, result.before[one.name], one.hindsight)
+            _largest_move(result.trace, one.name, matches, result.before[one.name], one.by_mode[Mode.OFFLINE])
             for one in result.scores
-            if one.name in result.before and one.hindsight is not None
+            if one.name in result.before
         ],
         "step_changes": [
             f"{count} {step_change.value}"
@@ -330,7 +300,7 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
 
 
 def _largest_move(
-    trace: Trace, evaluator: str, matches: StepMatches, before: Hindsight, now: Hindsight
+    trace: Trace, evaluator: str, matches: StepMatches, before: Judgment, now: Judgment
 ) -> dict[str, Any]:
     move = largest_move(matches, before, now)
     return {"evaluator": evaluator, "move": move, "step": trace.step_name(move.step) if move else ""}

@@ -1,5 +1,5 @@
 """What is known of a solution that is still being judged: failing equations, and the online scores from the first
-step on, or, if only some prefixes are read, those in the whole solution."""
+step on."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,19 +28,11 @@ class EvaluatorScoring:
     judgment: PendingScore[Judgment]
 
     @property
-    def is_offline(self) -> bool:
-        """True if the early scores are those in the whole solution, because there is a budget."""
-        return self.judgment.steps.is_offline
-
-    @property
     def known(self) -> StepScores | None:
-        """The online or offline scores of the first sub-steps, as far as they are known, or None if there are
-        none."""
+        """The online scores of the first sub-steps, as far as they are known, or None if there are none."""
         if self.judgment.done():
             failed = self.judgment.cancelled() or self.judgment.exception() is not None
-            if failed:
-                return None
-            return self.judgment.result().offline if self.is_offline else self.judgment.result().online
+            return None if failed else self.judgment.result().online
         # Taken once, since the scorer adds to it.
         known = dict(self.judgment.steps)
         count = next(i for i in range(len(known) + 1) if i not in known)
@@ -67,7 +59,7 @@ class RunningScores:
                 name,
                 self.evaluators[name].outputs,
                 self.thresholds,
-                {self._mode(name): Judgment(self.trace, self._mode(name), scores)},
+                {Mode.ONLINE: Judgment(self.trace, Mode.ONLINE, scores)},
             )
             for name, scores in known.items()
             if scores is not None
@@ -88,7 +80,6 @@ class RunningScores:
             total=len(self.trace.substeps),
             left={name: self._seconds_left(len(own)) for name, own in words.items()},
             evaluators={name: words.get(name, []) for name in known},
-            modes={name: self._mode(name).value for name in known},
             names=list(words),
             marks=marks,
             flagged=flagged[:_MOST_FLAGGED],
@@ -98,9 +89,6 @@ class RunningScores:
     def _seconds_left(self, judged: int) -> float:
         """Estimate the seconds until the last sub-step is judged. A prefix takes as long as it has sub-steps."""
         return (time.monotonic() - self.start) * ((len(self.trace.substeps) / judged) ** 2 - 1)
-
-    def _mode(self, name: str) -> Mode:
-        return Mode.OFFLINE if self.evaluators[name].is_offline else Mode.ONLINE
 
 
 class RunningResults:

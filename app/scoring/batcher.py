@@ -17,8 +17,7 @@ from stepsight.app.scoring.fair_queue import (
     TraceRequest,
     current_client,
 )
-from stepsight.app.scoring.limits import AUTOMATIC, REQUEST_TOKENS, ScoringCost
-from stepsight.app.scoring.limits import HindsightBudget as HindsightBudget
+from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -27,6 +26,7 @@ from stepsight.core.reading import Rereading
 from stepsight.core.trace import AnyContext, Trace
 
 if TYPE_CHECKING:
+    from stepsight.core.prompts.encoding import Encoded
     from stepsight.core.scoring.scorer import Scorer
 
 MOST_WAITING = 256
@@ -100,46 +100,30 @@ class Batcher:
         mode: Mode,
         answer: PendingScore[Judgment] | None = None,
         reading: Rereading | None = None,
-        budget: HindsightBudget = None,
     ) -> PendingScore[Judgment]:
         """Queue a trace and return the future of its judgment. If `answer` is given, it is used as this future.
 
-        The evaluator reads the trace as `reading` says, by default in its own way, and in hindsight no more tokens
-        than `budget`. Raises `BusyError` if too many requests are waiting, `ShortError` if memory is short, and
-        `UserError` if the trace is too long or cannot have a budget.
+        The evaluator reads the trace as `reading` says, by default in its own way. Raises `BusyError` if too many
+        requests are waiting, `ShortError` if memory is short, and `UserError` if the trace is too long.
         """
         # An error here concerns only this request, and not the others of a batch.
-        request, cost = self._request(trace, mode, answer, reading, budget)
-        tokens = cost.tokens(budget)
-        self._check_tokens(tokens, f"this trace in {mode} mode", samples=cost.whole < min(tokens, self._tokens))
-        request.answer.steps.is_offline = request.budget is not None
-        self._add(request)
-        return request.answer
-
-    def cost(self, trace: Trace, reading: Rereading | None = None, budget: HindsightBudget = None) -> ScoringCost:
-        """Return the tokens that judging a trace in hindsight takes, with `reading` and `budget` as in `submit`.
-        Raises `UserError` if the trace is too long or cannot have such a budget."""
-        return self._request(trace, Mode.HINDSIGHT, None, reading, budget)[1]
-
-    def _request(
-        self,
-        trace: Trace,
-        mode: Mode,
-        answer: PendingScore[Judgment] | None,
-        reading: Rereading | None,
-        budget: HindsightBudget,
-    ) -> tuple[TraceRequest, ScoringCost]:
-        if budget is not None and (mode != Mode.HINDSIGHT or budget != AUTOMATIC):
-            self._scorer.check_budget(mode, 1 if isinstance(budget, str) else budget)
-        evaluator = self._scorer.evaluator
-        encoded = (evaluator if reading is None else evaluator.reread(reading)).encode(trace)
+        encoded = self._encode(trace, reading)
         tokens = self._scorer.tokens(trace, encoded, mode)
-        is_sampled = mode == Mode.HINDSIGHT and self._scorer.samples
-        whole = self._scorer.tokens(trace, encoded, Mode.OFFLINE) if is_sampled else tokens
-        cost = ScoringCost(whole, tokens, self._tokens)
+        self._check_tokens(tokens, f"this trace in {mode} mode")
         answer = PendingScore() if answer is None else answer
-        read = cost.tokens(budget) + _EACH
-        return TraceRequest(read, current_client(), answer, trace, encoded, mode, cost.budget(budget)), cost
+        self._add(TraceRequest(tokens + _EACH, current_client(), answer, trace, encoded, mode))
+        return answer
+
+    def cost(self, trace: Trace, reading: Rereading | None = None) -> ScoringCost:
+        """Return the tokens that judging a trace takes, with `reading` as in `submit`. Raises `UserError` if the
+        trace is too long."""
+        encoded = self._encode(trace, reading)
+        whole, prefixes = (self._scorer.tokens(trace, encoded, mode) for mode in (Mode.OFFLINE, Mode.HINDSIGHT))
+        return ScoringCost(whole, prefixes, self._tokens)
+
+    def _encode(self, trace: Trace, reading: Rereading | None) -> "Encoded":
+        evaluator = self._scorer.evaluator
+        return (evaluator if reading is None else evaluator.reread(reading)).encode(trace)
 
     def submit_next(
         self,
@@ -163,15 +147,13 @@ class Batcher:
         self._add(CandidatesRequest(tokens + _EACH * len(asked.unique), current_client(), answer, asked))
         return answer
 
-    def _check_tokens(self, tokens: int, what: str, *, samples: bool = False) -> None:
-        """Raise `UserError` if a request takes too many tokens. `samples` is True if a smaller budget would do."""
+    def _check_tokens(self, tokens: int, what: str) -> None:
+        """Raise `UserError` if a request takes too many tokens."""
         if tokens > self._tokens:
-            fewer = "Read only some prefixes (hindsight_budget), send" if samples else "Send"
             raise UserError(
                 f"{self._scorer.evaluator.name} would compute {tokens:,} tokens for {what}; "
                 f"a request may need {self._tokens:,} at most.",
-                f"{fewer} fewer steps, ask for offline scores, or import it and start a job, which has no such"
-                " limit.",
+                "Send fewer steps, ask for offline scores, or import it and start a job, which has no such limit.",
             )
 
     def _add(self, request: Request) -> None:
@@ -210,14 +192,14 @@ class Batcher:
         return _LONG * self._rate
 
     def score(self, batch: list[Request]) -> None:
-        """Score the requests, all traces of the same mode and budget in one call, and update the measured speed."""
+        """Score the requests, all traces of the same mode in one call, and update the measured speed."""
         for request in batch:
             if isinstance(request, CandidatesRequest):
                 self._score_next(request)
         traces = [request for request in batch if isinstance(request, TraceRequest)]
         start = time.perf_counter()
-        for how in dict.fromkeys((request.mode, request.budget) for request in traces):
-            self._score_mode(*how, [request for request in traces if (request.mode, request.budget) == how])
+        for mode in dict.fromkeys(request.mode for request in traces):
+            self._score_mode(mode, [request for request in traces if request.mode == mode])
         rate = sum(request.tokens for request in traces) / max(1e-6, time.perf_counter() - start)
         # The candidates' prefix may be cached, which would distort the measured speed.
         if traces and not any(request.answer.is_left for request in traces):
@@ -230,7 +212,7 @@ class Batcher:
         with _propagate_errors([request]):
             request.answer.set_result(nexts.score_encoded(request.asked))
 
-    def _score_mode(self, mode: Mode, budget: int | None, requests: Sequence[TraceRequest]) -> None:
+    def _score_mode(self, mode: Mode, requests: Sequence[TraceRequest]) -> None:
         def check() -> None:
             if all(request.answer.is_left for request in requests):
                 raise CancelledError
@@ -240,7 +222,7 @@ class Batcher:
 
         with _propagate_errors(requests):
             traces = [(request.trace, request.encoded) for request in requests]
-            judged = self._scorer.score_encoded(traces, mode, check, on_step, budget)
+            judged = self._scorer.score_encoded(traces, mode, check, on_step)
             for request, judgment in zip(requests, judged, strict=True):
                 request.answer.set_result(judgment)
 

@@ -18,10 +18,7 @@ from weakref import WeakKeyDictionary
 from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.fair_queue import PendingScore as PendingScore
 from stepsight.app.scoring.fair_queue import SharedScore
-from stepsight.app.scoring.limits import AUTOMATIC as AUTOMATIC
-from stepsight.app.scoring.limits import REQUEST_TOKENS
-from stepsight.app.scoring.limits import HindsightBudget as HindsightBudget
-from stepsight.app.scoring.limits import ScoringCost as ScoringCost
+from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
 from stepsight.core.equations.evaluator import EquationsEvaluator
@@ -290,15 +287,14 @@ class Evaluators:
         own defaults."""
         return find_thresholds(store, self.register(store, name).id)
 
-    def cost(self, name: str, trace: Trace, budget: HindsightBudget = None) -> ScoringCost | None:
-        """Return the tokens that judging a trace in hindsight takes, or None if the evaluator is not in memory or
-        reads no tokens. Raises `UserError` if the trace is too long or cannot have such a `budget`, and
-        `NotFoundError` if no evaluator has this name."""
+    def cost(self, name: str, trace: Trace) -> ScoringCost | None:
+        """Return the tokens that judging a trace takes, or None if the evaluator is not in memory or reads no
+        tokens. Raises `UserError` if the trace is too long, and `NotFoundError` if no evaluator has this name."""
         self.about(name)
         name, reading = self._split(name)
         lazy = self._lazy.get(name)
         batcher = self._batchers[name] if lazy is None else lazy.batcher
-        cost = None if batcher is None else batcher.cost(trace, reading, budget)
+        cost = None if batcher is None else batcher.cost(trace, reading)
         return cost if cost is not None and cost.prefixes else None
 
     def plain(self, name: str) -> str:
@@ -307,12 +303,12 @@ class Evaluators:
         bare, reading = self._split(name)
         return name if reading is None or reading.window is None else self.about(bare).reread(reading.plain).name
 
-    def fit(self, name: str, trace: Trace, budget: HindsightBudget = None) -> tuple[str, HindsightBudget]:
-        """Return the name and the budget with which an evaluator can judge a trace in hindsight.
+    def fit(self, name: str, trace: Trace) -> tuple[str, Mode]:
+        """Return the name and the mode with which an evaluator can judge a trace.
 
-        They are the given ones, unless the trace is longer than the evaluator's context: then it is read in windows
-        of that size, and with the automatic budget only the whole solution is read. Raises `NotFoundError` if no
-        evaluator has this name.
+        They are the given name and hindsight, unless the trace is longer than the evaluator's context: then it is
+        read in windows of that size, and as a whole alone, offline. It is also read offline if hindsight takes more
+        than a request may. Raises `NotFoundError` if no evaluator has this name.
         """
         context = self.about(name).context
         bare, reading = self._split(name)
@@ -320,8 +316,8 @@ class Evaluators:
             # Its tokenizer counts; that of a fetched one is asked once something has loaded it.
             self.scorer(name)
         try:
-            self.cost(self.plain(name), trace)
-            return name, budget
+            cost = self.cost(self.plain(name), trace)
+            return name, Mode.HINDSIGHT if cost is None or cost.fits else Mode.OFFLINE
         except UserError:
             pass
         if reading is None or reading.window is None:
@@ -331,66 +327,50 @@ class Evaluators:
             cost = self.cost(windowed, trace)
         except UserError:
             # The error of the evaluator's own reading says more.
-            return name, budget
-        is_sampled = budget == AUTOMATIC and cost is not None and cost.whole < cost.prefixes
-        return windowed, 1 if is_sampled else budget
+            return name, Mode.HINDSIGHT
+        return windowed, Mode.OFFLINE if cost is not None and cost.whole < cost.prefixes else Mode.HINDSIGHT
 
-    def judge(self, name: str, trace: Trace, budget: HindsightBudget = None) -> Judgment:
-        """Judge a trace in hindsight mode, reading no more tokens than `budget`, and wait for the judgment.
+    def judge(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Judgment:
+        """Judge a trace, and wait for the judgment.
 
         Raises `UserError` if the trace is too long, `BusyError` if too many requests are waiting, `ShortError` if
         memory is short, and the same errors as `scorer`.
         """
-        return self.submit_loaded(name, trace, budget).result()
+        return self.submit_loaded(name, trace, mode).result()
 
-    def submit_loaded(self, name: str, trace: Trace, budget: HindsightBudget = None) -> PendingScore[Judgment]:
+    def submit_loaded(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
         """Like `submit`, but if the evaluator has to be loaded, raise the errors of `scorer` immediately.
 
         If the judgment is cached, the evaluator is not loaded. Otherwise, two evaluators that do not fit into
         memory together would evict each other for ever.
         """
-        if self._find(name, trace, budget) is None:
+        if self._find(name, trace, mode) is None:
             self.scorer(name)
-        return self.submit(name, trace, budget=budget)
+        return self.submit(name, trace, mode)
 
-    def submit(
-        self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT, budget: HindsightBudget = None
-    ) -> PendingScore[Judgment]:
-        """Submit a trace and return the future of its judgment, for which no more tokens than `budget` are read in
-        hindsight. Requests that arrive together are scored in one batch. Raises the same errors as `judge`."""
-        if mode == Mode.HINDSIGHT:
-            return self._share(name, trace, budget)
-        answer: PendingScore[Judgment] = PendingScore()
-        kept = self._find(name, trace, None)
-        # A hindsight judgment in progress may take longer than another mode.
-        if kept is None or budget is not None:
-            return self._compute(name, trace, mode, budget, answer)
-        answer.set_result(_of_mode(kept, trace, mode))
-        return answer
+    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
+        """Submit a trace and return the future of its judgment. Requests that arrive together are scored in one
+        batch. Raises the same errors as `judge`."""
+        return self._share(name, trace, mode)
 
-    def begin(self, name: str, trace: Trace, budget: HindsightBudget = None) -> PendingScore[Judgment]:
-        """Like `submit` in hindsight mode, but for a client that may leave before the judgment is ready and request
-        it again later. The returned future must not be cancelled."""
-        return self._share(name, trace, budget, comes_back=True)
+    def begin(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
+        """Like `submit`, but for a client that may leave before the judgment is ready and request it again later.
+        The returned future must not be cancelled."""
+        return self._share(name, trace, mode, comes_back=True)
 
-    def _find(self, name: str, trace: Trace, budget: HindsightBudget) -> Judgment | None:
-        """Return the cached hindsight judgment: the one of all prefixes, or else the one with this budget."""
-        keys = dict.fromkeys((self._key(name, trace), self._key(name, trace, budget)))
+    def _find(self, name: str, trace: Trace, mode: Mode) -> Judgment | None:
+        """Return the cached hindsight judgment, which contains all modes, or else the one in this mode."""
+        keys = dict.fromkeys(self._key(name, trace, one) for one in (Mode.HINDSIGHT, mode))
         kept = filter(None, map(self._judgments.find, keys))
         return next((one.result() for one in kept), None)
 
-    def _share(
-        self, name: str, trace: Trace, budget: HindsightBudget, *, comes_back: bool = False
-    ) -> PendingScore[Judgment]:
-        """Return the future of a hindsight judgment. All clients that request the same judgment share one
-        computation. `comes_back` is True for a client that may leave and request it again later."""
-        found = self._find(name, trace, budget)
-        if found is None and budget is not None and (cost := self.cost(name, trace, budget)) is not None:
-            # Budgets that read the same share it.
-            budget = cost.budget(budget)
-        key = self._key(name, trace, budget)
+    def _share(self, name: str, trace: Trace, mode: Mode, *, comes_back: bool = False) -> PendingScore[Judgment]:
+        """Return the future of a judgment. All clients that request the same judgment share one computation.
+        `comes_back` is True for a client that may leave and request it again later."""
+        found = self._find(name, trace, mode)
+        key = self._key(name, trace, mode)
         answer: PendingScore[Judgment] = PendingScore()
-        adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
+        adapt = partial(_of_mode, trace=trace, mode=mode)
         if found is not None:
             answer.set_result(adapt(found))
             return answer
@@ -407,20 +387,20 @@ class Evaluators:
             self._judgments.drop(key, shared)
         if is_ours:
             try:
-                self._compute(name, trace, Mode.HINDSIGHT, budget, shared)
+                self._compute(name, trace, mode, shared)
             except BaseException as error:
                 self._judgments.fail(key, shared, error)
                 raise
         return answer
 
     def _compute(
-        self, name: str, trace: Trace, mode: Mode, budget: HindsightBudget, answer: PendingScore[Judgment]
+        self, name: str, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
     ) -> PendingScore[Judgment]:
         name, reading = self._split(name)
         lazy = self._lazy.get(name)
         if lazy is not None:
-            return self._loader.submit(lazy, trace, mode, answer, reading, budget)
-        return self._batchers[name].submit(trace, mode, answer, reading, budget)
+            return self._loader.submit(lazy, trace, mode, answer, reading)
+        return self._batchers[name].submit(trace, mode, answer, reading)
 
     def _keep(self, key: Hashable, shared: "Future[Judgment]") -> None:
         """Cache a finished judgment. If the computation failed and a client will request it again, the error is
@@ -433,8 +413,8 @@ class Evaluators:
         else:
             self._judgments.finish(key, shared, shared.result(), _size(shared.result()))
 
-    def _key(self, name: str, trace: Trace, budget: HindsightBudget = None) -> Hashable:
-        return self.about(name).fingerprint, trace.digest, budget
+    def _key(self, name: str, trace: Trace, mode: Mode) -> Hashable:
+        return self.about(name).fingerprint, trace.digest, mode
 
     def scores_together(self, name: str) -> bool:
         """True if candidates for a next step have to be submitted with `submit_next`.
@@ -480,14 +460,15 @@ def _spec(spec: str | Path) -> str:
 
 
 def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:
-    """Derive the judgment in any mode from a hindsight judgment, which contains all modes."""
+    """Derive the judgment in a mode from one in hindsight, which contains all modes, or from one in that mode."""
     result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
     assert result is not None
     return replace(kept, trace=trace, mode=mode, result=result)
 
 
 def _size(judgment: Judgment) -> int:
-    """Estimate the size of a cached judgment in bytes, from its texts and the arrays of its triangular matrix."""
+    """Estimate the size of a cached judgment in bytes, from its texts and the arrays of its matrix, if there is
+    one."""
     texts = (judgment.trace.problem, *judgment.trace.substeps)
     n = len(texts) - 1
-    return sum(map(len, texts)) + n * (150 + 6 * (n + 1))
+    return sum(map(len, texts)) + n * (150 if judgment.hindsight is None else 150 + 6 * (n + 1))

@@ -45,26 +45,19 @@ def current_client() -> str:
     return _CLIENT.get()
 
 
-class KnownSteps(dict[int, list[float]]):
-    """The probabilities of neg, neu and pos of sub-steps, by index. They are those in the whole solution if
-    `is_offline`, because only some prefixes are read, and the online ones otherwise."""
-
-    is_offline = False
-
-
 class PendingScore(Future[Result]):
     """The future of a judgment or of scores. A future that is cancelled while its result is being computed counts
     as abandoned. The computation of a batch stops once all futures of the batch are abandoned.
 
-    `steps` holds the scores of sub-steps that are known before the judgment. Only a bidirectional model in
-    hindsight mode gives them one by one.
+    `steps` holds the online scores of sub-steps that are known before the judgment, by index. Only a bidirectional
+    model in hindsight mode gives them one by one.
     """
 
     _left = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.steps = KnownSteps()
+        self.steps: dict[int, list[float]] = {}
 
     @property
     def is_left(self) -> bool:
@@ -85,7 +78,7 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
 
     def __init__(self, version: Hashable = None) -> None:
         Computation.__init__(self, version)
-        self.steps = KnownSteps()
+        self.steps: dict[int, list[float]] = {}
         self.comes_back = False
         self._answers: list[PendingScore[Judgment]] = []
         self._joining = Lock()
@@ -146,12 +139,11 @@ class Request:
 
 @dataclass
 class TraceRequest(Request):
-    """A request to score a trace, in hindsight with a `budget` or with all prefixes if it is None."""
+    """A request to score a trace, in one mode."""
 
     trace: Trace
     encoded: "Encoded"
     mode: Mode
-    budget: int | None = None
 
 
 @dataclass

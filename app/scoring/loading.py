@@ -11,7 +11,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
-from stepsight.app.scoring.batcher import Batcher, HindsightBudget
+from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
@@ -132,16 +132,15 @@ class Loader:
         mode: Mode,
         answer: PendingScore[Judgment],
         reading: Rereading | None = None,
-        budget: HindsightBudget = None,
     ) -> PendingScore[Judgment]:
         """Submit a trace once the evaluator is loaded, and return `answer`, the future of its judgment."""
         # Read once, since another thread may release it.
         batcher = one.batcher
         if batcher is not None:
             one.used = time.monotonic()
-            return batcher.submit(trace, mode, answer, reading, budget)
+            return batcher.submit(trace, mode, answer, reading)
         context = copy_context()
-        submit = partial(Batcher.submit, trace=trace, mode=mode, answer=answer, reading=reading, budget=budget)
+        submit = partial(Batcher.submit, trace=trace, mode=mode, answer=answer, reading=reading)
         self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, submit, answer))
         return answer
 

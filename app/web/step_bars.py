@@ -114,14 +114,11 @@ class TraceJudgments:
     @cached_property
     def change(self) -> Floats32 | None:
         """The offline minus the online validity of each sub-step, with shape (n,), or None if either is missing or
-        the verdicts are in words. It comes from the hindsight judgment if there is one. If that judgment is
-        sampled, the first row that contains a sub-step stands in for its online scores; with only one row, the
-        result is None."""
+        the verdicts are in words. It comes from the hindsight judgment if there is one."""
         if self.outputs.in_words:
             return None
         if self.hindsight is not None:
-            sampled = self.hindsight.sampled
-            return self.hindsight.moved if sampled is None or len(sampled) > 1 else None
+            return self.hindsight.retroactive
         if self.online is None or self.offline is None:
             return None
         return self.offline.validity - self.online.validity

@@ -158,11 +158,8 @@ def _blame(trace: Trace, opinion: Opinion) -> str:
     revision = next(iter(opinion.revisions(trace)[int(trace.owners[opinion.wrong[0]]) :]), None)
     if revision is None or not revision.crosses or revision.change > 0 or revision.jump is None:
         return blames
-    jump = revision.jump
-    if jump.skipped:
-        before, last = trace.step_name(jump.revealed - jump.skipped), trace.step_name(jump.revealed)
-        return f"{blames}; steps {before} to {last} are its evidence"
-    return f"{blames}; step {trace.step_name(jump.revealed)}{_as_check(trace, jump.revealed)} is its evidence"
+    revealed = revision.jump.revealed
+    return f"{blames}; step {trace.step_name(revealed)}{_as_check(trace, revealed)} is its evidence"
 
 
 def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list[str]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property, partial
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx2
 import numpy as np
@@ -125,19 +125,13 @@ class Client(AbstractScorer):
         traces: Iterable[Trace],
         mode: Mode | str = Mode.OFFLINE,
         on_skip: Skip | None = None,
-        *,
-        budget: int | Literal["auto"] | None = None,
     ) -> Iterator[Judgment]:
-        """Like `Scorer.score`, but the traces are sent to the server, at most 64 at a time. The `budget` of
-        hindsight may be "auto": all prefixes of a trace are read if the server's limit for a request allows it, and
-        otherwise an eighth of their tokens."""
+        """Like `Scorer.score`, but the traces are sent to the server, at most 64 at a time."""
         mode = Mode(mode)
         for chunk in _chunks(traces):
             judged: dict[int, Judgment | UserError] = {}
             following = 0
-            with closing(
-                self._lines("/score/batch", partial(self._batch, mode, budget, chunk), len(chunk))
-            ) as lines:
+            with closing(self._lines("/score/batch", partial(self._batch, mode, chunk), len(chunk))) as lines:
                 for place, line in lines:
                     if isinstance(line, UserError):
                         judged[place] = line
@@ -153,12 +147,8 @@ class Client(AbstractScorer):
                         else:
                             on_skip(trace, one)
 
-    def _batch(
-        self, mode: Mode, budget: int | str | None, chunk: Sequence[tuple[Trace, Line]], left: Sequence[int]
-    ) -> Line:
-        # Earlier servers know no budget.
-        limit = {} if budget is None else {"hindsight_budget": budget}
-        return {"mode": mode, "traces": [chunk[place][1] for place in left], **limit, **self._of_evaluator}
+    def _batch(self, mode: Mode, chunk: Sequence[tuple[Trace, Line]], left: Sequence[int]) -> Line:
+        return {"mode": mode, "traces": [chunk[place][1] for place in left], **self._of_evaluator}
 
     def score_next(
         self,

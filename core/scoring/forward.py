@@ -163,19 +163,6 @@ def trace_scores(
     return assemble(rows, mode, causal=evaluator.is_causal)
 
 
-def prefix_row(encoder: Encoder, encoded: Encoded, stop: int, rows: Sequence[Floats32]) -> Floats32:
-    """Return the row of the hindsight matrix for the prefix of the first `stop` sub-steps, with shape (stop, 3).
-    `rows` holds the result for each of its `prefix_inputs`. The evaluator has to read a prefix for each row."""
-    if encoded.windows:
-        (row,) = _window_rows(encoder, encoded, [(0, stop)], rows, one_pass=False)
-        return row
-    if encoded.reverse is not None:
-        (row,) = _both_orders(encoder, encoded, [(0, stop)], rows)
-        return row
-    (row,) = rows
-    return row[:, :3].copy()
-
-
 def _window_rows(
     encoder: Encoder, encoded: Encoded, bounds: Bounds, rows: Iterable[Floats32], *, one_pass: bool
 ) -> tuple[Floats32, ...]:

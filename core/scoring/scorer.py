@@ -14,7 +14,7 @@ from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.reading import Rereading
-from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.scores import StepScores
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
 from stepsight.core.scoring.forward import (
     Forward,
@@ -24,8 +24,6 @@ from stepsight.core.scoring.forward import (
     ignore_result,
     last_in_view,
     mode_inputs,
-    prefix_inputs,
-    prefix_row,
     prefixes,
     takes_one_pass,
     tokens_of,
@@ -33,7 +31,6 @@ from stepsight.core.scoring.forward import (
 )
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
-from stepsight.core.scoring.sampling import PrefixChoice
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import AnyContext, Trace, check_candidates
 
@@ -79,13 +76,8 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         on_skip: Skip | None = None,
         check: Check = never_cancel,
-        budget: int | None = None,
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
-
-        In hindsight mode, `budget` is the largest number of tokens to read for one trace. If its prefixes have
-        more, only some of them are read (see `core.scoring.sampling`), but always the whole trace, and the matrix
-        is `sampled`.
 
         At most `window` traces are in memory at a time; with a server, a few for each concurrent request. In
         float32, a trace's results depend on the other traces by at most 1e-5. Raises `UserError` if a trace is
@@ -93,7 +85,7 @@ class Scorer(AbstractScorer):
         called with the trace and the error. `UserError` is also raised if a probability is not a number. An error
         that `check` raises stops the work, as in `score_encoded`.
         """
-        return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check, budget=budget)
+        return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
 
     def score_encoded(
         self,
@@ -101,22 +93,18 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
         on_step: OnStep = ignore_step,
-        budget: int | None = None,
     ) -> Iterator[Judgment]:
         """Like `score`, but for traces that `Evaluator.encode` has already encoded. `check` is called between parts
         of the work, and an error that it raises stops the work. In hindsight mode, a bidirectional model calls
-        `on_step` as soon as the online scores of a sub-step are known, with the trace's number in `encoded`. If the
-        prefixes are sampled, it is called with the scores in the whole trace, once these are known."""
+        `on_step` as soon as the online scores of a sub-step are known, with the trace's number in `encoded`."""
         mode, rest = Mode(mode), iter(encoded)
-        if budget is not None:
-            self.check_budget(mode, budget)
         if isinstance(self.evaluator, ServedEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
             return
         for start in count(0, self.window):
             if not (window := list(islice(rest, self.window))):
                 return
-            yield from self._score_window(window, mode, check, _shifted(on_step, start), budget)
+            yield from self._score_window(window, mode, check, _shifted(on_step, start))
 
     def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that is too long or on which a critic writes
@@ -202,16 +190,12 @@ class Scorer(AbstractScorer):
         mode: Mode,
         check: Check,
         on_step: OnStep,
-        budget: int | None,
     ) -> Iterator[Judgment]:
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
             return
         assert isinstance(self.evaluator, ModelEvaluator)
         inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
-        sampled = [self._exceeds(encoded, part, budget) for (_, encoded), part in zip(window, inputs, strict=True)]
-        # They are read one by one later.
-        inputs = [[] if few else part for part, few in zip(inputs, sampled, strict=True)]
         listeners = [self._listener(partial(on_step, n), *one, mode) for n, one in enumerate(window)]
         owners = [(n, i) for n, part in enumerate(inputs) for i in range(len(part))]
 
@@ -220,75 +204,11 @@ class Scorer(AbstractScorer):
             listeners[number](own, rows)
 
         outputs = iter(self._run_unique([item for part in inputs for item in part], check, on_result))
-        for number, ((trace, encoded), part) in enumerate(zip(window, inputs, strict=True)):
+        for (trace, encoded), part in zip(window, inputs, strict=True):
             check()
-            if sampled[number]:
-                assert budget is not None
-                found = self._sample(trace, encoded, budget, check, partial(on_step, number))
-                yield Judgment(trace, mode, found)
-                continue
             rows = tuple(islice(outputs, len(part)))
             self.evaluator.check_numbers(rows, trace)
             yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
-
-    @property
-    def samples(self) -> bool:
-        """True if the evaluator can read only some of the prefixes in hindsight."""
-        return isinstance(self.evaluator, ModelEvaluator)
-
-    def check_budget(self, mode: Mode, budget: int) -> None:
-        """Raise `UserError` unless a trace can be scored in this mode with a budget of so many tokens."""
-        if mode != Mode.HINDSIGHT:
-            raise UserError(f"there is no budget in {mode} mode.", "Score in hindsight, or leave the budget out.")
-        if budget < 1:
-            raise UserError(f"the budget is {budget:,} tokens, expected at least 1.")
-        if isinstance(self.evaluator, ServedEvaluator):
-            raise UserError(
-                f"{self.evaluator.name} is behind a server, which is asked about all prefixes.",
-                "Leave the budget out, or choose a model on this machine.",
-            )
-
-    def _exceeds(self, encoded: Encoded, inputs: Sequence[Input], budget: int | None) -> bool:
-        """True if the inputs of a trace take more tokens than the budget, and some of them can be left out."""
-        assert isinstance(self.evaluator, ModelEvaluator)
-        one_pass = takes_one_pass(encoded, causal=self.evaluator.is_causal)
-        return budget is not None and not one_pass and tokens_of(inputs) > budget
-
-    def _sample(
-        self,
-        trace: Trace,
-        encoded: Encoded,
-        budget: int,
-        check: Check,
-        on_substep: Callable[[int, Floats32], None],
-    ) -> Hindsight:
-        """Read the whole trace and the most informative prefixes that the budget allows."""
-        assert isinstance(self.evaluator, ModelEvaluator)
-        evaluator, n = self.evaluator, len(trace.substeps)
-        inputs = [prefix_inputs(encoded, [(0, stop)], causal=evaluator.is_causal) for stop in range(1, n + 1)]
-        # What the whole trace and a prefix share is read once.
-        known = {item.part for item in inputs[-1]}
-        costs = [tokens_of(item for item in own if item.part not in known) for own in inputs[:-1]]
-        choice = PrefixChoice(trace, np.array([*costs, tokens_of(inputs[-1])]), evaluator.thresholds.validity)
-        results: dict[tuple[int, int, bytes], Floats32] = {}
-        found: dict[int, Floats32] = {}
-        left, row = budget, n - 1
-        while True:
-            check()
-            missing = list({item.part: item for item in inputs[row] if item.part not in results}.values())
-            outputs = self._run_unique(missing, check, ignore_result)
-            results |= {item.part: rows for item, rows in zip(missing, outputs, strict=True)}
-            own = prefix_row(evaluator.encoder, encoded, row + 1, [results[item.part] for item in inputs[row]])
-            evaluator.check_numbers([own], trace)
-            if not found:
-                for substep, probs in enumerate(own):
-                    on_substep(substep, probs)
-            found[row] = own
-            left -= int(choice.costs[row])
-            following = choice.next_row(found, left)
-            if following is None:
-                return Hindsight.from_rows(n, found)
-            row = following
 
     def _listener(
         self, on_substep: Callable[[int, Floats32], None], trace: Trace, encoded: Encoded, mode: Mode

@@ -1,8 +1,7 @@
 """Finding the traces in which hindsight flips the verdict on a step, for the gallery of evidence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from sqlalchemy import exists, select
@@ -16,11 +15,8 @@ from stepsight.storage.browse.filter_columns import cached_traces, read_versions
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_steps, starts, within
-from stepsight.storage.judgments.judgments import read_many, standing
 from stepsight.storage.judgments.profile_columns import Profiles, read_profiles
-from stepsight.storage.judgments.step_profiles import HEAD
-from stepsight.storage.traces.columns import TraceColumns
-from stepsight.storage.traces.queries import Neighbours, trace_batches
+from stepsight.storage.traces.queries import Neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,46 +71,20 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
     """Find the flipped verdicts in an evaluator's up-to-date hindsight judgments of a dataset. A step counts as
-    valid if its validity is at least `threshold`. If prefixes were sampled, the shortest one that was read and
-    contains a step takes the place of the online prefix. The result is cached until the traces or the judgments
-    change."""
+    valid if its validity is at least `threshold`. The result is cached until the traces or the judgments change."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
 
         def read() -> Flips:
             traces = cached_traces(store, session, dataset_id, versions[None])
             parts = list(read_profiles(session, traces, dataset_id, evaluator_id, (Mode.HINDSIGHT,)))
-            whole = [part for part in parts if Mode.ONLINE in part.given]
-            sampled = [traces.trace_ids[one.given[Mode.OFFLINE].places] for one in parts if one not in whole]
-            pairs = [_read_sampled(store, traces, ids.tolist(), evaluator_id) for ids in sampled]
-            early = Profiles.joined([*(part.given[Mode.ONLINE] for part in whole), *(early for early, _ in pairs)])
-            late = Profiles.joined([*(part.given[Mode.OFFLINE] for part in whole), *(late for _, late in pairs)])
+            early, late = (
+                Profiles.joined([part.given[mode] for part in parts]) for mode in (Mode.ONLINE, Mode.OFFLINE)
+            )
             return _read_flips(session, traces.trace_ids, early, late, threshold)
 
         key = ("flips", dataset_id, evaluator_id, threshold)
         return store.cache.get(key, (versions[None], versions[evaluator_id]), read)
-
-
-def _read_sampled(
-    store: Store, traces: TraceColumns, trace_ids: Sequence[int], evaluator_id: int
-) -> tuple[Profiles, Profiles]:
-    """Return two profiles of sampled hindsight judgments, with empty heads: the first has the earliest validities,
-    and the second the offline ones."""
-    places: list[int] = []
-    early: list[Floats32] = []
-    late: list[Floats32] = []
-    for batch in trace_batches(store, trace_ids):
-        for trace, judgments in zip(batch, read_many(store, batch, evaluator_id), strict=True):
-            judgment = standing(judgments, Mode.HINDSIGHT)
-            if judgment is None or judgment.hindsight is None:
-                continue
-            places.append(trace.trace_id)
-            for rows, scores in ((early, judgment.hindsight.earliest), (late, judgment.hindsight.offline)):
-                rows.append(scores.by_step(trace.owners).validity)
-    counts = np.array([len(rows) for rows in late], np.int64)
-    of = partial(Profiles, traces.places(np.array(places, np.int64)), np.zeros(len(places), HEAD), counts)
-    none = np.empty(0, np.float32)
-    return of(np.concatenate([none, *early])), of(np.concatenate([none, *late]))
 
 
 def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profiles, threshold: float) -> Flips:

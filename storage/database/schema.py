@@ -256,15 +256,12 @@ class JudgmentRow(Base):
     """One evaluator's judgment of one trace in one mode.
 
     `probabilities` are little-endian float32 in rows of neg, neu, pos. There are n rows or, in hindsight mode, n (n
-    + 1) / 2 rows that form a packed triangle. If only some prefixes were read, it has only their rows of the
-    triangle, `sampled` holds the indices of these as little-endian int32, and the shortest prefix that was read and
-    holds a sub-step takes the place of its online one in the columns below. `validity` and `redundancy` are the
-    scores of the solution (the offline ones in hindsight mode); `online_validity` and `online_redundancy` are the
-    online ones. `retroactive` is the largest absolute retroactive change. `solution` is the evaluator's own score
-    of the whole solution, if any, and `rationale` is its reasoning. `spread` is the spread of an ensemble: one
-    little-endian float32 per sub-step. `spent` is the usage reported by the server that produced the judgment.
-    `dataset_id` repeats the dataset of the trace, so that a single index finds all judgments of a dataset by an
-    evaluator.
+    + 1) / 2 rows that form a packed triangle. `validity` and `redundancy` are the scores of the solution (the
+    offline ones in hindsight mode); `online_validity` and `online_redundancy` are the online ones. `retroactive` is
+    the largest absolute retroactive change. `solution` is the evaluator's own score of the whole solution, if any,
+    and `rationale` is its reasoning. `spread` is the spread of an ensemble: one little-endian float32 per sub-step.
+    `spent` is the usage reported by the server that produced the judgment. `dataset_id` repeats the dataset of the
+    trace, so that a single index finds all judgments of a dataset by an evaluator.
 
     An evaluator that has judgments cannot be deleted, because they are costly to produce.
     """
@@ -287,7 +284,6 @@ class JudgmentRow(Base):
     solution: Mapped[float | None]
     rationale: Mapped[str | None] = mapped_column(Text)
     spread: Mapped[bytes | None] = mapped_column(LargeBinary)
-    sampled: Mapped[bytes | None] = mapped_column(LargeBinary)
     spent: Mapped[dict[str, Any] | None] = mapped_column(
         StoredJson("judgments.spent", SpentInfo, none_as_null=True)
     )
@@ -304,17 +300,6 @@ class JudgmentRow(Base):
         ),
         Index("ix_judgments_evaluator_id", "evaluator_id", "dataset_id", "mode", "trace_id", unique=True),
     )
-
-
-# Few are sampled, and not all judgments are searched for them.
-_IS_SAMPLED = JudgmentRow.sampled.is_not(None)
-Index(
-    "ix_judgments_sampled",
-    JudgmentRow.evaluator_id,
-    JudgmentRow.dataset_id,
-    sqlite_where=_IS_SAMPLED,
-    postgresql_where=_IS_SAMPLED,
-)
 
 
 class ProfileRow(Base):

@@ -20,7 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, in_range, now
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError, Store
 
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
@@ -56,9 +56,6 @@ class State(StrEnum):
 
 
 ACTIVE = (State.QUEUED, State.RUNNING)
-
-BUDGET = "hindsight_budget"
-"""The key of a judging job's hindsight budget in its request."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +94,6 @@ class Job:
     started: datetime | None
     heartbeat: datetime | None
     finished: datetime | None
-
-    @property
-    def hindsight_budget(self) -> int | None:
-        """The largest number of tokens to read of each trace in hindsight, or None if all prefixes are read."""
-        budget: int | None = self.request.get(BUDGET) if self.mode == Mode.HINDSIGHT else None
-        return budget
-
-    @property
-    def limit(self) -> str:
-        """The hindsight budget in words, or "" if there is none."""
-        return "" if self.hindsight_budget is None else f"at most {self.hindsight_budget:,} tokens a trace"
 
     @property
     def progress(self) -> float:
@@ -160,19 +146,12 @@ def start_job(
     spec: str,
     fingerprint: str,
     mode: Mode | str,
-    request: Mapping[str, Any] | None = None,
 ) -> Job:
     """Queue a judging job and return it. If a job for the same work is already queued or running, return that job.
 
-    In hindsight, `request` may hold the `BUDGET`. Raises `NotFoundError` if the dataset does not exist. Raises
-    `UserError` if the evaluator's name cannot be stored, if there is a budget in another mode than hindsight, or if
-    a job is doing the same work with other details.
+    Raises `NotFoundError` if the dataset does not exist, and `UserError` if the evaluator's name cannot be stored.
     """
     mode = Mode(mode)
-    if BUDGET in (request or {}) and mode != Mode.HINDSIGHT:
-        raise UserError(
-            f"there is no budget of tokens in a job of kind {mode}.", "Judge in hindsight, or leave it out."
-        )
     check_name(evaluator, "the name of the evaluator")
     with _queueing(store) as session:
         _lock_dataset(session, dataset_id)
@@ -180,14 +159,9 @@ def start_job(
         if row is None:
             total = session.scalar(select(func.count()).where(TraceRow.dataset_id == dataset_id)) or 0
             row = JobRow(dataset_id=dataset_id, evaluator=evaluator, spec=spec, fingerprint=fingerprint,
-                         mode=mode.value, state=State.QUEUED.value, total=total, request=request)  # fmt: skip
+                         mode=mode.value, state=State.QUEUED.value, total=total)  # fmt: skip
             session.add(row)
             session.flush()
-        elif row.request != request:
-            raise ConflictError(
-                f"Job {row.id} does this with other settings and is {row.state}.",
-                "Let that one finish, or cancel it.",
-            )
         return _get(session, row.id)
 
 

@@ -26,7 +26,6 @@ from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import (
     are_probabilities,
     stands,
-    unpack_sampled,
 )
 from stepsight.storage.judgments.step_profiles import step_rows, unsaid
 from stepsight.storage.traces.columns import read_links, read_shares, trace_group
@@ -268,9 +267,6 @@ class JudgmentRows:
     whole solution, or NaN. `spread_start` is the index in `spread` of its first value, and `rationale` is an index
     into `rationales`. Both are `SILENT` if the judgment has no spread or no rationale.
 
-    For a sampled hindsight judgment, `probs` has only some rows of the triangle. `row_starts` then holds the offset
-    from `start` of each row of the triangle, or `SILENT` if the row is missing, and `sampled` the index of the
-    judgment's first row in `row_starts`. `sampled` is `SILENT` for any other judgment.
     """
 
     trace: Ints
@@ -284,17 +280,11 @@ class JudgmentRows:
     spread_start: Ints
     rationale: Ints
     rationales: tuple[str, ...]
-    sampled: Ints
-    row_starts: Ints
 
     def place(self, judgment: Ints, row: Ints, i: Ints) -> Ints:
-        """Return the index in `probs` of sub-step `i` in the row `row` of each given judgment's triangle, or
-        `SILENT` if that row is missing. If a judgment is not in hindsight mode, `row` is ignored."""
-        begin = np.where(self.hindsight[judgment], row * (row + 1) // 2, 0)
-        if len(self.row_starts):
-            kept = self.sampled[judgment] != SILENT
-            begin = np.where(kept, self.row_starts[np.where(kept, self.sampled[judgment] + row, 0)], begin)
-        return np.where(begin == SILENT, SILENT, self.start[judgment] + begin + i)
+        """Return the index in `probs` of sub-step `i` in the row `row` of each given judgment's triangle. If a
+        judgment is not in hindsight mode, `row` is ignored."""
+        return self.start[judgment] + np.where(self.hindsight[judgment], row * (row + 1) // 2, 0) + i
 
     def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
         """Return the spread of each given judgment at the sub-step with the index `i`, or NaN if the judgment has
@@ -322,22 +312,21 @@ def read_rows(
     # For a single mode the condition says it already.
     shown = standing if len(modes) > 1 else []
     statement = (
-        select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.sampled, row.solution, row.spread,
+        select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.solution, row.spread,
                row.rationale if rationales else null(), *shown)
         .join(TraceRow, TraceRow.id == row.trace_id)
         .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id.in_(evaluator_ids), or_(*standing))
     )  # fmt: skip
     columns = read_columns(session, statement)
-    trace_ids, evaluators, stored, blobs, kept, solutions, spreads, words, *standing_in = columns
+    trace_ids, evaluators, stored, blobs, solutions, spreads, words, *standing_in = columns
     trace = gold.places(np.array(trace_ids, np.int64))
     places = {id: place for place, id in enumerate(evaluator_ids)}
     hindsight = np.array([mode == Mode.HINDSIGHT for mode in stored], np.bool_)
     n = gold.sizes[trace]
     probs, lengths = _joined(blobs)
-    sampled, row_starts, kept_sizes = _row_starts(kept, n)
     spread, spread_lengths = _joined([blob or b"" for blob in spreads])
     has_spread = spread_lengths > 0
-    expected = np.where(sampled != SILENT, kept_sizes, np.where(hindsight, n * (n + 1) // 2, n)) * len(Label)
+    expected = np.where(hindsight, n * (n + 1) // 2, n) * len(Label)
     if (lengths != expected).any() or (spread_lengths[has_spread] != n[has_spread]).any():
         raise DamagedError("judgments.probabilities: not as many as their trace has steps.")
     if len(probs) and not are_probabilities(probs):
@@ -357,28 +346,7 @@ def read_rows(
         spread_start=np.where(has_spread, starts(spread_lengths), SILENT),
         rationale=np.array(rationale, np.int64),
         rationales=tuple(texts),
-        sampled=sampled,
-        row_starts=row_starts,
     )
-
-
-def _row_starts(kept: Sequence[bytes | None], n: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return `sampled` and `row_starts` of `JudgmentRows`, and the number of rows of probabilities in each sampled
-    judgment. `n` has the number of sub-steps of each judgment. Raises `DamagedError` if stored indices do not
-    ascend to the last sub-step."""
-    sampled, sizes = np.full(len(kept), SILENT, np.int64), np.zeros(len(kept), np.int64)
-    tables: list[Ints] = []
-    for place, data in enumerate(kept):
-        if data is None:
-            continue
-        rows = unpack_sampled(data)
-        if not len(rows) or rows[0] < 0 or (np.diff(rows) < 1).any() or rows[-1] != n[place] - 1:
-            raise DamagedError("judgments.sampled: not the indices of rows, up to the last.")
-        table = np.full(n[place], SILENT, np.int64)
-        table[rows] = starts(rows + 1)
-        sampled[place], sizes[place] = sum(map(len, tables)), int((rows + 1).sum())
-        tables.append(table)
-    return sampled, np.concatenate([np.empty(0, np.int64), *tables]), sizes
 
 
 def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
@@ -398,8 +366,7 @@ def substep_rows(
     the probabilities. `online` says for each judgment which of the two to return. A hindsight judgment has a
     triangle of probabilities, with one row for each number of sub-steps read so far. The online probabilities of a
     sub-step come from the row in which the last sub-step of its step had been read. The offline ones come from the
-    row of sub-step `last[trace]`, by default the final one, and sub-steps after `last` get NaN. So do those whose
-    row is missing because the triangle is sampled.
+    row of sub-step `last[trace]`, by default the final one, and sub-steps after `last` get NaN.
     """
     trace = judgments.trace[chosen]
     sizes = gold.sizes[trace]
@@ -408,17 +375,15 @@ def substep_rows(
     end = np.repeat(sizes - 1 if last is None else last[trace], sizes)
     j = np.where(online[rows], gold.step_ends[own], end)
     seen = np.where(judgments.hindsight[chosen][rows], np.minimum(i, j), i)
-    place = judgments.place(chosen[rows], j, seen)
-    probs = judgments.probs[place]
-    hidden = place == SILENT if last is None else (place == SILENT) | (i > j)
-    return rows, own, np.where(hidden[:, None], np.float32(np.nan), probs) if hidden.any() else probs
+    probs = judgments.probs[judgments.place(chosen[rows], j, seen)]
+    return rows, own, probs if last is None else np.where((i > j)[:, None], np.float32(np.nan), probs)
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
     """Return an evaluator's scores in a mode, joined with the gold labels.
 
     The table contains only the steps of traces with a standing judgment. If `gold.kept` hides some steps, offline
-    scores are taken only from hindsight judgments, and not from sampled ones, which may lack the prefix.
+    scores are taken only from hindsight judgments.
     """
     asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
     probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
@@ -428,14 +393,12 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
     with store.read() as session:
         for start in range(0, len(gold.ids), _MOST):
             judgments = read_rows(session, gold, slice(start, start + _MOST), (evaluator_id,), (asked,))
-            everyone = (
-                np.flatnonzero(judgments.sampled == SILENT) if last is not None else np.arange(len(judgments.trace))
-            )
+            everyone = np.arange(len(judgments.trace))
             online = np.full(len(everyone), mode == Mode.ONLINE)
             _, own, found = substep_rows(gold, judgments, everyone, online, last)
             probs[own] = found
-            solution[judgments.trace[everyone]] = judgments.solution[everyone]
-            judged[judgments.trace[everyone]] = True
+            solution[judgments.trace] = judgments.solution
+            judged[judgments.trace] = True
     if gold.kept is not None:
         # A score of the whole solution says nothing about its beginning.
         solution[:] = np.nan

@@ -2,7 +2,7 @@
 
 An evaluator can have several judgments of a trace. Of those that are not stale and provide scores in a mode, the
 newest is said to stand in that mode. If several are equally new, the one with the greatest id stands. A hindsight
-judgment also provides online and offline scores, but only offline ones if it is sampled. All code that shows,
+judgment also provides online and offline scores. All code that shows,
 filters, exports or measures scores uses `standing` or, in SQL, `stands`.
 """
 
@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, literal, literal_colum
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, aliased
 
-from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.arrays import Floats32
 from stepsight.core.context import reading_mark
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
@@ -110,32 +110,25 @@ def save_together(
     return saved
 
 
-def missing_traces(
-    store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str, *, sampled: bool = False
-) -> Iterator[StoredTrace]:
+def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
     """Yield the traces of a dataset that the evaluator has not yet judged in this mode, in file order.
 
-    A stale judgment counts as missing, and a hindsight judgment counts for every mode. In hindsight mode, a sampled
-    one counts only if `sampled` is True. Judgments may be saved during the iteration, and the iteration may be
-    stopped and restarted.
+    A stale judgment counts as missing, and a hindsight judgment counts for every mode. Judgments may be saved
+    during the iteration, and the iteration may be stopped and restarted.
     """
-    return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode), sampled)))
+    return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode))))
 
 
-def count_missing(
-    store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str, *, sampled: bool = False
-) -> int:
+def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> int:
     """Return the number of traces that `missing_traces` yields."""
     counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
-        return session.scalar(counted.where(_missing(evaluator_id, Mode(mode), sampled))) or 0
+        return session.scalar(counted.where(_missing(evaluator_id, Mode(mode)))) or 0
 
 
-def _missing(evaluator_id: int, mode: Mode, sampled: bool) -> ColumnElement[bool]:
+def _missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
     row = JudgmentRow
-    by_evaluator = row.trace_id == TraceRow.id, row.evaluator_id == evaluator_id
-    whole = [row.sampled.is_(None)] if mode == Mode.HINDSIGHT and not sampled else []
-    return ~exists().where(*by_evaluator, fresh_rows(mode), *whole)
+    return ~exists().where(row.trace_id == TraceRow.id, row.evaluator_id == evaluator_id, fresh_rows(mode))
 
 
 def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
@@ -161,7 +154,7 @@ def _insert(session: Session, rows: list[Values]) -> None:
         JudgmentRow,
         judgments,
         key=("trace_id", "evaluator_id", "mode"),
-        unless_same=("probabilities", "trace_digest", "solution", "rationale", "spread", "sampled"),
+        unless_same=("probabilities", "trace_digest", "solution", "rationale", "spread"),
         # A judgment repeated with the same result is newer than those made in between.
         or_where=_has_newer(_REPLACED),
     )
@@ -191,7 +184,6 @@ def _values(evaluator_id: int, judgment: Judgment, digest: str) -> Values:
         "rationale": judgment.rationale or None,
         "spent": None if judgment.spent is None else asdict(judgment.spent),
         "spread": None if result.spread is None else result.spread.astype(_PACKED).tobytes(),
-        "sampled": pack_sampled(result),
         _PROFILES: profile_columns(judgment, digest),
     }
 
@@ -202,11 +194,11 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
         verdict = judge_solution(result)
         columns: dict[str, float | None] = {"validity": verdict.validity, "redundancy": verdict.redundancy}
         return columns | dict.fromkeys(("online_validity", "online_redundancy", "retroactive"))
-    online = judge_solution(result.earliest)
+    online = judge_solution(result.online)
     return _summary(result.offline) | {
         "online_validity": online.validity,
         "online_redundancy": online.redundancy,
-        "retroactive": float(np.abs(result.moved).max()),
+        "retroactive": float(np.abs(result.retroactive).max()),
     }
 
 
@@ -228,8 +220,7 @@ def seconds_per_trace(store: Store, dataset_id: int, evaluator_id: int) -> dict[
 
 
 def giving(mode: Mode) -> tuple[Mode, ...]:
-    """Return the modes of judgment that provide scores in `mode`. A sampled hindsight judgment is an exception: it
-    has no online scores."""
+    """Return the modes of judgment that provide scores in `mode`."""
     return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
 
 
@@ -258,10 +249,7 @@ def _as_read(digest: Any) -> Any:
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
     """Return the judgment that stands in a mode, or None. All `judgments` must be by one evaluator and of one
     trace."""
-    lacks = mode == Mode.ONLINE
-    wanted = [
-        one for one in judgments if not one.stale and one.mode in giving(mode) and not (lacks and one.is_sampled)
-    ]
+    wanted = [one for one in judgments if not one.stale and one.mode in giving(mode)]
     return max(wanted, key=lambda one: (one.created, one.id), default=None)
 
 
@@ -272,8 +260,8 @@ def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
 
 
 def _provides(row: Any, modes: Sequence[Mode]) -> ColumnElement[bool]:
-    given = row.mode.in_(sorted({one.value for mode in modes for one in giving(mode)}))
-    return and_(given, row.sampled.is_(None)) if set(modes) == {Mode.ONLINE} else given
+    provides: ColumnElement[bool] = row.mode.in_(sorted({one.value for mode in modes for one in giving(mode)}))
+    return provides
 
 
 def stands(mode: Mode) -> ColumnElement[bool]:
@@ -331,7 +319,7 @@ def read_offline(store: Store, trace: StoredTrace, evaluator_id: int) -> StepSco
 
 
 def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
-    result = unpack(row.probabilities, row.mode, row.spread, row.sampled)
+    result = unpack(row.probabilities, row.mode, row.spread)
     stale = not is_fresh(row.trace_digest, trace.digest)
     if not stale and len(result) != len(trace.substeps):
         raise DamagedError(
@@ -359,36 +347,19 @@ def pack(result: StepScores | Hindsight) -> bytes:
     return probs.astype(_PACKED).tobytes()
 
 
-def pack_sampled(result: StepScores | Hindsight) -> bytes | None:
-    """Return the indices of the rows of a sampled hindsight matrix as bytes, or None for any other result."""
-    sampled = result.sampled if isinstance(result, Hindsight) else None
-    return None if sampled is None else sampled.astype(_INDICES).tobytes()
-
-
-def unpack_sampled(data: bytes) -> Ints:
-    """Restore the indices that `pack_sampled` returned."""
-    return np.frombuffer(data, _INDICES).astype(np.int64)
-
-
 def are_probabilities(values: Floats32) -> bool:
     # Also false for NaN.
     return bool(values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE)
 
 
-def unpack(
-    data: bytes, mode: Mode | str, spread: bytes | None = None, sampled: bytes | None = None
-) -> StepScores | Hindsight:
-    """Restore scores from the bytes that `pack` returned. `spread` holds the bytes of an ensemble's spread, and
-    `sampled` those that `pack_sampled` returned. Raises `DamagedError` if the bytes are not valid scores in this
-    mode."""
+def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
+    """Restore scores from the bytes that `pack` returned. `spread` holds the bytes of an ensemble's spread. Raises
+    `DamagedError` if the bytes are not valid scores in this mode."""
     try:
         probs = _floats(data).reshape(-1, 3)
         spreads = None if spread is None else _floats(spread)
-        if mode == Mode.HINDSIGHT:
-            rows = None if sampled is None else unpack_sampled(sampled)
-            result: StepScores | Hindsight = Hindsight.from_packed(probs, spreads, rows)
-        else:
-            result = StepScores(probs, spreads)
+        kind = Hindsight.from_packed if mode == Mode.HINDSIGHT else StepScores
+        result = kind(probs, spreads)
     except ValueError as error:
         raise DamagedError(f"judgments.probabilities: {error}.") from None
     if not len(probs) or not are_probabilities(probs):

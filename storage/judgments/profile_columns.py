@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Ints
@@ -57,8 +57,8 @@ class Profiles:
 class JudgedProfiles:
     """The profiles of up-to-date judgments that were made in the mode `stored`.
 
-    `given` and `standing` map modes to profiles. `given` has every mode for which these judgments provide scores,
-    which is offline alone if they are sampled. `standing` includes only the judgments that stand in the mode.
+    `given` and `standing` map modes to profiles. `given` has every mode for which these judgments provide scores.
+    `standing` includes only the judgments that stand in the mode.
     """
 
     stored: Mode
@@ -82,28 +82,7 @@ def _read_stored(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Mode, others: set[Mode]
 ) -> Iterator[JudgedProfiles]:
     row = ProfileRow
-    given = [mode for mode in (Mode.ONLINE, Mode.OFFLINE) if stored in giving(mode)]
-    yield from _read_giving(session, traces, dataset_id, evaluator_id, stored, others, given)
-    found = JudgmentRow.evaluator_id == evaluator_id, JudgmentRow.dataset_id == dataset_id
-    sampled_too = select(exists().where(*found, JudgmentRow.sampled.is_not(None)))
-    if stored == Mode.HINDSIGHT and session.scalar(sampled_too):
-        # A sampled judgment has no online scores.
-        sampled = row.online.is_(None)
-        yield from _read_giving(session, traces, dataset_id, evaluator_id, stored, others, [Mode.OFFLINE], sampled)
-
-
-def _read_giving(
-    session: Session,
-    traces: TraceColumns,
-    dataset_id: int,
-    evaluator_id: int,
-    stored: Mode,
-    others: set[Mode],
-    modes: Sequence[Mode],
-    *which: ColumnElement[bool],
-) -> Iterator[JudgedProfiles]:
-    """Yield the profiles of the judgments that provide scores in `modes` and meet the conditions `which`."""
-    row = ProfileRow
+    modes = [mode for mode in (Mode.ONLINE, Mode.OFFLINE) if stored in giving(mode)]
     overruled_ids = {
         mode: _overruled_ids(session, dataset_id, evaluator_id, stored, mode)
         for mode in modes
@@ -111,7 +90,7 @@ def _read_giving(
     }
     columns = [getattr(row, mode.value) for mode in modes]
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
-    wanted = *of_pair, columns[0].is_not(None), *which
+    wanted = *of_pair, columns[0].is_not(None)
     statement = select(row.trace_id, *columns).where(*wanted).order_by(row.trace_id)
     # Not through the session, whose work on each row would take most of the time.
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():

@@ -279,7 +279,7 @@ class _AttentionSeen:
 
     def noted(self, judgment: Judgment) -> Judgment:
         if judgment.hindsight is not None:
-            self.changes |= bool(np.abs(judgment.hindsight.moved).max() > _STILL)
+            self.changes |= bool(np.abs(judgment.hindsight.retroactive).max() > _STILL)
         return judgment
 
 

@@ -29,7 +29,7 @@ HEAD = np.dtype(
 )
 """`digest`: the first characters of the judged trace's. `whole`: the evaluator's own score of the solution, else
 NaN. `redundancy`: the greatest of the sub-steps. `change`: the largest absolute retroactive change of a sub-step,
-NaN outside hindsight mode; if that is sampled, since the first prefix with the sub-step that was read. `cells`: bit
+NaN outside hindsight mode. `cells`: bit
 `3 a + b` is set if a step of gold label `a` is called `b` by argmax. `labelled`: 1 if the gold names a first error,
 or calls every step valid."""
 
@@ -42,9 +42,7 @@ def profile_columns(judgment: Judgment, digest: str | None = None) -> Columns:
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
         return empty | {judgment.mode.value: pack_profile(trace, result, whole, digest=digest)}
-    change = float(np.abs(result.moved).max())
-    if result.sampled is not None:
-        return empty | {Mode.OFFLINE.value: pack_profile(trace, result.offline, whole, change, digest)}
+    change = float(np.abs(result.retroactive).max())
     return {name: pack_profile(trace, getattr(result, name), whole, change, digest) for name in empty}
 
 

@@ -21,10 +21,10 @@ class Held:
 
     def __init__(self, scorer):
         self.scorer, self.evaluator = scorer, scorer.evaluator
-        self.tokens, self.samples, self.check_budget = scorer.tokens, scorer.samples, scorer.check_budget
+        self.tokens = scorer.tokens
         self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
 
-    def score_encoded(self, traces, mode, check, on_step, budget):
+    def score_encoded(self, traces, mode, check, on_step):
         for substep, row in enumerate(self.known):
             on_step(0, substep, row)
         self.at_work.set()
@@ -33,7 +33,7 @@ class Held:
                 check()
         finally:
             self.ended.set()
-        return self.scorer.score_encoded(traces, mode, check, on_step, budget)
+        return self.scorer.score_encoded(traces, mode, check, on_step)
 
 
 def hold_up(folder, most=None):

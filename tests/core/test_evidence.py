@@ -110,16 +110,3 @@ def test_the_largest_revision_may_be_asked_for_by_turn():
     assert largest_revision(found, Flip.UNJUDGED).step == 2
     assert largest_revision(found, Flip.MISLED) is None
     assert largest_revision([]) is None
-
-
-def test_of_a_sampled_matrix_changes_are_between_the_prefixes_that_were_read():
-    sampled = Hindsight.from_rows(4, {1: H.rows[1], 3: H.rows[3]})
-    assert np.isnan(sampled.online.validity).tolist() == [True, False, True, False]
-    # Step 1 is first seen after step 2, step 3 after step 4.
-    assert sampled.earliest.validity == pytest.approx([0.9, 0.8, 0.75, 0.6])
-    assert largest_jump(sampled, 1) == Jump(1, 3, pytest.approx(0.8), pytest.approx(0.2), skipped=1)
-    assert largest_jump(sampled, 2) is None
-    first, second, third, _ = revisions(sampled, FOUR, 0.5)
-    assert (second.crosses, third.crosses, first.change) == (True, False, pytest.approx(0.0))
-    with pytest.raises(ValueError, match="last of 4"):
-        Hindsight.from_rows(4, {1: H.rows[1]})

@@ -53,7 +53,7 @@ def test_a_record_names_trace_evaluator_mode_and_thresholds() -> None:
     assert {key: value for key, value in found.items() if key != "online"} == {
         "format": "stepsight-judgment", "version": 1, "id": "t-1", "evaluator": "mini (bfloat16)",
         "fingerprint": "f" * 64, "outputs": "three-way", "mode": "online",
-        "thresholds": {"validity": 0.5, "redundancy": 0.15}, "offline": None, "hindsight": None, "sampled": None,
+        "thresholds": {"validity": 0.5, "redundancy": 0.15}, "offline": None, "hindsight": None,
         "conclusion": None,
         "solution_score": None, "rationale": None, "left_out": None, "spent": None, "created": None, "stale": False,
     }  # fmt: skip
@@ -72,20 +72,6 @@ def test_hindsight_holds_the_triangle_and_both_of_its_edges() -> None:
     # Step 1 is judged in row 1, both sub-steps of step 2 in row 3.
     assert [step["validity"] for step in found["online"]["steps"]] == [0.75, 0.5, 1.0]
     assert [(step["step"], step["substep"]) for step in found["online"]["steps"]] == [(1, 1), (2, 1), (2, 2)]
-
-
-def test_a_sampled_triangle_lists_the_rows_that_it_has_and_is_read_back() -> None:
-    sampled = Hindsight.from_rows(3, {0: FIRST, 2: THIRD})
-    found = record(Judgment(TRACE, Mode.HINDSIGHT, sampled))
-    assert (found["sampled"], [len(row) for row in found["hindsight"]], found["online"]) == ([1, 3], [1, 3], None)
-    again = JudgmentRecord.model_validate(found).judgment(TRACE)
-    assert again.is_sampled
-    assert again.hindsight is not None
-    np.testing.assert_allclose(again.hindsight.packed, sampled.packed, atol=1e-6)
-    assert np.isnan(again.hindsight.rows[1]).all()
-    for wrong in ([1, 2], [3, 1], [1, 1], []):
-        with refused():
-            JudgmentRecord.model_validate(found | {"sampled": wrong}).scores()
 
 
 def test_thresholds_decide_the_verdicts_and_nothing_else() -> None:

@@ -107,10 +107,9 @@ def _measure(store: Store, links: Mapping[int, list[_Link]], evaluator_id: int, 
 
 
 def _judged(store: Store, trace_ids: Sequence[int], evaluator_id: int) -> Iterator[tuple[StoredTrace, Hindsight]]:
-    """Yield the traces for which the evaluator has a hindsight judgment that is neither stale nor sampled. A
-    sampled one does not tell how far a verdict moved at each later step."""
+    """Yield the traces for which the evaluator has a hindsight judgment that is not stale."""
     for batch in trace_batches(store, trace_ids):
         for trace, judgments in zip(batch, read_many(store, batch, evaluator_id), strict=True):
             found = standing(judgments, Mode.HINDSIGHT)
-            if found is not None and found.hindsight is not None and not found.is_sampled:
+            if found is not None and found.hindsight is not None:
                 yield trace, found.hindsight

@@ -31,8 +31,7 @@ class Completion:
     """A run in which evaluators judge those traces of a dataset that they have not judged in one mode.
 
     Evaluators run at `place`. The traces are divided among the processes `ours`. A critic's hindsight needs a
-    confirmation unless `yes` is True. `budget` is that of `Scorer.score`. With it, a sampled hindsight judgment
-    counts as done; without it, the trace is judged again.
+    confirmation unless `yes` is True.
     """
 
     store: Store
@@ -41,7 +40,6 @@ class Completion:
     place: Placement
     ours: Processes
     yes: bool
-    budget: int | None = None
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
         """Return the stored evaluator with this name, or None if it is not stored.
@@ -99,11 +97,10 @@ class Completion:
         labels the progress bar.
         """
         find = partial(missing_traces, self.store, self.dataset.id, evaluator, self.mode)
-        sampled = self.budget is not None
-        confirm(scorer.evaluator, find(sampled=sampled), self.mode, yes=self.yes, alone=self.ours.count == 1)
-        traces = self.ours.share(find(sampled=sampled))
+        confirm(scorer.evaluator, find(), self.mode, yes=self.yes, alone=self.ours.count == 1)
+        traces = self.ours.share(find())
         kept = StoredAnswers(self.store, evaluator) if is_by_section(scorer.evaluator) else None
-        judgments = judge(scorer, traces, self.mode, skip, kept, self.budget)
+        judgments = judge(scorer, traces, self.mode, skip, kept)
         shown = progress(judgments, missing // self.ours.count, unit) if self.ours.is_main else judgments
         saved = save_judgments(self.store, evaluator, shown)
         if kept is not None:
@@ -120,17 +117,16 @@ def score_dataset(
     ours: Processes,
     *,
     yes: bool = False,
-    budget: int | None = None,
 ) -> None:
     """Judge the unjudged traces of the dataset `name` in the store at `url`, and print how many there were."""
     evaluator = scorer.evaluator
     with open_store(url) as store:
         dataset = find_dataset(store, name)
         stored = register_loaded(store, evaluator)
-        missing = count_missing(store, dataset.id, stored.id, mode, sampled=budget is not None)
+        missing = count_missing(store, dataset.id, stored.id, mode)
         # Otherwise traces judged by a faster process would be missing from another one's count.
         ours.wait()
-        run = Completion(store, dataset, mode, Placement(), ours, yes, budget)
+        run = Completion(store, dataset, mode, Placement(), ours, yes)
         done = ours.total(run.judge_missing(scorer, stored.id, missing, skip, "traces"))
     if ours.is_main:
         print(

@@ -85,16 +85,14 @@ def judge(
     mode: Mode,
     skip: Skip | None,
     kept: KeptAnswers | None = None,
-    budget: int | None = None,
 ) -> Iterator[Judgment]:
     """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out.
 
     A critic that is asked by section keeps its answers in `kept`, and its answers are counted on stderr.
-    `budget` is that of `Scorer.score`.
     """
     critic = scorer.evaluator
-    if budget is not None or not isinstance(critic, Critic):
-        yield from scorer.score(traces, mode, skip, budget=budget)
+    if not isinstance(critic, Critic):
+        yield from scorer.score(traces, mode, skip)
     elif not critic.is_by_section:
         yield from critic.judge_readable(traces, mode)
     else:

@@ -2,7 +2,6 @@
 
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
 stepsight score --dataset mr-math-invalid --evaluator mini-bidir --mode hindsight
-stepsight score --dataset thoughts --evaluator FOLDER --mode hindsight --hindsight-budget 500000
 torchrun --nproc-per-node 4 -m stepsight score --dataset mr-math-invalid --evaluator FOLDER --device cuda
 """
 
@@ -19,7 +18,6 @@ from stepsight.app.options.shared import (
     add_placement,
     fraction,
     open_output,
-    positive,
     print_left_out,
     print_note,
     progress,
@@ -53,13 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-too-long", action="store_true", help="leave out, and name, traces beyond the context"
     )
-    parser.add_argument(
-        "--hindsight-budget",
-        type=positive(int),
-        metavar="TOKENS",
-        help="with --mode hindsight: of a trace whose prefixes have more tokens together, read only some, around"
-        " flags first (default: read all)",
-    )
     add_reading(parser)
     add_critic(parser)
     add_placement(parser)
@@ -76,8 +67,6 @@ def run(args: argparse.Namespace) -> None:
             "--output, --validity and --redundancy go with --input.",
             "The judgments of a dataset are kept in the store, without thresholds.",
         )
-    if args.hindsight_budget is not None and args.mode != Mode.HINDSIGHT:
-        raise UserError("--hindsight-budget goes with --mode hindsight.", "Add it, or leave the budget out.")
     with launched() as ours:
         if args.input is not None and ours.count > 1:
             raise UserError(
@@ -98,9 +87,7 @@ def run(args: argparse.Namespace) -> None:
                 # A file is scored without a database.
                 from stepsight.app.commands.evaluation.completion import score_dataset
 
-                mode = Mode(args.mode)
-                budget = args.hindsight_budget
-                score_dataset(args.db, args.dataset, mode, scorer, skipped, ours, yes=args.yes, budget=budget)
+                score_dataset(args.db, args.dataset, Mode(args.mode), scorer, skipped, ours, yes=args.yes)
             else:
                 _score_file(args, scorer, skipped)
         finally:
@@ -134,7 +121,7 @@ def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | No
         traces = list(traces)
         confirm(evaluator, traces, mode, yes=args.yes)
     with open_output(args.output) as out:
-        judgments = judge(scorer, traces, mode, skipped, budget=args.hindsight_budget)
+        judgments = judge(scorer, traces, mode, skipped)
         for judgment in progress(judgments, None, "traces"):
             out.write(concluded_record(judgment, evaluator, thresholds).model_dump_json() + "\n")
 

@@ -57,4 +57,4 @@ def _list(store: Store, args: argparse.Namespace) -> None:
 def _asked(job: Job) -> str | None:
     if job.task != Task.JUDGE:
         return None
-    return f"{job.mode}, {job.limit}" if job.limit else str(job.mode)
+    return str(job.mode)

@@ -36,8 +36,7 @@ class EvidenceHits:
 
 def step_changes(hindsight: Hindsight, trace: Trace, step: int) -> Floats64:
     """Return how far the validity of `step` moves as each later step is revealed, in absolute terms, with shape
-    (later steps,). The validity of a step is the least of its sub-steps. If `hindsight` is sampled, changes are NaN
-    next to prefixes that were not read."""
+    (later steps,). The validity of a step is the least of its sub-steps."""
     own = np.flatnonzero(trace.owners == step)
     ends = np.flatnonzero(np.diff(trace.owners, append=len(trace.steps)))[step:]
     rows = (hindsight.rows[end][own, 1:].sum(axis=1).min() for end in ends)

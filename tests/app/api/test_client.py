@@ -46,18 +46,6 @@ def address(every, tmp_path_factory):
         yield address
 
 
-def test_a_budget_is_that_of_the_scorer(address, every):
-    trace = Trace.of("What is 2 + 3?", ["2 + 3 = 5."] * 12)
-    with Client(address, evaluator="tiny") as client:
-        (ours,) = client.score([trace], Mode.HINDSIGHT, budget=900)
-        (whole,) = client.score([trace], Mode.HINDSIGHT, budget="auto")
-    (theirs,) = every.scorer("tiny").score([trace], Mode.HINDSIGHT, budget=900)
-    assert 1 < len(ours.hindsight.sampled) < 12
-    assert ours.hindsight.sampled.tolist() == theirs.hindsight.sampled.tolist()
-    np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=CLOSE)
-    assert whole.hindsight.sampled is None
-
-
 def test_the_context_of_an_agent_is_read_as_by_the_scorer(address, every):
     messages = [(0, "system", "Use tools."), (0, "thought", "Hm." * 400_000), (1, "tool", "5" * 5_000_000)]
     context = TraceContext(tuple(ContextMessage(*one) for one in messages), (ToolCall(0, "add", "{broken"),))

@@ -30,24 +30,6 @@ def test_a_job_is_started_worked_off_and_told(evaluators, tmp_path):
         assert [(said["evaluator"], said["mode"]) for said in judged] == [("tiny", "hindsight")]
 
 
-def test_a_job_has_a_budget_in_hindsight_only(evaluators, tmp_path):
-    with open_store(str(tmp_path / "store.db")) as store, asking(store, evaluators) as client:
-        add(store)
-        for budget, mode, said in (
-            (0, "hindsight", "greater than or equal to 1"),
-            ("abc", "hindsight", "valid integer"),
-            (500, "offline", "no budget of tokens in a job of kind offline"),
-        ):
-            refused = client.post("/api/v1/jobs", json=START | {"mode": mode, "hindsight_budget": budget})
-            assert refused.status_code == 422
-            assert said in refused.json()["error"]
-        job = client.post("/api/v1/jobs", json=START | {"hindsight_budget": 500}).json()
-        assert job["hindsight_budget"] == 500
-        assert "at most 500 tokens a trace" in client.get("/jobs/list").text
-        # The same with another budget is not the same.
-        assert client.post("/api/v1/jobs", json=START).status_code == 409
-
-
 def test_a_job_is_cancelled_and_resumed(evaluators, tmp_path):
     with open_store(str(tmp_path / "store.db")) as store, asking(store, evaluators) as client:
         add(store)

@@ -555,7 +555,7 @@ def test_what_is_judged_so_far_is_shown_until_the_result_is_there(opened, tiny, 
 
 
 @pytest.mark.slow
-def test_a_long_solution_says_what_it_takes_and_is_read_in_part(opened, tiny, tmp_path):
+def test_a_long_solution_says_what_it_takes_and_is_read_as_a_whole(opened, tiny, tmp_path):
     evaluators = Evaluators([tiny], shipped=False, tokens=6_000)
     long = "\n".join(f"{n}. {n} + 3 makes {n + 3}." for n in range(1, 37))
     with (
@@ -564,25 +564,17 @@ def test_a_long_solution_says_what_it_takes_and_is_read_in_part(opened, tiny, tm
         opened(base=base) as page,
     ):
         page.goto("/")
-        budget, cost = page.locator("#budget"), page.locator("#cost")
-        expect(budget).to_be_hidden()
+        cost = page.locator("#cost")
+        expect(cost).to_be_hidden()
         page.get_by_label("Problem").fill(PROBLEM)
         page.get_by_role("textbox", name="Solution").fill(long)
-        expect(cost).to_have_text(re.compile(r"tiny reads at most [\d,]+ tokens instead of [\d,]+"))
-        budget.get_by_label("Read").select_option("some")
-        for bad in ("0", "abc"):
-            budget.get_by_label("Tokens, at most").fill(bad)
-            expect(cost).to_have_text(re.compile(f"The number of tokens is '{bad}', expected"))
+        expect(cost).to_have_text(
+            re.compile(r"tiny reads the whole solution alone, [\d,]+ tokens instead of [\d,]+")
+        )
         page.locator("#score").click()
-        expect(page.locator("#refusal")).to_have_text(re.compile("The number of tokens is 'abc'"))
-        budget.get_by_label("Tokens, at most").fill("5000")
-        expect(cost).to_have_text(re.compile("tiny reads at most 5,000 tokens"))
-        page.locator("#score").click()
-        expect(page.locator("#result .sum")).to_have_text(re.compile(r"Sampled: \d+ of 36 prefixes"))
-        # The choice is part of the address.
+        expect(page.locator("#result .sum")).to_have_text(re.compile("Only the whole solution was read"))
         page.reload()
-        expect(page.locator("#result .sum")).to_have_text(re.compile(r"Sampled: \d+ of 36 prefixes"))
-        expect(budget.get_by_label("Tokens, at most")).to_have_value("5000")
+        expect(page.locator("#result .sum")).to_have_text(re.compile("Only the whole solution was read"))
 
 
 def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(opened):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.evidence.address import EvidenceAddress
-from stepsight.app.evidence.evidence import JudgingError, open_evidence
+from stepsight.app.evidence.evidence import open_evidence
 from stepsight.app.evidence.page import evidence_page
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
@@ -471,11 +471,11 @@ def test_of_a_long_trace_the_page_holds_the_first_steps_and_asks_for_the_others(
     gold = ["neg" if i in (7, 150) else "pos" for i in range(201)]
     (long,) = add(sqlite_store, [Trace.of("What is it?", texts, gold, id="long")], "very long")
     n, chosen = 203, 90
-    rows = {chosen: row(*[0.8] * chosen, 0.1), n - 1: row(*[0.8] * n)}
+    rows = [row(*[0.8] * chosen, 0.1) if j == chosen else row(*[0.8] * (j + 1)) for j in range(n)]
     theirs = register_evaluator(
         sqlite_store, name="theirs", fingerprint="theirs", format="stepsight", attention="bidirectional"
     )
-    save_judgments(sqlite_store, theirs.id, [Judgment(long, Mode.HINDSIGHT, Hindsight.from_rows(n, rows))])
+    save_judgments(sqlite_store, theirs.id, [Judgment(long, Mode.HINDSIGHT, Hindsight(tuple(rows)))])
     query = f"trace={long.trace_id}"
     page, whole = (
         read(evidence_page(sqlite_store, evaluators, read_query(f"{query}{more}")).html)
@@ -620,12 +620,8 @@ def test_the_page_of_a_trace_leads_to_its_presentation(show, ids):
     assert link["href"] == f"/evidence?trace={ids['four']}&evaluator=tiny&kind=stayed&present=problem"
 
 
-def test_a_trace_beyond_the_limit_of_a_request_is_read_in_part(sqlite_store, tiny):
+def test_a_trace_beyond_the_limit_of_a_request_is_refused_with_the_way_on(sqlite_store, tiny):
     (stored,) = add(sqlite_store, [Trace.of("What is 2 + 3?", ["2 + 3 = 5."] * 30, id="long")], "long")
     evaluators = Evaluators([tiny], shipped=False, tokens=2_000)
-    address = EvidenceAddress(trace=stored.trace_id)
-    with pytest.raises(JudgingError, match=r"reads at most .* tokens instead of"):
-        open_evidence(sqlite_store, evaluators, address, 0.0)
-    evidence = open_evidence(sqlite_store, evaluators, address, 60.0)
-    assert 1 < len(evidence.hindsight.sampled) < 30
-    assert "Sampled: " in evidence_page(sqlite_store, evaluators, read_query(f"trace={stored.trace_id}")).html
+    with refused():
+        open_evidence(sqlite_store, evaluators, EvidenceAddress(trace=stored.trace_id), 60.0)

@@ -12,7 +12,6 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from sqlalchemy import select
@@ -29,7 +28,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import UnavailableError, open_store
-from stepsight.storage.jobs.jobs import BUDGET, State, cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.jobs.jobs import State, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.processes import judged, silence, start, until, worker_of
@@ -45,10 +44,10 @@ def slowly(monkeypatch):
     """Traces come one by one, 20 ms each, and heartbeats every 10 ms."""
     whole = Scorer.score
 
-    def score(self, traces, mode, on_skip=None, check=never_cancel, budget=None):
+    def score(self, traces, mode, on_skip=None, check=never_cancel):
         for trace in traces:
             time.sleep(0.02)
-            yield from whole(self, [trace], mode, on_skip, check, budget)
+            yield from whole(self, [trace], mode, on_skip, check)
 
     monkeypatch.setattr(Scorer, "score", score)
     monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
@@ -203,22 +202,6 @@ def test_a_cancelled_job_stops_keeps_what_is_judged_and_goes_on_when_resumed(sql
     assert len({trace for trace, _ in after}) == len(after) == 100
     assert set(before) <= set(after)
     assert get_job(sqlite_store, job.id).done == 100
-
-
-def test_a_job_keeps_its_budget_when_it_is_resumed(sqlite_store, tiny, slowly):
-    add(sqlite_store, [Trace.of(f"Problem {i}", ["2 + 3 = 5.", "So 5."], id=str(i)) for i in range(40)])
-    job = start(sqlite_store, tiny, request={BUDGET: 1})
-    thread = during(sqlite_store, job, 3, lambda: cancel_job(sqlite_store, job.id))
-    assert Worker(sqlite_store).work_one()
-    thread.join()
-    assert len(judged(sqlite_store)) < 40
-    resume_job(sqlite_store, job.id)
-    assert Worker(sqlite_store).work_one()
-    assert get_job(sqlite_store, job.id).done == 40
-    with sqlite_store.read() as session:
-        sampled = session.scalars(select(JudgmentRow.sampled)).all()
-    # Each read the whole alone, whose row has the index 1.
-    assert sampled == [np.array([1], "<i4").tobytes()] * 40
 
 
 def test_a_worker_that_is_asked_to_stop_gives_its_job_back(sqlite_store, tiny, slowly):

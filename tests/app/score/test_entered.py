@@ -244,7 +244,6 @@ def test_a_state_is_read():
         "token": "u",
         "dataset": "mine",
         "thinking": True,
-        "budget": "900",
         "run": "r",
     }
     assert PageState.read(state).model_dump() == state | {"steps": (("a", "b"),), "evaluators": ("tiny",)}

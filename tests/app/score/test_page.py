@@ -10,6 +10,7 @@ from stepsight.app.access.rights import Right
 from stepsight.app.score import page as score_page
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.page import EMPTY, ScorePage
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import ForbiddenError, open_store
@@ -265,40 +266,37 @@ LONG = {"problem": PROBLEM, "solution": "\n".join(f"{i}. 2 + 3 = 5." for i in ra
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
+    ("tokens", "said"),
     [
-        ("auto", "tiny reads all 30 prefixes, {every} tokens."),
-        ("900", "tiny reads at most 900 tokens instead of {every}, prefixes around flags first."),
-        ("1", "tiny reads the whole solution alone, {whole} tokens instead of {every}."),
-        ("900,000,000", "tiny reads all 30 prefixes, {every} tokens."),
-        ("0", "The number of tokens is '0', expected a whole number from 1."),
-        ("-5", "The number of tokens is '-5', expected a whole number from 1."),
-        ("<abc>", "The number of tokens is '<abc>', expected a whole number from 1."),
-        ("", "The number of tokens is '', expected a whole number from 1."),
+        (100_000, "tiny reads all 30 prefixes, {every} tokens."),
+        (2_000, "tiny reads the whole solution alone, {whole} tokens instead of {every}."),
     ],
 )
-def test_what_scoring_takes_is_told_before(page, evaluators, budget, said):
+def test_what_scoring_takes_is_told_before(store, tiny, tokens, said):
+    evaluators = Evaluators([tiny], shipped=False, tokens=tokens)
     cost = evaluators.cost("tiny", typed(LONG["problem"], LONG["solution"]).trace)
-    told = " ".join(read(page.cost(LONG | {"budget": budget})["cost"]).text.split())
-    assert told.startswith(said.format(every=f"{cost.prefixes:,}", whole=f"{cost.whole:,}"))
+    told = " ".join(read(ScorePage(store, evaluators).cost(LONG)["cost"]).text.split())
+    assert told == said.format(every=f"{cost.prefixes:,}", whole=f"{cost.whole:,}")
 
 
-def test_a_budget_shows_some_prefixes_and_is_part_of_the_link(page, evaluators):
-    section = read(page.score(LONG | {"budget": "900"}, asked())["result"])
-    assert "Sampled: " in section.text
-    entered = Entered.from_token(section.one("section")["data-token"])
-    assert entered.budget == 900
-    judged = evaluators.judge("tiny", entered.trace, 900).hindsight
-    assert 1 < len(judged.sampled) < 30
-    # The online column has the validity where the prefix was read.
-    unread = [cell.text.split()[-1] for cell in section.all("span", cls="unread")]
-    assert [text != "–" for text in unread] == [i in judged.sampled for i in range(30)]
-    alone = read(page.score(LONG | {"budget": "1"}, asked())["result"])
-    assert "Only the whole solution was read" in alone.text
+@pytest.fixture
+def limited(store, tiny):
+    """A page of which a request has too few tokens for a long solution in hindsight."""
+    return ScorePage(store, Evaluators([tiny], shipped=False, tokens=2_000))
 
 
-def test_a_result_of_the_whole_solution_alone_is_saved_as_an_offline_judgment(page, store):
-    page.save(LONG | {"budget": "1"}, asked())
+def test_a_solution_beyond_the_limit_of_a_request_is_read_as_a_whole(limited):
+    section = read(limited.score(LONG, asked())["result"])
+    assert "Only the whole solution was read" in section.text
+    assert [cell.text.split()[-1] for cell in section.all("span", cls="unread")] == ["–"] * 30
+    # An edit of it is compared offline.
+    edited = LONG | {"solution": LONG["solution"].replace("30. 2 + 3 = 5.", "30. 2 + 3 = 6.")}
+    again = read(limited.score(edited | {"before": section.one("section")["data-token"]}, asked())["result"])
+    assert "Against the result before the edit" in again.text
+
+
+def test_a_result_of_the_whole_solution_alone_is_saved_as_an_offline_judgment(limited, store):
+    limited.save(LONG, asked())
     (row,) = list_datasets(store)
     trace = get_trace(store, 1)
     (evaluator,) = list_evaluators(store)

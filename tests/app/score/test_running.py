@@ -57,17 +57,6 @@ def test_who_is_done_or_has_failed_is_shown_with_all_steps_or_none():
     assert [one["aria-valuenow"] for one in page.all("div", cls="meter")] == ["4", "0"]
 
 
-def test_with_a_budget_the_verdicts_so_far_are_those_in_the_whole_solution():
-    sampled = pending(*enumerate([VALID, WRONG, VALID, VALID]))
-    sampled.judgment.steps.is_offline = True
-    page = shown(mini=sampled, other=pending((0, VALID)))
-    said = [" ".join(one.text.split()) for one in page.all("div", cls="sum")]
-    assert said == [
-        "evaluator mini Offline: 4 of 4 steps judged, 1 not valid",
-        "evaluator other Online: 1 of 4 steps judged, all valid so far",
-    ]
-
-
 def test_nothing_is_shown_until_a_step_is_judged():
     assert RunningScores(TRACE, Thresholds(), {"mini": pending((1, VALID))}).html() == ""
 

@@ -22,17 +22,17 @@ class Watched:
 
     def __init__(self, scorer):
         self.scorer, self.evaluator = scorer, scorer.evaluator
-        self.tokens, self.samples, self.check_budget = scorer.tokens, scorer.samples, scorer.check_budget
+        self.tokens = scorer.tokens
         self.calls, self.at_work, self.go = [], threading.Event(), threading.Event()
         self.order = []
 
-    def score_encoded(self, traces, mode, check, on_step, budget):
+    def score_encoded(self, traces, mode, check, on_step):
         self.calls.append((len(traces), mode))
         self.order += [trace.id for trace, _ in traces]
         self.at_work.set()
         while not self.go.wait(0.01):
             check()
-        return self.scorer.score_encoded(traces, mode, check, on_step, budget)
+        return self.scorer.score_encoded(traces, mode, check, on_step)
 
 
 @pytest.fixture
@@ -139,12 +139,12 @@ def test_a_short_one_does_not_wait_for_a_long_one(evaluators):
     short_is_there = threading.Event()
 
     class Waiting:
-        evaluator, tokens, samples = scorer.evaluator, scorer.tokens, scorer.samples
+        evaluator, tokens = scorer.evaluator, scorer.tokens
 
-        def score_encoded(self, traces, mode, check, on_step, budget):
+        def score_encoded(self, traces, mode, check, on_step):
             if len(traces[0][0].steps) > 3:
                 assert short_is_there.wait(30)
-            return scorer.score_encoded(traces, mode, check, on_step, budget)
+            return scorer.score_encoded(traces, mode, check, on_step)
 
     batcher = Batcher(Waiting(), Semaphores(threading.Lock(), threading.Lock()))
     with client_context("one"):
@@ -164,29 +164,11 @@ def test_a_request_that_would_compute_too_much_is_refused_with_the_numbers(watch
     assert batcher.submit(Trace.of("q", ["5."] * 150), Mode.OFFLINE).result(30)
 
 
-def test_a_budget_reads_some_prefixes_of_what_would_compute_too_much(watched):
+def test_the_cost_of_a_trace_says_whether_hindsight_fits_into_a_request(watched):
     batcher = Batcher(watched, Semaphores(threading.Lock(), threading.Lock()), tokens=5_000)
-    watched.go.set()
-    long, short = Trace.of("q", ["5."] * 150), trace(2)
-    cost = batcher.cost(long)
-    # A pass over the whole solution and an eighth of the tokens of all prefixes.
-    assert cost.tokens("auto") == min(5_000, cost.prefixes // 8)
-    judged = [batcher.submit(long, Mode.HINDSIGHT, budget=budget).result(30) for budget in ("auto", 2_000, 1)]
-    counts = [len(judgment.hindsight.sampled) for judgment in judged]
-    assert counts[0] > counts[1] > counts[2] == 1
-    assert [one.steps.is_offline for one in (batcher.submit(short, Mode.HINDSIGHT, budget="auto"),)] == [False]
-    for budget in ("auto", batcher.cost(short).prefixes, 10**9):
-        assert batcher.submit(short, Mode.HINDSIGHT, budget=budget).result(30).hindsight.sampled is None
-
-
-@pytest.mark.parametrize(
-    ("mode", "budget"),
-    [(Mode.HINDSIGHT, 0), (Mode.HINDSIGHT, -5), (Mode.HINDSIGHT, 10**9), (Mode.OFFLINE, 5), (Mode.ONLINE, "auto")],
-)
-def test_a_budget_that_cannot_be_is_refused(watched, mode, budget):
-    batcher = Batcher(watched, Semaphores(threading.Lock(), threading.Lock()), tokens=5_000)
-    with refused():
-        batcher.submit(Trace.of("q", ["5."] * 150), mode, budget=budget)
+    long, short = batcher.cost(Trace.of("q", ["5."] * 150)), batcher.cost(trace(2))
+    assert (long.fits, short.fits) == (False, True)
+    assert long.whole < long.limit == 5_000 < long.prefixes
 
 
 def test_nothing_is_taken_where_memory_is_short(batcher, watched, monkeypatch):

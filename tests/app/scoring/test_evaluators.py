@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stepsight.app.scoring.evaluators import AUTOMATIC, Evaluators
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
@@ -81,27 +81,24 @@ def test_a_solution_longer_than_the_context_is_read_in_windows_and_first_as_a_wh
     steps = [f"Step {i}: " + " + ".join(map(str, range(i, i + 10))) for i in range(100)]
     whole, first = Trace.of("q", steps), Trace.of("q", steps[:3])
     windowed = {name: f"{name}, read in windows of 1024 tokens" for name in evaluators.names}
-    assert evaluators.fit("tiny", first, AUTOMATIC) == ("tiny", AUTOMATIC)
-    assert evaluators.fit("tiny", whole, AUTOMATIC) == (windowed["tiny"], 1)
-    assert evaluators.fit("tiny", whole, 5_000) == (windowed["tiny"], 5_000)
+    assert evaluators.fit("tiny", first) == ("tiny", Mode.HINDSIGHT)
+    assert evaluators.fit("tiny", whole) == (windowed["tiny"], Mode.OFFLINE)
     # One pass of a causal evaluator gives everything.
-    assert evaluators.fit("tiny-causal", whole, AUTOMATIC) == (windowed["tiny-causal"], AUTOMATIC)
+    assert evaluators.fit("tiny-causal", whole) == (windowed["tiny-causal"], Mode.HINDSIGHT)
     # A link may name the windows, as may one with smaller windows.
-    assert evaluators.fit(windowed["tiny"], whole, AUTOMATIC) == (windowed["tiny"], 1)
-    assert evaluators.fit(windowed["tiny"], first, AUTOMATIC) == (windowed["tiny"], AUTOMATIC)
-    assert evaluators.fit("tiny, read in windows of 512 tokens", whole, 1) == (
-        "tiny, read in windows of 512 tokens",
-        1,
-    )
+    assert evaluators.fit(windowed["tiny"], whole) == (windowed["tiny"], Mode.OFFLINE)
+    assert evaluators.fit(windowed["tiny"], first) == (windowed["tiny"], Mode.HINDSIGHT)
+    small = "tiny, read in windows of 512 tokens"
+    assert evaluators.fit(small, whole) == (small, Mode.OFFLINE)
     assert {evaluators.plain(name) for name in (*windowed.values(), "tiny")} == {"tiny", "tiny-causal"}
-    judgment = evaluators.judge(windowed["tiny"], whole, 1)
-    assert len(judgment.offline) == 100
-    assert judgment.hindsight.sampled == (99,)
+    judgment = evaluators.judge(windowed["tiny"], whole, Mode.OFFLINE)
+    assert (len(judgment.offline), judgment.online) == (100, None)
+    assert evaluators.judge(windowed["tiny"], whole, Mode.OFFLINE).result is judgment.result
 
 
 def test_a_step_longer_than_the_context_is_left_to_the_evaluators_refusal(evaluators):
     trace = Trace.of("q", ["7" * 20_000])
-    assert evaluators.fit("tiny", trace, AUTOMATIC) == ("tiny", AUTOMATIC)
+    assert evaluators.fit("tiny", trace) == ("tiny", Mode.HINDSIGHT)
     with pytest.raises(UserError, match=r"tiny reads at most 1,024\."):
         evaluators.judge("tiny", trace)
 

@@ -17,8 +17,8 @@ def scores(*validities: float, redundancy: float = 0.0) -> StepScores:
     return StepScores(np.array([[1 - v, redundancy, v - redundancy] for v in validities], np.float32))
 
 
-def triangle(*rows: tuple[float, ...], sampled=None) -> Hindsight:
-    return Hindsight(tuple(scores(*row).probs for row in rows), sampled=sampled)
+def triangle(*rows: tuple[float, ...]) -> Hindsight:
+    return Hindsight(tuple(scores(*row).probs for row in rows))
 
 
 def opinion(result, trace=RIGHT, name="prm", outputs=Outputs.VALIDITY, weakness="", **values) -> Opinion:
@@ -77,11 +77,6 @@ def test_without_a_fall_below_the_threshold_there_is_no_evidence():
     assert said(opinion(fallen)) == "prm blames step 2."
     online = opinion(scores(0.9, 0.1, 0.2, 0.9), mode=Mode.ONLINE)
     assert said(online) == "prm blames steps 2 and 3 online."
-
-
-def test_where_only_some_prefixes_were_read_the_evidence_may_be_several_steps():
-    rows = {1: scores(0.9, 0.9).probs, 3: scores(0.9, 0.1, 0.9, 0.9).probs}
-    assert said(opinion(Hindsight.from_rows(4, rows))) == "prm blames step 2; steps 3 to 4 are its evidence."
 
 
 def test_those_who_are_known_to_be_weak_come_last():

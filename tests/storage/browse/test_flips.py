@@ -132,15 +132,3 @@ def test_an_unknown_dataset_has_none(store):
     found = find_flips(store, 999, 999, 0.5)
     assert len(found.of(None)) == 0
     assert list(iterate_traces(store, 999)) == []
-
-
-def test_flips_of_sampled_matrices_begin_with_the_first_prefix_that_was_read(kept):
-    store, stored, row = kept
-    third = next(one for one in stored if one.id == "both")
-    full = turned(third, [0.3, 0.8, 0.9], [0.8, 0.4, 0.9]).hindsight
-    # Step 1 is seen in row 1, and step 2 first in the last row, in which it is as it stays.
-    sampled = Hindsight.from_rows(3, {0: full.rows[0], 2: full.rows[2]})
-    save_judgments(store, row.id, [Judgment(third, Mode.HINDSIGHT, sampled)])
-    flips = find_flips(store, third.dataset_id, row.id, 0.5)
-    assert "both" in names(stored, flips.of(Flip.RIGHTED))
-    assert "both" not in names(stored, flips.of(Flip.MISLED))

@@ -17,7 +17,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.judgments import judgments
-from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.judgments import (
     StoredJudgment,
@@ -31,7 +30,7 @@ from stepsight.storage.judgments.judgments import (
     unpack,
 )
 from stepsight.storage.traces import queries
-from stepsight.storage.traces.queries import StoredTrace, find_dataset, get_trace
+from stepsight.storage.traces.queries import StoredTrace, get_trace
 from tests.messages import refused
 from tests.storage.samples import ERROR, add, evaluator, find_judgment, judge, many, same, scores, triangle
 
@@ -189,29 +188,6 @@ def test_traces_without_a_judgment_are_found(store: Store, traces: list[StoredTr
     assert missing("offline") == ["missing", "first"]
     assert missing("online") == ["error", "missing", "first"]
     assert missing("hindsight") == ["error", "missing", "first"]
-
-
-def test_a_sampled_matrix_comes_back_and_gives_no_online_scores(store: Store, traces: list[StoredTrace]) -> None:
-    mini, trace = evaluator(store), max(traces, key=lambda one: len(one.substeps))
-    whole = triangle(len(trace.substeps))
-    last = len(whole) - 1
-    sampled = Hindsight.from_rows(len(whole), {0: whole.rows[0], last: whole.rows[last]})
-    save_judgments(store, mini.id, [Judgment(trace, Mode.HINDSIGHT, sampled)])
-    (read,) = read_judgments(store, trace)
-    assert read.hindsight is not None
-    assert read.hindsight.read.tolist() == [0, last]
-    np.testing.assert_array_equal(read.hindsight.packed, sampled.packed)
-    stands = {mode: find_judgment(store, trace, mini.id, mode) is not None for mode in Mode}
-    assert stands == {Mode.OFFLINE: True, Mode.ONLINE: False, Mode.HINDSIGHT: True}
-    # It will do for a run with a budget, but not for one without.
-    counts = [count_missing(store, trace.dataset_id, mini.id, "hindsight", sampled=one) for one in (False, True)]
-    assert counts == [4, 3]
-    gold = read_gold(store, find_dataset(store, trace.dataset))
-    tables = {mode: read_table(store, gold, mini.id, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)}
-    assert {mode: len(table.trace) for mode, table in tables.items()} == {
-        Mode.ONLINE: 0,
-        Mode.OFFLINE: len(trace.steps),
-    }
 
 
 def test_a_judgment_of_a_changed_trace_is_stale_and_missing(store: Store, traces: list[StoredTrace]) -> None:

@@ -203,8 +203,6 @@ def _by_step(located: Located, trace: Trace | None, mode: Mode) -> StepScores:
             return StepScores(row.rows)
         scores = row.scores(trace)
         if isinstance(scores, Hindsight):
-            if mode == Mode.ONLINE and scores.sampled is not None:
-                raise UserError("a sampled hindsight matrix has no online scores.", "Ask for --mode offline.")
             scores = scores.online if mode == Mode.ONLINE else scores.offline
         if not scores.probs.sum(axis=1, dtype=np.float32).all():
             raise UserError("a step without a score.", "Every step of a candidate needs one.")

@@ -28,7 +28,7 @@ class Evidence extends RevealedJudgment {
   constructor(section) {
     super(section);
     this.step = Number(section.dataset.step);
-    this.after = this.readFrom(Number(section.dataset.after));
+    this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
     // True from the press of Play until the last step is revealed: nothing then tells what is still to come.
     this.hides = false;
@@ -120,7 +120,6 @@ class Evidence extends RevealedJudgment {
   /** Go to a cell of the matrix. */
   go(after, step) {
     if (after < 0 || after > this.last || step < 0 || step > this.last) return;
-    if (this.isSampled && !this.read.includes(after)) after = this.beside(after);
     if (step > after && !this.rests.knows(after, step)) return;
     this.player.stop();
     // Above the diagonal a row is the step that is left out, and nothing is hidden.
@@ -139,14 +138,9 @@ class Evidence extends RevealedJudgment {
 
   reveal(after, playing = false) {
     if (!playing) this.player.stop();
-    this.after = this.beside(Math.min(Math.max(after, 0), this.last));
+    this.after = Math.min(Math.max(after, 0), this.last);
     this.hides &&= this.after < this.last;
     this.changed();
-  }
-
-  /** The row of a prefix that was read: `row`, or the next one in the direction from the last step revealed. */
-  beside(row) {
-    return row < this.after ? this.read.findLast((one) => one <= row) ?? this.read[0] : this.readFrom(row);
   }
 
   choose(value) {
@@ -230,10 +224,9 @@ class Evidence extends RevealedJudgment {
   }
 
   showCurve() {
-    const places = this.read.filter((row) => row >= this.step);
+    const places = [...this.names.keys()].slice(this.step);
     const values = places.filter((j) => this.isShown(j)).map((j) => this.number(j, this.step, this.value));
-    const later = this.hides ? null : this.rests.later(this.step)?.map((probs) => probs && valueOf(probs, this.value));
-    const without = later && this.isSampled ? places.slice(1).map((row) => later[row - this.step - 1]) : later;
+    const without = this.hides ? null : this.rests.later(this.step)?.map((probs) => probs && valueOf(probs, this.value));
     const name = this.value === "validity" ? "Validity" : `Probability of ${this.value}`;
     drawCurve(this.section.querySelector(".curve"), {
       values,
@@ -245,7 +238,7 @@ class Evidence extends RevealedJudgment {
     });
     const key = without?.length ? ` ◇ with that one step left out of the whole solution.` : "";
     this.section.querySelector(".curve-key").textContent =
-      `${name} of step ${this.names[this.step]} after ${this.isSampled ? "each prefix that was read" : "each later step"}.${key}`;
+      `${name} of step ${this.names[this.step]} after each later step.${key}`;
   }
 
   /** Update the page's address, and that of the file. */

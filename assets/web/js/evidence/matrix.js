@@ -42,15 +42,6 @@ export class Matrix {
     Object.assign(this, { marked, drawn: "" });
   }
 
-  /** The rows that are drawn: of a sampled matrix, those of the prefixes that were read. */
-  rowSpans() {
-    const { page } = this;
-    if (!page.isSampled) return this.spans(this.row);
-    const open = page.read.indexOf(page.readFrom(this.row));
-    const spans = page.read.length > MOST_ROWS ? spansOf(page.read.length, open) : [...page.read.keys()].map(single);
-    return spans.map(({ from, to }) => ({ from: page.read[from], to: page.read[to] }));
-  }
-
   spans(open) {
     const count = this.page.names.length;
     return this.isGrouped ? spansOf(count, open) : [...Array(count).keys()].map(single);
@@ -59,12 +50,12 @@ export class Matrix {
   /** The row in view: the one that a left-out step has, or else the last one revealed, or that of the chosen step. */
   get row() {
     const { page } = this;
-    return page.readFrom(page.rests.leftOut ?? Math.max(page.after, page.step));
+    return page.rests.leftOut ?? Math.max(page.after, page.step);
   }
 
   /** Draw the table again if other groups are open, or if the numbers have changed. */
   show() {
-    const [rows, columns] = [this.rowSpans(), this.spans(this.page.step)];
+    const [rows, columns] = [this.spans(this.row), this.spans(this.page.step)];
     const drawn = JSON.stringify([rows, columns, this.page.value, this.page.rests.gap, Boolean(this.page.rests.rows)]);
     if (drawn !== this.drawn) this.draw(rows, columns);
     this.drawn = drawn;

@@ -7,29 +7,22 @@ const LABELS = ["neg", "neu", "pos"];
 
 /**
  * Read rows of entries, which are three probabilities, only a validity, or null. Returns a function from row and column
- * to three numbers in single precision, as on the server; row `j` has the columns 0 to `j`. `places` has the place of each
- * row that there is.
+ * to three numbers in single precision, as on the server; row `j` has the columns 0 to `j`.
  */
-const readTriangle = (rows, places) => (row, column) => readProbs(rows[places.get(row)][column] ?? [0, 0, 0]);
+const readTriangle = (rows) => (row, column) => readProbs(rows[row][column] ?? [0, 0, 0]);
 
 /**
  * The same of a triangle that is packed: the numbers of its rows one after another, in single precision and base64. Of a
  * constant one, in which later steps change nothing, it is the last row alone.
  */
-const readPacked = ({ triangle, constant }, places) => {
+const readPacked = ({ triangle, constant }) => {
   const letters = atob(triangle);
   const bytes = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
   const numbers = new Float32Array(bytes.buffer);
   const cell = (at) => [numbers[3 * at], numbers[3 * at + 1], numbers[3 * at + 2]];
   if (constant) return (_, column) => cell(column);
-  const starts = new Map();
-  let start = 0;
-  for (const row of places.keys()) {
-    starts.set(row, start);
-    start += row + 1;
-  }
-  return (row, column) => cell(starts.get(row) + column);
+  return (row, column) => cell((row * (row + 1)) / 2 + column);
 };
 
 /** The three numbers of an entry: of validity alone, or of a label alone, those that it stands for. */
@@ -65,17 +58,13 @@ export const colourCell = (cell, value, validity) => {
  */
 export class RevealedJudgment {
   constructor(section) {
-    const { hindsight, offline, sampled, thresholds } = JSON.parse(section.dataset.judgment);
+    const { hindsight, offline, thresholds } = JSON.parse(section.dataset.judgment);
     const steps = offline.steps.map(({ step }) => step);
     const ends = steps.map((step) => steps.lastIndexOf(step));
     const isWhole = steps.map((step, i) => steps.indexOf(step) === ends[i]);
     const names = offline.steps.map(({ step, substep }, i) => (isWhole[i] ? `${step}` : `${step}.${substep}`));
-    // The rows of the prefixes that were read: all, unless they are sampled.
-    const few = sampled?.map((count) => count - 1) ?? JSON.parse(section.dataset.sampled ?? "null");
-    const read = few ?? [...names.keys()];
-    const places = new Map(read.map((row, place) => [row, place]));
-    const at = hindsight ? readTriangle(hindsight, places) : readPacked(section.dataset, places);
-    Object.assign(this, { section, names, ends, read, isSampled: few !== null, at, last: names.length - 1 });
+    const at = hindsight ? readTriangle(hindsight) : readPacked(section.dataset);
+    Object.assign(this, { section, names, ends, at, last: names.length - 1 });
     const threeWay = thresholds.redundancy !== null;
     this.thresholds = { threeWay, validity: thresholds.validity, redundancy: threeWay ? thresholds.redundancy : Infinity };
   }
@@ -87,12 +76,7 @@ export class RevealedJudgment {
 
   /** The validity when its step was revealed; online, a step is judged once all of its sub-steps are. */
   online(after, step) {
-    return this.number(Math.min(after, this.readFrom(this.ends[step])), step);
-  }
-
-  /** The first row from `row` on whose prefix was read. */
-  readFrom(row) {
-    return this.isSampled ? this.read.find((one) => one >= row) : row;
+    return this.number(Math.min(after, this.ends[step]), step);
   }
 
   verdict(after, step) {

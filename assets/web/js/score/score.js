@@ -5,7 +5,6 @@ import { register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
 import { quietly } from "../shared/storage.js";
-import { budget, onBudget, setBudget, tellCost } from "./budget.js";
 import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
 import { adoptSolution, onSteps, putSolution, settleSolution, solutionState, solutionSteps, within } from "./solution.js";
 import { endEdit } from "./steps.js";
@@ -27,7 +26,6 @@ const state = () => ({
   problem: within(problem().value),
   ...solutionState(),
   evaluators: chosen(),
-  budget: budget(),
   ...thresholds,
   before: kept || (base ?? result()?.dataset.token ?? ""),
   kept: Boolean(kept),
@@ -50,6 +48,22 @@ const markStale = () => {
   part("result").toggleAttribute("data-stale", Boolean(result()) && !isSameEntry(now, scored));
   if (now.solution === scored.solution) scored.steps = now.steps;
 };
+
+// Milliseconds without a change after which the cost is asked for, and characters below which it is always small.
+const PAUSE = 300;
+const SHORT = 500;
+
+/** Tell what a long solution takes, once it rests. */
+const tellCost = latest(async (signal, state) => {
+  await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  if (signal.aborted) return;
+  const values = state();
+  const isShort = JSON.stringify(values.steps ?? values.solution).length < SHORT;
+  const answer = isShort ? { cost: "", long: false } : await ask("cost", [values], signal);
+  if (signal.aborted) return;
+  part("cost").innerHTML = answer.cost;
+  part("cost").hidden = !answer.long;
+});
 
 const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
 
@@ -133,7 +147,7 @@ let again = 0;
 const wait = () => {
   clearTimeout(again);
   if (!document.querySelector("#result [data-again], #refusal [data-again]")) return;
-  const now = () => JSON.stringify([problem().value, solutionState(), chosen(), budget()]);
+  const now = () => JSON.stringify([problem().value, solutionState(), chosen()]);
   const entered = now();
   const isSame = () => entered === now();
   again = setTimeout(() => isSame() && !score.isBusy() && scoreNow("replaceState"), AGAIN);
@@ -225,7 +239,6 @@ const open = latest(async (signal, query, evaluators, how) => {
   if (answer.problem !== undefined) {
     problem().value = answer.problem;
     adoptSolution(answer.text, answer.steps);
-    setBudget(answer.budget);
     if (!evaluators && answer.evaluators.length) for (const box of boxes()) box.checked = answer.evaluators.includes(box.value);
   }
   base = null;
@@ -364,7 +377,7 @@ const boxesOf = () => [problem(), document.querySelector("#solution textarea")];
 
 const remember = () => {
   const unlinked = result() && !result().dataset.token ? chosen() : null;
-  const values = [here(), ...boxesOf().map((box) => box.value), unlinked, budget()];
+  const values = [here(), ...boxesOf().map((box) => box.value), unlinked];
   quietly(() => sessionStorage.setItem(TYPED, JSON.stringify(values)));
 };
 
@@ -375,7 +388,6 @@ const restore = () => {
   const [question, solution] = boxesOf();
   question.value = typed[0];
   if (solution.value !== typed[1]) adoptSolution(typed[1]);
-  setBudget(typed[3] ?? "auto");
   if (!typed[2]) return;
   for (const box of boxes()) box.checked = typed[2].includes(box.value);
   scoreNow("replaceState");
@@ -385,7 +397,7 @@ if (part("score")) {
   scored = entered();
   problem().addEventListener("input", markStale);
   const tell = () => tellCost(state);
-  for (const change of [onBudget, onSteps]) change((isDrawn) => isDrawn !== false && void tell());
+  onSteps((isDrawn) => isDrawn !== false && void tell());
   document.querySelector("#evaluators").addEventListener("change", tell);
   tell();
   restore();
