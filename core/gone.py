@@ -44,6 +44,7 @@ PAGES: dict[str, str] = {
 
 KEYS: dict[str, str] = {
     "controls": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
+    "head": "Leave it out: a new head reads the last layer.",
     "reading": "Leave it out: a solution is read once, or scored with --reading both-orders.",
     "readings": "Leave it out: a grid compares masks.",
 }

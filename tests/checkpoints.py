@@ -37,11 +37,8 @@ def tiny_tokenizer() -> Tokenizer:
     return train_tokenizer(WORDS, 300)
 
 
-def write_evaluator(
-    folder: Path, *, seed: int = 0, layers: int = 2, kv_heads: int = 2, mixed: bool = False, **config
-) -> Path:
-    """An evaluator in StepSight's layout with weights large enough that every input matters; `mixed`, its head
-    reads a mixture of the layers."""
+def write_evaluator(folder: Path, *, seed: int = 0, layers: int = 2, kv_heads: int = 2, **config) -> Path:
+    """An evaluator in StepSight's layout with weights large enough that every input matters."""
     torch.manual_seed(seed)
     tokenizer = tiny_tokenizer()
     values = {"is_causal": False, "max_position_embeddings": 256} | config
@@ -56,8 +53,7 @@ def write_evaluator(
             bos_token_id=None,
             eos_token_id=None,
             **values,
-        ),
-        mixed=mixed,
+        )
     )
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, mean=1.0 if parameter.ndim == 1 else 0.0, std=0.3)

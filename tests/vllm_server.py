@@ -22,7 +22,6 @@ from transformers import AutoModelForCausalLM
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.models.model import VALIDITY as VALIDITY
 from stepsight.core.models.model import Rows
 from tests.local_server import LocalServer
 

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, compile_path
 
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right
-from stepsight.core.scoring.client import API as API
+from stepsight.core.scoring.client import API
 
 LOGIN = "/login"
 

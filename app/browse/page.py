@@ -35,8 +35,8 @@ from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
-from stepsight.app.web.page_query import read_query
-from stepsight.app.web.page_route import PageContent, Query, address_page
+from stepsight.app.web.page_query import Query, read_query
+from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.app.web.step_bars import TraceJudgments, asked_steps, notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode

@@ -32,7 +32,8 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
-from stepsight.training.report.card.card import EvaluatorCard, card_version, make_card
+from stepsight.training.report.card.card import EvaluatorCard, make_card
+from stepsight.training.report.card.context import card_version
 from stepsight.training.report.dataset import Excerpt, difference_section, excerpt
 from stepsight.training.report.html import Section
 from stepsight.training.report.report import write_up, write_up_patched

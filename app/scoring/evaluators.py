@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from stepsight.app.scoring.batcher import Batcher, Semaphores
-from stepsight.app.scoring.fair_queue import PendingScore as PendingScore
-from stepsight.app.scoring.fair_queue import SharedScore
+from stepsight.app.scoring.fair_queue import PendingScore, SharedScore
 from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32

@@ -13,11 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stepsight.app.access.current import is_local, note_person
 from stepsight.app.access.rights import LOOKING, Right, cookie_name, refusal, rights_of
-from stepsight.app.access.rules import API, LOGIN, Rule, Rules
+from stepsight.app.access.rules import LOGIN, Rule, Rules
 from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
 from stepsight.core.errors import UserError
 from stepsight.core.gone import PAGES
+from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.people.exposures import is_something_hidden
 from stepsight.storage.people.logins import find_login, renew

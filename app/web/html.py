@@ -12,12 +12,13 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.access.current import script_nonce
-from stepsight.app.access.rules import API, PAGES
+from stepsight.app.access.rules import PAGES
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, duration, sentence, text_html
 from stepsight.app.web.bundles import ADDRESSES
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import format_bytes
+from stepsight.core.scoring.client import API
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES, nonce=script_nonce)

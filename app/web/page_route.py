@@ -16,8 +16,7 @@ from stepsight.app.access.rights import RequiresRight
 from stepsight.app.access.rules import PAGES
 from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
-from stepsight.app.web.page_query import Query as Query
-from stepsight.app.web.page_query import read_query
+from stepsight.app.web.page_query import Query, read_query
 from stepsight.core.errors import UserError
 
 PART = "stepsight-part"

@@ -11,9 +11,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stepsight.app.access.current import HEADER, Current, begin
-from stepsight.app.access.rules import API
 from stepsight.app.web.failures import OURS, failure_json, failure_response, logged_under
 from stepsight.app.web.logs import ACCESS, FIELDS
+from stepsight.core.scoring.client import API
 
 _LOG = logging.getLogger("stepsight")
 # A part of a path that can be logged as it is. Anything longer may be a token or a text.

@@ -8,7 +8,6 @@ import numpy as np
 from stepsight.core.critics.critic_prompts import CallEstimate, estimate
 from stepsight.core.critics.presets import Preset
 from stepsight.core.critics.scoring import CriticClient, Tally
-from stepsight.core.critics.scoring import KeptAnswers as KeptAnswers
 from stepsight.core.critics.settings import read_settings
 from stepsight.core.critics.verdict_parser import READINGS
 from stepsight.core.errors import UserError

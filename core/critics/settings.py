@@ -14,7 +14,6 @@ from pathlib import Path
 from stepsight.core.critics.presets import ENDINGS, Preset, preset_of, read_preset
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import CRITIC, ServerAddress, parse_address
-from stepsight.core.inference_servers.address import is_critic as is_critic
 from stepsight.core.inference_servers.server import AT_ONCE, SECONDS
 
 # The last ones set how the server is asked, and do not change the critic's answers.

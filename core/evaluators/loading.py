@@ -79,7 +79,7 @@ def load_evaluator(
     more = more if place.dtype == "float32" else (*more, place.dtype)
     return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
-        model=StepModel(loaded.backbone, loaded.head, loaded.mixture).eval(),
+        model=StepModel(loaded.backbone, loaded.head).eval(),
         encoder=card.encoder,
         identify=_identity(checkpoint, card.template.to_dict(), *more),
         format=format_of(checkpoint, kind),

@@ -55,7 +55,7 @@ from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint, read_card, 
 from stepsight.core.models.checkpoint_resolver import model_folder
 from stepsight.core.models.evaluator import check_numbers, named
 from stepsight.core.models.evaluator_base import ServedEvaluator
-from stepsight.core.models.model import LAST, SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
+from stepsight.core.models.model import SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.scoring.forward import Input, assemble, mode_inputs
@@ -308,21 +308,12 @@ def _identity(
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _own_rows(checkpoint: Checkpoint) -> tuple[int, Rows]:
-    if stepsight.read_layers(checkpoint) != LAST:
-        raise UserError(
-            f"{checkpoint.folder}: its head does not read the last layer alone, which is all that vLLM serves.",
-            "Score with it here.",
-        )
-    return len(Label), THREE_WAY
-
-
 _CLASSES: dict[str, Callable[[Checkpoint], tuple[int, Rows]]] = {
     qwen_prm.NAME: lambda checkpoint: (2, VALIDITY),
     reasoneval.NAME: lambda checkpoint: (len(Label), THREE_WAY),
     value_head.NAME: lambda checkpoint: (1, SIGMOID),
     token_classification.NAME: token_classification.classes,
-    stepsight.NAME: _own_rows,
+    stepsight.NAME: lambda checkpoint: (len(Label), THREE_WAY),
 }
 """Formats whose heads have classes: their number, and the ones that stand for neg, neu and pos."""
 

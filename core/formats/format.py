@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from torch import nn
 
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import THREE_WAY, LayerMixture, Rows
+from stepsight.core.models.model import THREE_WAY, Rows
 from stepsight.core.models.placement import Placement
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Loaded:
     """A loaded backbone and its head.
 
-    The head turns the hidden states of the backbone's last layer, or a `mixture` of all layers, into three logits.
+    The head turns the hidden states of the backbone's last layer into three logits.
     `rows` gives the index of the checkpoint's class for each of neg, neu and pos, or None. `reading` lists
     everything else that the scores depend on, apart from weights and template.
     """
@@ -27,7 +27,6 @@ class Loaded:
     head: nn.Module
     rows: Rows = THREE_WAY
     reading: tuple[object, ...] = ()
-    mixture: LayerMixture | None = None
 
 
 class CheckpointFormat(Protocol):

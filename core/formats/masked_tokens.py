@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.context import ahead_of_step
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head
 from stepsight.core.formats.chat import rendered_chat
@@ -32,7 +33,8 @@ from stepsight.core.formats.format import Loaded
 from stepsight.core.label import Label
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.placement import Placement
-from stepsight.core.prompts.encoding import CallEncoder, Mark
+from stepsight.core.prompts.encoding import Encoded, Encoder, Mark
+from stepsight.core.trace import Trace
 
 NAME = "masked-tokens"
 
@@ -46,10 +48,27 @@ _MARKS = (" Math reasoning: ", ", Consistency: ", ", Correctness: ")
 _PROBLEM, _ANSWER = "⟦problem⟧", "⟦answer⟧"
 
 
-class MaskedTokensEncoder(CallEncoder):
-    """An encoder that makes the two calls about each step. The template's separator is the mark to be filled in."""
+class MaskedTokensEncoder(Encoder):
+    """An encoder that makes the two calls about each step, whose inputs contain all steps before it. The template's
+    separator is the mark to be filled in."""
 
-    def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
+    asks_each_step = True
+
+    def encode_once(self, trace: Trace) -> Encoded:
+        texts = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
+        steps = [ahead_of_step(trace.read_before(place)) + text for place, text in enumerate(texts)]
+        opening = list(self._opening(trace))
+        calls = tuple(
+            tuple(self._encoded([*opening, *parts]) for parts in self._questions(steps[:number]))
+            for number in range(1, len(steps) + 1)
+        )
+        longest = max((call for step in calls for call in step), key=len)
+        places = np.full(len(steps), len(longest) - 1, dtype=np.int64)
+        return Encoded(longest.ids, places, places, calls)
+
+    def _questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
+        """Yield the part of the input that follows the prompt, for both calls about the last of these steps, with a
+        mark after each position that is read."""
         *before, step = steps
         text = "".join(f"{one}{self.template.between}" for one in before) + _CURRENT + step
         mask, right = self.separator, self._token(_RIGHT)

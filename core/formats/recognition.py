@@ -12,7 +12,6 @@ from stepsight.core.formats import (
     log_ratio,
     masked_tokens,
     math_shepherd,
-    prefix_value,
     qwen_prm,
     reasoneval,
     stepsight,
@@ -34,7 +33,7 @@ _BY_CONFIG = cast(
 )
 _BY_NAME = cast(
     tuple[CheckpointFormat, ...],
-    (math_shepherd, two_token, chat_two_token, llemma_prm, log_ratio, masked_tokens, prefix_value),
+    (math_shepherd, two_token, chat_two_token, llemma_prm, log_ratio, masked_tokens),
 )
 FORMATS = _BY_CONFIG + _BY_NAME
 

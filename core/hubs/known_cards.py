@@ -120,8 +120,6 @@ _CARDS: Mapping[str, Card] = {
     "Windy0822/ImplicitPRM_DPO": _IMPLICIT,
     "Windy0822/ImplicitPRM_CE": _IMPLICIT,
     "declare-lab/PathFinder-PRM-7B": {"format": "masked-tokens"},
-    "infly/Universal-PRM-7B": {"format": "prefix-value"},
-    "infly/Universal-PRM": {"format": "prefix-value"},
 }
 _BY_ID = {repo.casefold(): card for repo, card in _CARDS.items()}
 _REPOS: defaultdict[str, list[str]] = defaultdict(list)

@@ -18,22 +18,19 @@ if TYPE_CHECKING:
 Part = TypeVar("Part", bound=nn.Module)
 
 
-def backbone_of(
-    checkpoint: Checkpoint, place: Placement, layers: int | None = None, *, all_states: bool = False
-) -> "PreTrainedModel":
+def backbone_of(checkpoint: Checkpoint, place: Placement) -> "PreTrainedModel":
     """Load the backbone of a checkpoint, with the attention mask named in its stepsight.json.
 
-    The backbone is a `Decoder` if possible, and otherwise the network that Transformers loads. If `layers` is
-    given, only the first `layers` layers are loaded. If `all_states` is True, the backbone can return the states of
-    every layer. Raises `UserError` if `core.models.pretrained.load_backbone` does.
+    The backbone is a `Decoder` if possible, and otherwise the network that Transformers loads. Raises `UserError`
+    if `core.models.pretrained.load_backbone` does.
     """
-    decoder = None if layers is not None or all_states else decoder_of(checkpoint, place)
+    decoder = decoder_of(checkpoint, place)
     if decoder is not None:
         return cast("PreTrainedModel", decoder)
     # It brings Transformers.
     from stepsight.core.models.pretrained import load_backbone
 
-    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"), layers)
+    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"))
 
 
 def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:

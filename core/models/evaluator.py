@@ -22,7 +22,7 @@ from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import ATTENTIONS, hash_tensors
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.models.model import LAST, MIXTURE, StepModel
+from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
 from stepsight.core.prompts.windows import encode_in_windows
@@ -198,7 +198,6 @@ def write_description(
         "format": "stepsight",
         "version": CARD_VERSION,
         "attention": ATTENTIONS[bool(getattr(model.config, "is_causal", True))],
-        "head": {"layers": LAST if model.mixture is None else MIXTURE},
         "template": encoder.template.to_dict(),
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
         **(more or {}),
@@ -216,10 +215,8 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
     prefix = model.model.base_model_prefix
     for name, value in model.model.state_dict().items():
         yield f"{prefix}.{name}" if prefix else name, value
-    for part in ("score", "mixture"):
-        module: nn.Module | None = getattr(model, part)
-        for name, value in module.state_dict().items() if module is not None else ():
-            yield f"{part}.{name}", value
+    for name, value in model.score.state_dict().items():
+        yield f"score.{name}", value
 
 
 def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:

@@ -2,8 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -20,35 +19,6 @@ IGNORED = -100
 """The label value of a step end that is not supervised."""
 SOFT = -1
 """The label value of a step end that is supervised by a share."""
-
-Layers = int | Literal["last", "mixture"]
-"""The states that a head reads: those after the last layer, as in the paper; those after the layer with this
-number, counted from 1, which is then the last; or a learnt mixture of all layers' states."""
-LAST: Literal["last"] = "last"
-MIXTURE: Literal["mixture"] = "mixture"
-
-_EPS = 1e-6
-
-
-class LayerMixture(nn.Module):
-    """A learnt mixture of the states after each layer: the sum of `softmax(w)_l · h_l / rms(h_l)`.
-
-    It follows ELMo (Peters et al. 2018, equation 1), but scales the states of each layer to a root mean square of
-    1, since they grow from layer to layer. It is initialised to the mean of all layers.
-    """
-
-    def __init__(self, layers: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(layers))
-
-    def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """Mix the states of all layers, each of shape (…, hidden). The result has the same shape."""
-        shares = self.weight.softmax(0)
-        mixed = torch.zeros_like(states[-1])
-        for share, state in zip(shares, states, strict=True):
-            normed = functional.rms_norm(state, state.shape[-1:], eps=_EPS)
-            mixed = mixed + share.to(state.device) * normed.to(mixed.device)
-        return mixed
 
 
 class Ensemble(nn.Module, ABC):
@@ -76,8 +46,8 @@ def soft_cross_entropy(logits: Tensor, shares: Tensor) -> Tensor:
 class StepModel(nn.Module):
     """The model `p_i = softmax(W h_i)` (paper, §3.3).
 
-    `h_i` is the backbone's hidden state at the end of step `i`, or a mixture of the states of its layers. The
-    attention mask is the backbone's own: if `config.is_causal` is False, every position sees the whole input.
+    `h_i` is the backbone's hidden state at the end of step `i`. The attention mask is the backbone's own: if
+    `config.is_causal` is False, every position sees the whole input.
     """
 
     accepts_loss_kwargs = True
@@ -86,14 +56,11 @@ class StepModel(nn.Module):
     per_example = False
     """True if the loss is a mean over examples' means, not over all ends alike."""
 
-    def __init__(
-        self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: LayerMixture | None = None
-    ) -> None:
+    def __init__(self, backbone: "PreTrainedModel", head: nn.Module | None = None) -> None:
         """Create a model from a backbone and a head.
 
-        `head` maps hidden states to the logits of neg, neu and pos, with shape (…, 3). If it is None, a new linear
-        head is created. The head reads the `mixture` of all layers or, if that is None, the states of the last
-        layer.
+        `head` maps the hidden states of the last layer to the logits of neg, neu and pos, with shape (…, 3). If it
+        is None, a new linear head is created.
         """
         super().__init__()
         self.model = backbone
@@ -101,29 +68,26 @@ class StepModel(nn.Module):
         # The modules that FSDP shards one by one.
         self._no_split_modules = backbone._no_split_modules
         self.score: nn.Module = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
-        self.mixture = mixture
         # Encoders keep no cache, and some do not take the argument.
         cached = "use_cache" in inspect.signature(backbone.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if cached else {}
 
     @classmethod
-    def from_config(cls, config: "PretrainedConfig", *, mixed: bool = False) -> "StepModel":
-        """Create a model with randomly initialised weights, using torch's global generator. If `mixed` is True, the
-        head reads a mixture of all layers."""
+    def from_config(cls, config: "PretrainedConfig") -> "StepModel":
+        """Create a model with randomly initialised weights, using torch's global generator."""
         # It takes seconds to import, and scoring works without it.
         from transformers import AutoModel
 
         backbone = AutoModel.from_config(config, attn_implementation="sdpa")  # type: ignore[no-untyped-call]
-        return cls.with_new_head(backbone, mixed=mixed)
+        return cls.with_new_head(backbone)
 
     @classmethod
-    def with_new_head(cls, backbone: "PreTrainedModel", *, mixed: bool = False) -> "StepModel":
-        """Create a model with a randomly initialised head, using torch's global generator. If `mixed` is True, the
-        head reads a mixture of all layers."""
+    def with_new_head(cls, backbone: "PreTrainedModel") -> "StepModel":
+        """Create a model with a randomly initialised head, using torch's global generator."""
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
         nn.init.normal_(head.weight, std=width**-0.5)
-        return cls(backbone, head, LayerMixture(int(backbone.config.num_hidden_layers)) if mixed else None)
+        return cls(backbone, head)
 
     def forward(
         self,
@@ -166,13 +130,8 @@ class StepModel(nn.Module):
     def states(self, **inputs: Any) -> Tensor:
         """Return the states that the head reads, of shape (batch, tokens, hidden). The arguments are passed to the
         backbone."""
-        if self.mixture is None:
-            last: Tensor = self.model(**inputs)[0]
-            return last
-        # The first ones are the input of the first layer.
-        states = self.model(**inputs, output_hidden_states=True).hidden_states[1:]
-        mixed: Tensor = self.mixture(states)
-        return mixed
+        last: Tensor = self.model(**inputs)[0]
+        return last
 
     def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
         """Apply the head to the hidden states at the positions `ends`.

@@ -311,15 +311,13 @@ class DecoderNetwork:
         attend: Attend,
         reads: Tensor | None = None,
         first: tuple[Tensor, Tensor] | None = None,
-        inner: list[Tensor] | None = None,
     ) -> Tensor:
         """Compute the hidden states of the tokens `ids` at `positions`, both of shape (tokens,).
 
         If `reads` is given, only the states of the tokens at these indices are returned. `first` gives the ids and
         positions for which the first layer computes queries, keys and values, instead of all tokens. This saves
         work if the tokens are prefixes of a few inputs, since these results depend only on token and position;
-        `attend` must then expand them for the first layer. If `inner` is given, the states at `reads` after each
-        layer are appended to it.
+        `attend` must then expand them for the first layer.
         """
         rotation, states = self._rotation(positions), functional.embedding(ids, self.embedding)
         last = len(self.layers) - 1
@@ -338,12 +336,7 @@ class DecoderNetwork:
                 states, projected = self._between(
                     layer, self.layers[number + 1], states, attended, rotation, trimmed
                 )
-            if inner is not None:
-                inner.append(states if number == last else states[reads])
-        states = functional.rms_norm(states, states.shape[-1:], self.norm, self.config.rms_norm_eps)
-        if inner is not None:
-            inner[-1] = states
-        return states
+        return functional.rms_norm(states, states.shape[-1:], self.norm, self.config.rms_norm_eps)
 
     def _between(
         self,

@@ -28,19 +28,14 @@ from stepsight.core.models.placement import SPREADS, Placement
 _NEW = 20_000_000
 
 
-def load_backbone(
-    folder: Path, place: Placement | None = None, attention: str | None = None, layers: int | None = None
-) -> PreTrainedModel:
+def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
     """Load the network that computes a folder's hidden states, without its head. LLaDA is also supported.
 
-    `place` defaults to the CPU in float32. `attention` sets the mask; None keeps the mask in the config. If
-    `layers` is given, only the first `layers` layers are loaded. Raises `UserError`, with a message that names the
-    tensor, if a tensor is missing or misshapen.
+    `place` defaults to the CPU in float32. `attention` sets the mask; None keeps the mask in the config.
+    Raises `UserError`, with a message that names the tensor, if a tensor is missing or misshapen.
     """
     values = read_config_file(folder)
     config = read_config(folder, values, attention)
-    if layers is not None:
-        keep_layers(config, layers, str(folder))
     # Gemma 2 caps the logits of its attention, for which Transformers' scaled dot product has no place.
     attend = "eager" if config.model_type == "gemma2" else "sdpa"
     options: dict[str, Any] = {"key_mapping": _key_mapping(folder), "attn_implementation": attend}
@@ -112,22 +107,6 @@ def _understood(values: dict[str, Any]) -> dict[str, Any]:
     if values.get("head_dim") is None and ("head_dim" in values or values["model_type"] == "ministral"):
         values = {**values, "head_dim": values["hidden_size"] // values["num_attention_heads"]}
     return values
-
-
-def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
-    """Limit a config to the first `layers` layers of its network, in place. Raises `UserError`, with a message that
-    starts with `where`, if the network has fewer layers."""
-    there = int(config.num_hidden_layers)
-    if layers > there:
-        raise UserError(
-            f"{where}: the head is to read layer {layers}, the backbone has {there}.",
-            f"Give a number of 1 to {there}, or last.",
-        )
-    # Networks with layers of several kinds have a list of the layers' kinds.
-    for name, value in list(vars(config).items()):
-        if "layer" in name and isinstance(value, list) and len(value) == there:
-            setattr(config, name, value[:layers])
-    config.num_hidden_layers = layers
 
 
 def load_weights(

@@ -1,6 +1,5 @@
 """Encoding traces as token ids, with the position at which each step is read."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -13,8 +12,7 @@ from tokenizers import Tokenizer
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.context import ahead_of_step
 from stepsight.core.errors import UserError
-from stepsight.core.prompts.template import Lines, Read, Separator
-from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
+from stepsight.core.prompts.template import Lines, PromptTemplate, Read, Separator
 from stepsight.core.prompts.vocabulary import Vocabulary
 from stepsight.core.reading import Reading, reversed_steps
 from stepsight.core.trace import Trace
@@ -300,29 +298,3 @@ class Encoder:
                 '"read": "last"} reads each step at its own last token.',
             )
         return ids
-
-
-class CallEncoder(Encoder, ABC):
-    """An encoder for evaluators that judge one step per call. Each step has inputs of its own, which contain all
-    steps before it."""
-
-    asks_each_step = True
-
-    def encode_once(self, trace: Trace) -> Encoded:
-        texts = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
-        steps = [ahead_of_step(trace.read_before(place)) + text for place, text in enumerate(texts)]
-        opening = list(self._opening(trace))
-        calls = tuple(
-            tuple(self._encoded([*opening, *parts]) for parts in self.questions(steps[:number]))
-            for number in range(1, len(steps) + 1)
-        )
-        longest = max((call for step in calls for call in step), key=len)
-        places = np.full(len(steps), len(longest) - 1, dtype=np.int64)
-        return Encoded(longest.ids, places, places, calls)
-
-    @abstractmethod
-    def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
-        """Yield the part of the input that follows the prompt, for each call about the last of these steps.
-
-        This part consists of tokens and texts, with a mark after each position that is read.
-        """

@@ -97,11 +97,7 @@ class ContinuedForward:
     def _continuation(self) -> PrefixContinuation | None:
         """The implementation for a causal decoder on the CPU, or None for any other model."""
         model, forward = self._evaluator.model, self._forward
-        if (
-            not isinstance(forward, PackedForward)
-            or not forward.network.config.is_causal
-            or model.mixture is not None
-        ):
+        if not isinstance(forward, PackedForward) or not forward.network.config.is_causal:
             return None
         return PrefixContinuation(model, forward.network)
 

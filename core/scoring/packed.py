@@ -100,17 +100,12 @@ class PackedForward:
         starts = dict(zip(longest, _bounds(longest.values()), strict=False))
         reads = np.concatenate([item.reads + start for item, start in zip(batch, bounds, strict=False)])
         count = len(reads)
-        mixture = self.model.mixture
-        inner: list[Tensor] | None = None if mixture is None else []
         hidden = self.network.states(
             *self._tokens(batch),
             _Spans(self.network, batch, bounds, [starts[id(item.ids)] for item in batch]),
             torch.from_numpy(padded_rows(reads) if self.is_prepared else reads),
             self._tokens(longest.values()) if len(longest) < len(batch) else None,
-            inner,
         )
-        if mixture is not None and inner is not None:
-            hidden = mixture(inner)
         rows: Floats32 = self.model.rows(hidden[:count]).numpy()
         return np.split(rows, np.cumsum([len(item.reads) for item in batch])[:-1])
 

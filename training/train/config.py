@@ -64,26 +64,6 @@ class Expected(Record):
 
 
 @dataclass(frozen=True, config=STRICT)
-class Head(Record):
-    """The hidden states that a new head reads.
-
-    `layers` is `last` for the states after the last layer of the backbone, `mixture` for a learnt mixture of all
-    layers, or the number of a layer. In the last case, higher layers are neither loaded nor computed.
-    """
-
-    layers: Literal["last", "mixture"] | PositiveInt = "last"
-
-    @property
-    def depth(self) -> int | None:
-        """The number of layers that are computed, or None if all are."""
-        return self.layers if isinstance(self.layers, int) else None
-
-    @property
-    def mixed(self) -> bool:
-        return self.layers == "mixture"
-
-
-@dataclass(frozen=True, config=STRICT)
 class Lora(Record):
     """Low-rank adapters `W + alpha / rank · B A`, trained while the weights `W` stay frozen (Hu et al. 2022).
 
@@ -125,8 +105,8 @@ class TrainConfig(Optimisation):
     longest to shortest; `order: mixed` is described in `training.runs.batches`. `plan` only serves to estimate the
     run.
 
-    `head` describes the new head of a model that has none. With `lora`, the model named by `init` stays frozen, and
-    only adapters and the head are trained. If `bf16` is also set, the frozen weights are held in bfloat16.
+    With `lora`, the model named by `init` stays frozen, and only adapters and the head are trained. If `bf16` is
+    also set, the frozen weights are held in bfloat16.
     """
 
     attention: Attention
@@ -139,7 +119,6 @@ class TrainConfig(Optimisation):
     numbers: Numbers = "digits"
     tokenizer: str | None = None
     initialisation: Literal["library", "mitchell"] = "library"
-    head: Head | None = None
     lora: Lora | None = None
     order: Literal["mixed", "sorted"] = "mixed"
     truncation: Truncation = "random"
@@ -177,9 +156,6 @@ class TrainConfig(Optimisation):
             )
         if self.lora is not None and self.init is None:
             raise invalid("lora needs init: from scratch, all weights are trained.", "Remove lora.")
-        depth = self.head.depth if self.head else None
-        if self.backbone and (depth or 0) > self.backbone.layers:
-            raise invalid(f"head.layers is {depth}, over backbone.layers {self.backbone.layers}.")
         if self.backbone and (self.max_length or 0) > self.backbone.context:
             raise invalid(f"max_length is {self.max_length}, over backbone.context {self.backbone.context}.")
         if self.numbers == "groups" and self.vocabulary < _LEAST_WITH_GROUPS:

@@ -18,10 +18,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import is_hub_id, read_config_file
 from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
-from stepsight.core.models.pretrained import keep_layers, read_config
+from stepsight.core.models.pretrained import read_config
 from stepsight.core.paths import asset
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.train.config import Expected, Head, TrainConfig
+from stepsight.training.train.config import Expected, TrainConfig
 from stepsight.training.train.init import llama_config
 from stepsight.training.train.lora import adapted_layers
 
@@ -75,12 +75,9 @@ def network_of(config: TrainConfig, root: Path) -> Network:
     if it is on this machine, and otherwise from the recipe's `plan`. Nothing is downloaded. Raises `UserError` if
     neither source gives the dimensions.
     """
-    head = config.head or Head()
     values = _config(config, root)
-    if head.depth:
-        keep_layers(values, head.depth, "head.layers")
     with torch.device("meta"):
-        model = StepModel.from_config(values, mixed=head.mixed)
+        model = StepModel.from_config(values)
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     hidden = int(model.config.hidden_size)
     adapted = adapted_layers(config.lora, model.model) if config.lora else []

@@ -15,23 +15,23 @@ from transformers import LlamaConfig, PreTrainedModel, set_seed
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.json_values import read_json
-from stepsight.core.formats.stepsight import HEADS, read_layers
+from stepsight.core.formats.stepsight import HEADS
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
 from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.backbone import looks_ahead
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder, open_checkpoint
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.model import LAST, StepModel
+from stepsight.core.models.model import StepModel
 from stepsight.core.models.placement import Placement
-from stepsight.core.models.pretrained import keep_layers, load_backbone, read_config
+from stepsight.core.models.pretrained import load_backbone, read_config
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Separator
 from stepsight.core.prompts.tokenizer_files import load_tokenizer
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.train.config import Backbone, Head, Lora, Numbers, TrainConfig
+from stepsight.training.train.config import Backbone, Lora, Numbers, TrainConfig
 from stepsight.training.train.lora import trained_targets
 
 PAD, SEPARATOR = "<pad>", "<step>"
@@ -84,8 +84,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     train the embedding, a line break closes a step instead. Frozen weights are in bfloat16 if `bf16` is set.
 
     Raises `UserError` if the folder cannot be read, if the architecture does not support the mask of
-    `config.attention`, if the head has two classes or does not read the layers that `config.head` specifies, or if
-    `config.lora` does not fit.
+    `config.attention`, if the head has two classes, or if `config.lora` does not fit.
     """
     if config.init is None:
         encoder, model = _from_scratch(config, mixture, root)
@@ -97,7 +96,6 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     if config.lora is not None:
         _check_lora(config.lora, checkpoint)
     if any(name in checkpoint.files for name in HEADS):
-        _check_head(config.head, checkpoint)
         evaluator = load_evaluator(folder, dtype="float32")
         if not isinstance(evaluator, ModelEvaluator) or evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
@@ -105,9 +103,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
                 "Start from its backbone, or from an evaluator of three classes.",
             )
         # Not every evaluator that can score can be trained.
-        layers = read_layers(checkpoint)
-        backbone = load_backbone(checkpoint.folder, layers=layers if isinstance(layers, int) else None)
-        model = StepModel(backbone, evaluator.model.score, evaluator.model.mixture)
+        model = StepModel(load_backbone(checkpoint.folder), evaluator.model.score)
         encoder, mark = evaluator.encoder, evaluator.fingerprint
     else:
         encoder, model = _from_backbone(checkpoint.folder, config)
@@ -133,16 +129,6 @@ def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
     config = read_config(checkpoint.folder, checkpoint.config)
     with torch.device("meta"):
         trained_targets(lora, StepModel.from_config(config).model)
-
-
-def _check_head(head: Head | None, checkpoint: Checkpoint) -> None:
-    layers = read_layers(checkpoint)
-    same = {layers, checkpoint.config.get("num_hidden_layers")} if layers == LAST else {layers}
-    if head is not None and head.layers not in same:
-        raise UserError(
-            f"{checkpoint.folder}: the head of this evaluator reads {layers}, head.layers is {head.layers}.",
-            "Remove head, or start from the evaluator's backbone.",
-        )
 
 
 def init_folder(init: str, root: Path) -> Path:
@@ -183,10 +169,7 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
     encoder, vocabulary = _encoder(config, mixture, root)
     set_seed(config.seed)
     llama = llama_config(config.backbone, vocabulary, config.attention)
-    head = config.head or Head()
-    if head.depth:
-        keep_layers(llama, head.depth, "head.layers")
-    model = StepModel.from_config(llama, mixed=head.mixed)
+    model = StepModel.from_config(llama)
     if config.initialisation == "mitchell":
         initialise(model.model)
     if config.numbers == "groups":
@@ -249,9 +232,9 @@ def _texts(traces: Iterable[Trace]) -> Iterator[str]:
 
 
 def _from_backbone(folder: Path, config: TrainConfig) -> tuple[Encoder, StepModel]:
-    head, frozen = config.head or Head(), config.lora is not None
+    frozen = config.lora is not None
     place = Placement(dtype="bfloat16" if frozen and config.bf16 else "float32")
-    backbone = load_backbone(folder, place, layers=head.depth)
+    backbone = load_backbone(folder, place)
     try:
         tokenizer = load_tokenizer(folder)
         encoder = Encoder(tokenizer, _template(folder, tokenizer, frozen))
@@ -265,7 +248,7 @@ def _from_backbone(folder: Path, config: TrainConfig) -> tuple[Encoder, StepMode
             "Use the tokenizer that the backbone came with.",
         )
     _make_room(backbone, tokenizer.get_vocab_size())
-    return encoder, StepModel.with_new_head(backbone, mixed=head.mixed)
+    return encoder, StepModel.with_new_head(backbone)
 
 
 def own_template(folder: Path) -> PromptTemplate | None:

@@ -82,15 +82,13 @@ def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
     """Return the model with new adapters initialised with `seed`. Only the adapters and the head can be trained.
     The adapters and the head are in float32, whatever the type of the frozen weights."""
     peft = load_peft()
-    heads = ["score"] if model.mixture is None else ["score", "mixture"]
-    for name in heads:
-        model.get_submodule(name).float()
+    model.score.float()
     config = peft.LoraConfig(
         r=lora.rank,
         lora_alpha=lora.scale,
         lora_dropout=lora.dropout,
         target_modules=trained_targets(lora, model.model),
-        modules_to_save=heads,
+        modules_to_save=["score"],
         bias="none",
     )
     torch.manual_seed(seed)

@@ -92,10 +92,8 @@ class MaskedTokenModel(StepModel):
     """
 
     def __init__(self, model: StepModel) -> None:
-        super().__init__(model.model, model.score, model.mixture)
-        for part in (self.score, self.mixture):
-            if part is not None:
-                part.requires_grad_(False)
+        super().__init__(model.model, model.score)
+        self.score.requires_grad_(False)
 
     def forward(  # type: ignore[override]
         self,

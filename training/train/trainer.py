@@ -51,7 +51,7 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
     """Build a model from its weights. The head gets a bias if the weights include one. If `weights` is empty, the
     model's tensors are left without data (on the meta device)."""
     with torch.device("meta"):
-        whole = StepModel.from_config(config, mixed="mixture.weight" in weights)
+        whole = StepModel.from_config(config)
         if "score.bias" in weights:
             whole.score = nn.Linear(int(config.hidden_size), len(Label))
     if weights:

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from tqdm import tqdm
 
 from stepsight.core.critics.critic_prompts import CallEstimate
-from stepsight.core.critics.evaluator import Critic, KeptAnswers
+from stepsight.core.critics.evaluator import Critic
+from stepsight.core.critics.scoring import KeptAnswers
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import Evaluator

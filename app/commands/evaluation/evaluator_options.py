@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from stepsight.app.options.shared import positive
 from stepsight.core.critics.presets import list_presets
-from stepsight.core.critics.settings import SECTION_TOKENS, is_critic, with_options
+from stepsight.core.critics.settings import SECTION_TOKENS, with_options
 from stepsight.core.errors import UserError
+from stepsight.core.inference_servers.address import is_critic
 from stepsight.core.reading import Reading, Rereading, split_reading
 
 

@@ -74,7 +74,6 @@ def test_every_key_can_be_set(read):
         "numbers": "groups",
         "tokenizer": "folder",
         "initialisation": "mitchell",
-        "head": {"layers": "mixture"},
         "order": "sorted",
         "plan": {
             "gpu": 141,
@@ -102,7 +101,6 @@ def test_every_key_can_be_set(read):
     others = ("data", "backbone", "betas", "plan", "head")
     given = {key: getattr(config, key) for key in values if key not in others}
     assert given == {key: values[key] for key in given}
-    assert (config.head.mixed, config.head.depth) == (True, None)
     assert set(values) | {"init", "lora", "objective"} == {field.name for field in dataclasses.fields(TrainConfig)}
 
 
@@ -112,7 +110,6 @@ def test_the_keys_of_adapters(read):
     values = {"rank": 4, "alpha": 2, "dropout": 0.1, "targets": ["q_proj", "v_proj"]}
     assert read(INIT | {"lora": values}).lora == Lora(4, 2.0, 0.1, ("q_proj", "v_proj"))
     assert read(INIT | {"lora": values}).lora.scale == 2
-    assert read(INIT | {"head": {"layers": 12}}).head.depth == 12
 
 
 def test_an_evaluator_can_be_the_start(read):
@@ -228,10 +225,7 @@ BAD = [
     INIT | {"lora": {"targets": "q_proj"}},
     INIT | {"lora": True},
     {"lora": {}},
-    {"head": {"layers": "lst"}},
-    {"head": {"layers": 0}},
-    {"head": {"layers": 2}},
-    {"head": {"layer": 1}},
+    {"head": {"layers": "mixture"}},
     {"attention": "causal", "reading": "twice"},
     {"plan": {"devices": 0}},
     {"plan": {"traces": -1}},

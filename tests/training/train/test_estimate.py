@@ -7,7 +7,7 @@ import torch
 from stepsight.core.models.model import StepModel
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.synth.corpus import generate
-from stepsight.training.train.config import Backbone, Expected, Head, Lora, read_config
+from stepsight.training.train.config import Backbone, Expected, Lora, read_config
 from stepsight.training.train.estimate import Estimate, Network, Work, estimate_run, work_of
 from stepsight.training.train.init import llama_config
 from stepsight.training.train.lora import adapted
@@ -127,14 +127,6 @@ def test_a_7b_backbone_with_adapters_on_one_small_gpu():
     # Trained whole it needs several, or adapters.
     with refused():
         estimate_run(replace(recipe, lora=None), CONFIGS).check()
-
-
-def test_the_layers_that_a_head_leaves_out_cost_nothing():
-    whole, half = (estimate_run(replace(LLADA, head=Head(layers)), CONFIGS).network for layers in ("last", 16))
-    layer = 4 * 4096**2 + 3 * 4096 * 12288 + 2 * 4096
-    assert (half.layers, whole.parameters - half.parameters) == (16, 16 * layer)
-    mixed = estimate_run(replace(LLADA, head=Head("mixture")), CONFIGS).network
-    assert mixed.parameters == whole.parameters + 32
 
 
 def test_without_the_recipes_word_the_traces_are_counted():

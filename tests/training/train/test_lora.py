@@ -20,7 +20,7 @@ from stepsight.core.models import adapter
 from stepsight.core.models.checkpoint import weights_sha256
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.train import lora, run
-from stepsight.training.train.config import Head, Lora
+from stepsight.training.train.config import Lora
 from tests.checkpoints import (
     GEMMA3,
     LLAMA3,
@@ -32,7 +32,6 @@ from tests.checkpoints import (
     write_llada,
 )
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, softmax
-from tests.core.formats.test_layers import mixture_of, rows_of
 from tests.messages import refused
 from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, write_config
 
@@ -138,7 +137,7 @@ def test_the_folder_is_peft_s_with_ours_beside_it(trained):
     assert sorted(config["target_modules"]) == targets
     card = json.loads((trained / "adapter" / "stepsight.json").read_text())
     assert card["base_sha256"] == weights_sha256(trained / "base")
-    assert (card["head"], card["template"]["separator"]) == ({"layers": "last"}, "\n")
+    assert card["template"]["separator"] == "\n"
     provenance = card["provenance"]
     # Two layers: 24 to 24 twice, 24 to 12 twice, 24 to 40 twice and 40 to 24, each with rank 4; and 3 rows of 24.
     adapters = 2 * 4 * (2 * 48 + 2 * 36 + 3 * 64)
@@ -240,43 +239,6 @@ def test_frozen_weights_are_held_in_bfloat16_where_that_is_computed_in(trained, 
     assert_same_scores(output, trained / "adapter", atol=0.1)
 
 
-@pytest.mark.parametrize("layers", ["mixture", 1])
-def test_the_head_of_an_adapter_reads_other_layers(trained, tmp_path, layers):
-    shutil.copytree(trained / "base", tmp_path / "base")
-    output = run.train(replace(RUN, head=Head(layers)), tmp_path / "adapter", tmp_path)
-    evaluator = load_evaluator(output)
-    tensors = load_file(output / "adapter_model.safetensors")
-    if layers == 1:
-        assert len(evaluator.model.model.layers) == 1
-        assert len(tensors) == 7 * 2 + 1
-    else:
-        mixture = tensors["base_model.model.mixture.weight"]
-        assert mixture.abs().min() > 0
-        torch.testing.assert_close(evaluator.model.mixture.weight, mixture)
-    merged = write_merged(str(output), tmp_path / "merged")
-    assert_same_scores(merged, output)
-    read = mixture_of(merged) if layers == "mixture" else lambda layers, last: last
-    check_modes(evaluator, rows_of(merged, evaluator, read))
-
-
-@pytest.mark.parametrize("layers", ["mixture", 1])
-@pytest.mark.parametrize("scratch", [True, False])
-def test_a_head_reads_other_layers_where_everything_is_trained(trained, tmp_path, layers, scratch):
-    start = {"init": None, "backbone": CONFIG.backbone} if scratch else {}
-    config = replace(RUN, lora=None, head=Head(layers), activation_checkpointing=not scratch, **start)
-    output = run.train(config, tmp_path / "out", trained)
-    evaluator = load_evaluator(output)
-    assert len(evaluator.model.model.layers) == (1 if layers == 1 else 2)
-    if layers == "mixture":
-        assert load_file(output / "model.safetensors")["mixture.weight"].abs().min() > 0
-    # Trained further it reads what it read; another reading would need another head.
-    again = replace(config, init=str(output), backbone=None, head=None)
-    further = load_evaluator(run.train(again, tmp_path / "again")).model
-    assert (len(further.model.layers), further.mixture is None) == ((1, True) if layers == 1 else (2, False))
-    with refused():
-        run.train(replace(again, head=Head(2)), tmp_path / "other")
-
-
 def test_an_evaluator_as_the_base_keeps_its_head_and_template(tmp_path):
     write_evaluator(tmp_path / "base", max_position_embeddings=1024)
     source = load_evaluator(tmp_path / "base")
@@ -316,7 +278,6 @@ BAD = [
     {"lora": Lora(targets=("q_prj",))},
     {"lora": Lora(targets=("q_proj", "xyz"))},
     {"lora": Lora(targets=("lm_head",))},
-    {"head": Head(7)},
 ]
 
 

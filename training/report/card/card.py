@@ -8,7 +8,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
-from stepsight.training.report.card.context import card_version as card_version
 from stepsight.training.report.card.context import context_sections
 from stepsight.training.report.card.figures import figure_sections
 from stepsight.training.report.dataset import lead

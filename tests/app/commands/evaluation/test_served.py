@@ -8,13 +8,14 @@ import pytest
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.inference_servers import server as requests
+from stepsight.core.models.model import VALIDITY
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.checkpoints import write_qwen_prm
-from tests.vllm_server import VALIDITY, Classifier, Day, VllmServer, token_id
+from tests.vllm_server import Classifier, Day, VllmServer, token_id
 
 pytestmark = pytest.mark.slow
 
