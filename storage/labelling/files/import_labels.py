@@ -82,10 +82,9 @@ def import_labels(
         if first is None:
             raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")
         rows = chain([first], rows)
-        source = label_source(first[1])
-        if source is LabelSource.EVENTS:
+        if "format" in first[1]:
             return _import_events(session, rows, campaign)
-        if source is LabelSource.LABEL_STUDIO:
+        if label_source(first[1]) is LabelSource.LABEL_STUDIO:
             if campaign is None:
                 raise UserError(f"{path}: its rows name no campaign.", "Name one (--campaign).")
             importer = LabelStudioImporter(
