@@ -113,7 +113,8 @@ class Manifest:
 def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
     """Compute the manifest of a database, store it in that database and return it."""
     made = datetime.now(UTC).replace(microsecond=0).isoformat()
-    manifest = Manifest(made, source, _schema(database), read_contents(database))
+    (schema,) = database.execute(f"SELECT version FROM {STAMP}").fetchone()
+    manifest = Manifest(made, source, schema, read_contents(database))
     text = json.dumps({"format": FORMAT, "version": VERSION} | asdict(manifest))
     database.execute(f"CREATE TABLE {TABLE} (manifest TEXT NOT NULL)")
     database.execute(f"INSERT INTO {TABLE} VALUES (?)", [text])
@@ -176,15 +177,13 @@ def _read(database: sqlite3.Connection, path: Path) -> Manifest:
         values: dict[str, Any] = parse_json(row[0])
         if (values.pop("format"), version := values.pop("version")) != (FORMAT, VERSION):
             raise UserError(f"{path}: a backup of format {version!r}, expected {VERSION}.", "Update StepSight.")
+        if "revision" in values:
+            hint = "Restore it with that version, then bring its labels over: docs/stability.md says how."
+            raise UserError(f"{path}: a backup of a version before 1.0.0.", hint)
         tables = {name: Content(**content) for name, content in values.pop("tables").items()}
         return Manifest(tables=tables, **values)
     except (TypeError, ValueError, KeyError, AttributeError):
         raise none from None
-
-
-def _schema(database: sqlite3.Connection) -> int:
-    (version,) = database.execute(f"SELECT version FROM {STAMP}").fetchone()
-    return int(version)
 
 
 @dataclass(frozen=True)

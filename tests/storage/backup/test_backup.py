@@ -190,6 +190,13 @@ def test_a_file_that_is_not_a_backup_is_refused(sqlite_store, tmp_path):
         database.commit()
     with refused():
         restore_backup(other, str(tmp_path / "new.db"))
+    # One of a version before 1.0.0.
+    with closing(sqlite3.connect(other)) as database:
+        manifest = """{"format": "stepsight-backup", "version": 1, "revision": "0041_sampled", "tables": {}}"""
+        database.execute("UPDATE stepsight_backup SET manifest = ?", [manifest])
+        database.commit()
+    with refused():
+        restore_backup(other, str(tmp_path / "new.db"))
 
 
 def test_a_backup_is_not_written_over_another_file(sqlite_store, tmp_path):

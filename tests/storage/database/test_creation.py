@@ -66,15 +66,6 @@ def _everything(connection: Connection) -> dict[str, list[str]]:
     return {name: [repr(row) for row in connection.execute(text(f'SELECT * FROM "{name}"'))] for name in names}
 
 
-def test_a_database_of_another_program_is_refused_and_left_alone(address: str) -> None:
-    engine = create_engine(locate(address), poolclass=NullPool)
-    with engine.begin() as connection:
-        connection.execute(text("CREATE TABLE recipes (id INTEGER)"))
-    with refused():
-        open_store(address)
-    assert inspect(engine).get_table_names() == ["recipes"]
-
-
 def _make_store(path: Path, statement: str = "") -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as database:
